@@ -1,9 +1,9 @@
-//! Who it is that does something: told in the head, in the history, and in approvals.
+//! The actor of a command, as the head, the history and the approvals record it.
 
 use slipway_operations::Actor;
 use slipway_state_store::process;
 
-/// Where a pipeline says who started it: the variable by which it is known, and the one that has the name.
+/// Pipelines: the variable by which each is recognised, and the variable with the name of the user that started it.
 const PIPELINES: [(&str, &str); 5] = [
     ("GITHUB_ACTIONS", "GITHUB_ACTOR"),
     ("GITLAB_CI", "GITLAB_USER_LOGIN"),
@@ -12,8 +12,8 @@ const PIPELINES: [(&str, &str); 5] = [
     ("JENKINS_URL", "BUILD_USER_ID"),
 ];
 
-/// Who calls: as `SLIPWAY_ACTOR` or the configuration says, as the pipeline says, or else the user of this host. Nothing is
-/// opened for that, since a stranger's spec is planned by somebody, too.
+/// The actor of this call: from `SLIPWAY_ACTOR`, the configuration, the pipeline's variables, or the user of
+/// this host. No file is opened for it, because a plan with `--untrusted` has an actor, too.
 pub(crate) fn current(configured: Option<String>) -> Actor {
     of(&variable, configured, &process::host())
 }

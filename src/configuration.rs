@@ -11,21 +11,21 @@ use crate::keys::Encryption;
 use slipway_trust::path_in;
 use state::StatePlace;
 
-/// What a user sets once for all calls (TOML).
+/// The user's settings for all commands (TOML).
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Configuration {
-    /// Where the state is, and what the place needs to know.
+    /// The place of the state, and settings for it.
     #[serde(default)]
     pub state: StatePlace,
     /// Folders in which providers are looked for, before the usual ones.
     #[serde(default)]
     pub provider_path: Vec<PathBuf>,
-    /// Who does things, when neither the environment nor a pipeline says so.
+    /// The actor, when neither the environment nor a pipeline names one.
     pub actor: Option<String>,
     /// How many approvals an apply needs.
     pub require_approval: Option<u16>,
-    /// What is kept of earlier generations.
+    /// Which earlier generations are kept.
     #[serde(default)]
     pub retention: Retention,
     /// How the state is encrypted.
@@ -36,13 +36,13 @@ pub(crate) struct Configuration {
     pub trust: slipway_trust::Settings,
 }
 
-/// What is kept of earlier generations when garbage is collected.
+/// The generations that garbage collection keeps.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Retention {
-    /// So many generations before the present one.
+    /// The number of generations kept before the present one.
     pub keep: Option<usize>,
-    /// What was the present generation within so many days.
+    /// Generations that were the present one within this number of days are kept.
     pub keep_days: Option<u32>,
 }
 
@@ -70,7 +70,8 @@ impl Configuration {
             CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
                 .cause(error.to_string().trim_end())
         })?;
-        // The working directory may be a stranger's: it has no say in what the user's settings mean.
+        // The working directory may belong to another person, so paths in the settings are not relative to
+        // it.
         let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
         if let Some(folder) = folder {
             read.place_paths(&folder, std::env::home_dir().as_deref());
@@ -93,7 +94,7 @@ fn usual_path() -> Option<PathBuf> {
     Some(folder()?.join("config.toml"))
 }
 
-/// The folder of the user's own settings; nothing where no variable says where it is.
+/// The folder of the user's settings; `None` when no variable names it.
 pub(crate) fn folder() -> Option<PathBuf> {
     Some(base()?.join("slipway"))
 }

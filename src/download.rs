@@ -29,7 +29,7 @@ impl Download for Downloads {
 
     fn keep(&self, sha256: &str, text: &str) {
         let Some(path) = place(sha256) else { return };
-        // Who cannot keep it fetches it again.
+        // A manifest that cannot be cached is downloaded again next time.
         if let Err(error) = keep(&path, text) {
             tracing::debug!(%error, path = %path.display(), "a manifest is not kept");
         }
@@ -49,7 +49,7 @@ async fn fetch(granted: &TrustedUrl, policy: &Policy) -> Result<String, Error> {
             Document::Text(text) => return Ok(text),
             Document::Elsewhere(next) => next,
         };
-        // Where a server sends one is no more trusted than what the spec names.
+        // The target of a redirect is trusted no more than a URL in the spec.
         granted = policy.url(&next).map_err(|refusal| Error::Unusable(refusal.to_string()))?;
     }
     let url = granted.as_str();

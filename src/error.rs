@@ -85,18 +85,18 @@ impl CommandError {
         serde_json::to_string_pretty(&serde_json::json!({ "diagnostics": self.problems })).ok()
     }
 
-    /// What went wrong, in a sentence.
+    /// The error in one sentence.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// The same failure with what stands behind it.
+    /// Adds a cause.
     pub fn cause(mut self, cause: impl Into<String>) -> Self {
         self.causes.push(cause.into());
         self
     }
 
-    /// The same failure with a way out; one that was told already is not told again.
+    /// Adds a hint, unless it is present already.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         let hint = hint.into();
         if !self.hints.contains(&hint) {
@@ -116,7 +116,7 @@ impl CommandError {
             text.push('\n');
         }
         let code = self.code.map(|code| format!("[{code}]")).unwrap_or_default();
-        // What a provider or a host says may be of any length, and may try to look like something else.
+        // A text of a provider or a host may be of any length, and may contain control characters.
         let theirs = |text: &str| visible(&shorten(text, size::MESSAGE)).into_owned();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}{code}: {}", output.style_error("error"), theirs(&self.message));
@@ -205,7 +205,7 @@ impl From<slipway_operations::Error> for CommandError {
 impl From<Declined> for CommandError {
     fn from(declined: Declined) -> Self {
         match declined {
-            // It was this program that could not decide.
+            // The callback of this program failed.
             Declined::Failed(error) => match error.downcast::<Self>() {
                 Ok(own) => *own,
                 Err(other) => Self::internal("nobody could decide", &*other),
@@ -221,7 +221,7 @@ impl From<Declined> for CommandError {
     }
 }
 
-/// For whoever decides about a plan: the error comes back as it is.
+/// Lets a callback that decides about a plan return a command error, and get it back unchanged.
 impl From<CommandError> for Declined {
     fn from(error: CommandError) -> Self {
         Self::failed(error)

@@ -9,16 +9,16 @@ use slipway_limits::Exceeded;
 
 use crate::error::CommandError;
 
-/// Who may read a file.
+/// The users that may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Its owner alone.
     Owner,
-    /// Who could before, or whom the process lets read what it makes.
+    /// The users that could read the old file, or that the umask of the process allows.
     AsUsual,
 }
 
-/// The text of a file, when there is one.
+/// The text of a file; `None` when the file does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     match slipway_limits::file::read_text(path, slipway_limits::size::KUBECONFIG) {
         Ok(text) => Ok(Some(text)),
@@ -27,19 +27,19 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     }
 }
 
-/// What a command writes with `--out`, and how an older one is recognised.
+/// A kind of file that a command writes with `--out`, and how an older file of this kind is recognised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// In a sentence, as `a plan`.
+    /// The name of this kind of file in a sentence, as `a plan`.
     pub what: &'static str,
-    /// How large one may be; what is larger is none.
+    /// The largest size. A larger file is not of this kind.
     pub largest: slipway_limits::Size,
-    /// Whether a file has one, of any version.
+    /// Whether a file is of this kind, in any version.
     pub is_one: fn(&[u8]) -> bool,
 }
 
-/// Refuses what `--out` names if it can be no new file and is no older one of its kind. Called before the work, so that
-/// nothing is computed in vain.
+/// Refuses the path of `--out` if a file exists there that is not an older file of its kind, or cannot be
+/// created. Called before the work, which would be in vain.
 pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandError> {
     let failed = |error: io::Error| CommandError::file("the file", path, &error);
     let old = match fs::metadata(path) {
@@ -64,7 +64,8 @@ pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandErro
     Ok(())
 }
 
-/// Writes what `--out` asks for: into a new file, or over an older one of its kind. Any other file is left as it is.
+/// Writes the file of `--out`: a new file, or in place of an older one of its kind. Any other file is left
+/// unchanged.
 pub(crate) fn write_out(
     path: &Path,
     bytes: &[u8],
@@ -109,7 +110,7 @@ pub(crate) fn is_json_of(bytes: &[u8], kind: &str) -> bool {
     matches!(documents.next(), Some(Ok(first)) if first.get("kind").is_some_and(|found| found == kind))
 }
 
-/// Writes a file whole or not at all. A symbolic link stays one, and what is no file, as a pipe, gets the bytes as they come.
+/// Writes a file completely or not at all. A symbolic link is kept. A pipe or device gets the bytes directly.
 pub(crate) fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     let old = fs::metadata(path).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -143,7 +144,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<(
         fs::rename(&draft, place)
     };
     write().inspect_err(|_| {
-        // It may not even be there.
+        // The draft may not exist.
         let _ = fs::remove_file(&draft);
     })
 }

@@ -1,7 +1,7 @@
-//! Reads documents over https: manifests, kubeconfigs, what a server says of itself.
+//! Reads documents over HTTPS, such as manifests and kubeconfigs.
 //!
-//! It is an ordinary HTTP client, and no client for the API of a cluster. It uses no proxy and follows no redirect by
-//! itself, so that each address that it connects to was allowed.
+//! This is an ordinary HTTP client, not one for the API of a cluster. It uses no proxy and follows no
+//! redirect by itself, so that each address that it connects to was allowed.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(crate) enum Error {
     Unreachable {
         /// The URL.
         url: String,
-        /// What happened, with its causes.
+        /// The error, with its causes.
         text: String,
     },
     /// The server refuses.
@@ -46,12 +46,12 @@ pub(crate) enum Error {
     Unreadable {
         /// The URL.
         url: String,
-        /// What is wrong.
+        /// The problem.
         text: String,
     },
 }
 
-/// What a URL leads to.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) enum Document {
     /// A text.
@@ -63,11 +63,11 @@ pub(crate) enum Document {
 /// How a server is reached.
 #[derive(Clone, Debug)]
 pub(crate) struct Way {
-    /// How it is trusted.
+    /// How the server is verified.
     pub trust: Trust,
-    /// As whom it is called.
+    /// The credentials for the server.
     pub credentials: Credentials,
-    /// The addresses at which it may be.
+    /// The addresses that the client may connect to.
     pub reach: Reach,
 }
 
@@ -104,7 +104,7 @@ pub(crate) async fn get(url: &str, way: Way) -> Result<Document, Error> {
     }
     let parsed = Url::parse(url).map_err(|error| unusable(error.to_string()))?;
     let host = parsed.host_str().unwrap_or_default();
-    // The client does not resolve what is an address already.
+    // The client does not resolve a host that is an IP address.
     way.reach.check_literal(host).map_err(|error| Error::Unusable(error.to_string()))?;
     let tls = slipway_cluster_api::configuration(&way.trust, &way.credentials)
         .map_err(|error| Error::Unusable(error.to_string()))?;

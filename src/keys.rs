@@ -37,13 +37,13 @@ const OWN_IDENTITY: &str = "age-identity.txt";
 pub(crate) struct Encryption {
     /// Whether the whole state is encrypted, and not its secrets only.
     pub state: bool,
-    /// Whom to seal for, each as `age1…`.
+    /// The recipients to encrypt for, each as `age1…`.
     pub age_recipients: Vec<String>,
-    /// Files with identities to open with.
+    /// Files with identities to decrypt with.
     pub age_identity_files: Vec<PathBuf>,
-    /// A file with a passphrase, to seal for and to open with.
+    /// A file with a passphrase, to encrypt for and to decrypt with.
     pub passphrase_file: Option<PathBuf>,
-    /// The name that envelopes have for the passphrase.
+    /// The name of the passphrase in envelopes.
     pub passphrase_name: Option<String>,
     /// Keys of the key services of providers.
     pub key_services: Vec<KeyService>,
@@ -55,7 +55,7 @@ pub(crate) struct Encryption {
 pub(crate) struct KeyService {
     /// The provider.
     pub provider: String,
-    /// The key, by the service's name for it.
+    /// The key, by its name in the service.
     pub key: String,
     /// The region, where the provider has regions.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub(crate) struct KeyService {
     /// The provider's settings.
     #[serde(default)]
     pub config: serde_json::Value,
-    /// Whether to seal for it; without, it only opens what was sealed before.
+    /// Whether to encrypt for this key. If not, it only decrypts older objects.
     #[serde(default = "yes")]
     pub seal: bool,
 }
@@ -76,7 +76,7 @@ fn yes() -> bool {
 pub(crate) struct UserKeys {
     encryption: Encryption,
     services: Vec<(bool, Arc<ServiceKey>)>,
-    /// Read once, so that what is derived from it is derived once.
+    /// The passphrase, read once, so that its key is derived once.
     passphrase: OnceCell<Option<Arc<Passphrase>>>,
     output: Output,
 }
@@ -183,7 +183,7 @@ impl Keys for UserKeys {
     }
 }
 
-/// The keys of one who opens nothing: a stranger's spec is planned without secrets.
+/// A keyring without keys: specs of other persons are planned without secrets.
 pub(crate) struct NoKeys;
 
 #[async_trait]

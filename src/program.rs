@@ -28,7 +28,7 @@ use crate::ui::signals::Signals;
 /// Puts something around the state's backend, as a test does that counts or fails writes.
 pub type DecorateBackend = Box<dyn Fn(Arc<dyn Backend>) -> Arc<dyn Backend> + Send + Sync>;
 
-/// The program. The executable uses it as it is.
+/// The program, with the settings that tests replace.
 #[derive(Default)]
 pub struct Program {
     decorate_backend: Option<DecorateBackend>,
@@ -36,24 +36,24 @@ pub struct Program {
     read_age: Option<Duration>,
 }
 
-/// What every command has at hand.
+/// The common parts of all commands.
 pub(crate) struct Context {
-    /// The options that every command has.
+    /// The options of all commands.
     pub global: Global,
     /// The user's configuration file.
     pub configuration: Configuration,
-    /// What specs may name.
+    /// The trust policy for specs.
     pub policy: Arc<Policy>,
     /// Where results and messages go.
     pub output: Output,
-    /// On which terms clusters are held.
+    /// The settings of leases.
     pub lease: slipway_state_store::Options,
     /// How old the reads may be by which steps check their objects, where a test sets it.
     read_age: Option<Duration>,
     decorate_backend: Option<DecorateBackend>,
     /// The providers' processes; all of them end with the command.
     processes: Processes,
-    /// The user's keys; none is read before it is needed.
+    /// The user's keys; no key is read before it is needed.
     keyring: OnceLock<Arc<Keyring>>,
     /// The signals that stop runs.
     pub signals: Signals,
@@ -110,7 +110,7 @@ impl Program {
             Ok(code) => code,
             Err(error) => {
                 if let Some(problems) = error.problems().filter(|_| for_programs) {
-                    // Who has stopped reading is told nothing.
+                    // A reader that closed the pipe gets nothing.
                     let _ = output.result(&problems);
                 }
                 error.report(&output);
@@ -120,7 +120,7 @@ impl Program {
     }
 
     fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
-        // There `--config` names a document about the machine, as kubeadm's does.
+        // In node commands, `--config` names a document about the machine, as with kubeadm.
         let from_environment = std::env::var_os("SLIPWAY_CONFIG").map(std::path::PathBuf::from);
         let named = match &cli.command {
             Command::Node(_) => from_environment.as_deref(),
@@ -156,14 +156,14 @@ impl Program {
 }
 
 impl Context {
-    /// Opens the state store, what is encrypted in it included. Opening writes nothing.
+    /// Opens the state store and decrypts what is encrypted. Opening writes nothing.
     pub fn backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let seals = self.configuration.encryption.state;
         Ok(Arc::new(SealedBackend::new(self.bare_backend()?, self.keyring(), seals)))
     }
 
-    /// Opens the state store to read everything in it, what is not encrypted included where the configuration says that the
-    /// state is.
+    /// Opens the state store to read all objects, also unencrypted ones where the configuration says that the
+    /// state is encrypted.
     pub fn readable_backend(&self) -> Result<SealedBackend, CommandError> {
         Ok(SealedBackend::new(self.bare_backend()?, self.keyring(), false))
     }
@@ -186,7 +186,7 @@ impl Context {
         self.keyring.get_or_init(make).clone()
     }
 
-    /// Opens the state store at a URL that a bootstrap document names, what is encrypted in it included.
+    /// Opens the state store at a URL that a bootstrap document names, and decrypts what is encrypted.
     pub fn backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
         let settings = self.configuration.state.settings(Settings::from_process());
         let bare =
@@ -199,7 +199,7 @@ impl Context {
         Ok(Arc::new(SealedBackend::new(bare, self.keyring(), seals)))
     }
 
-    /// Opens the state store as it is stored.
+    /// Opens the state store without decryption.
     pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
         if self.global.state.is_none() && self.configuration.state.url.is_none() {
@@ -224,7 +224,7 @@ impl Context {
         }
     }
 
-    /// Who calls.
+    /// The actor of this call.
     pub fn actor(&self) -> Actor {
         actor::current(self.configuration.actor.clone())
     }
@@ -235,13 +235,13 @@ impl Context {
         SearchPath::from_environment().after(named)
     }
 
-    /// What operations share. The state store is open, and nothing is written to it.
+    /// The environment that operations share. The state store is opened, and nothing is written to it.
     pub fn environment(&self) -> Result<Environment, CommandError> {
         let store = Store { backend: self.backend()?, place: self.state_url() };
         Ok(Environment { store: Some(store), ..self.without_store() })
     }
 
-    /// What operations share that have no state, or one of their own.
+    /// The environment of operations without a state, or with their own.
     pub fn without_store(&self) -> Environment {
         let encryption = self.configuration.encryption.clone();
         Environment {
@@ -288,14 +288,15 @@ fn start_logging(global: &Global) {
     let filter = EnvFilter::try_from_env("SLIPWAY_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},kube_client=off")));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
-    // A second start in one process, as in tests, keeps the first.
+    // A second start in one process, as in tests, keeps the first subscriber.
     let _ = match global.log_format {
         LogFormat::Text => subscriber.with_ansi(false).finish().try_init(),
         LogFormat::Json => subscriber.json().finish().try_init(),
     };
 }
 
-/// Standard error for the log, whose lines have words of providers in them: made fit for a terminal, as messages are.
+/// Writes the log to standard error. Its lines may contain texts of providers, so control characters are made
+/// visible.
 struct Log;
 
 impl std::io::Write for Log {

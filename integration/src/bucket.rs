@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 use slipway_state_store::{Backend, Prefix, Settings, open_with};
 use slipway_testkit::Moto;
 
-/// One server for all places of this process; it ends with it.
+/// One server for all places of this process; it ends with the process.
 static SERVER: Mutex<Option<Arc<Moto>>> = Mutex::new(None);
 
 /// How many buckets there are.
@@ -64,7 +64,7 @@ impl Bucket {
         Ok(open_with(&self.url(), &Settings::new(self.environment()))?)
     }
 
-    /// Takes over everything from another one.
+    /// Copies all objects from another bucket.
     ///
     /// # Errors
     /// When it cannot be read or written.

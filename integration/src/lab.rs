@@ -1,5 +1,5 @@
-//! The libraries put together in one process, as the program puts them together: for laws that are tried many
-//! times, and for simulated time under tokio's paused clock.
+//! The libraries combined in one process, as in the program: for laws that are tried many times, and for
+//! simulated time with tokio's paused clock.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Lab {
     backend: Arc<dyn Backend>,
     /// Settings of the simulated cloud over those of the spec.
     pub settings: serde_json::Map<String, serde_json::Value>,
-    /// Who gets the events of runs.
+    /// The handler for events of runs.
     pub events: EventHandler,
     /// How reads are repeated.
     pub watch: Watch,
@@ -71,7 +71,7 @@ impl Lab {
         self.directory.path().join("cloud")
     }
 
-    /// What exists in the simulated cloud.
+    /// The objects in the simulated cloud.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -89,7 +89,7 @@ impl Lab {
         self.backend = Arc::new(MemoryBackend::new());
     }
 
-    /// The state as it is stored, the journal replayed.
+    /// The stored state, with its journal replayed.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -223,7 +223,7 @@ impl Lab {
         Ok((plan, report))
     }
 
-    /// What an earlier run left is found out, and a plan made from there.
+    /// Resolves the steps of an interrupted run, then plans.
     async fn planned_under(
         &self,
         holder: &Holder,

@@ -1,5 +1,5 @@
-//! A cloud that exists in memory only, for any provider that plans without its cloud: objects are what was asked for,
-//! with texts for what the cloud would say, and what others hold is not deleted.
+//! A cloud in memory, for any provider that plans without its cloud. An object has its requested attributes,
+//! and texts for those that the cloud sets. An object that another one holds is not deleted.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ struct Object {
     attributes: Value,
 }
 
-/// What exists in the cloud; sessions share it.
+/// The objects in the cloud; sessions share them.
 #[derive(Clone, Debug, Default)]
 pub struct Pretended {
     objects: Arc<Mutex<Objects>>,
@@ -34,7 +34,7 @@ pub struct Pretended {
 }
 
 impl Pretended {
-    /// A session whose pure calls are another's.
+    /// A session that takes its pure calls from another one.
     #[must_use]
     pub fn session(&self, pure: Arc<dyn Session>, schema: Arc<Schema>) -> Arc<dyn Session> {
         Arc::new(PretendedSession { cloud: self.clone(), pure, schema })
@@ -70,7 +70,7 @@ struct PretendedSession {
 }
 
 impl PretendedSession {
-    /// What an object shows: what was asked for, and something for all that the cloud sets.
+    /// The attributes of an object: the requested ones, and placeholders for those that the cloud sets.
     fn shown(&self, address: &Address, identity: &Identity, asked: &Value, before: &Value) -> Value {
         let Some(kind) = self.schema.types.get(address.kind()) else { return asked.clone() };
         let mut shown = asked.clone();
@@ -98,7 +98,7 @@ impl PretendedSession {
         shown
     }
 
-    /// Who holds an object: others that name it where their type says so, or where they cannot be changed.
+    /// The holders of an object: others that refer to it by an attribute that holds it or is immutable.
     fn holders(&self, objects: &Objects, identity: &Identity) -> Vec<String> {
         let holds = |object: &Object| {
             let kind = self.schema.types.get(object.address.kind());
@@ -123,7 +123,7 @@ impl PretendedSession {
             return Err(ProviderError::new(ErrorClass::Dependency { blockers: holders }, text));
         }
         objects.remove(identity);
-        // What goes with it goes.
+        // Objects that are removed with their parent are removed, too.
         let goes = |object: &Object| {
             let with = self.schema.types.get(object.address.kind())?.removed_with.as_ref()?;
             let parent = object.attributes.get(&with.attribute)?.as_str()?;
@@ -252,7 +252,7 @@ impl Session for PretendedSession {
     }
 }
 
-/// A provider whose sessions plan without its cloud, and act on the pretended one.
+/// A provider whose sessions plan without their cloud, and act on the pretended one.
 pub struct PretendedProvider {
     pure: Arc<dyn Provider>,
     cloud: Pretended,

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::sync::oneshot;
 
-/// A served provider; it ends with this value.
+/// A served provider; dropping this value ends it.
 pub struct Served {
     directory: TempDir,
     end: Option<oneshot::Sender<()>>,
@@ -35,7 +35,7 @@ impl Served {
             };
             runtime.block_on(async {
                 let Ok(listener) = UnixListener::bind(folder.join("socket")) else { return };
-                // Nobody waits any more when the test has failed.
+                // The receiver is gone when the test has failed.
                 let _ = ready.send(());
                 let options = ServeOptions::new(folder, String::new());
                 let _ = serve_until(provider, listener, &options, async {
@@ -54,10 +54,10 @@ impl Served {
         self.directory.path().join("socket")
     }
 
-    /// A client of it.
+    /// A client of the provider.
     ///
     /// # Errors
-    /// When it does not answer.
+    /// When the provider does not answer.
     pub async fn client(&self) -> Result<Arc<dyn Provider>> {
         Ok(Arc::new(Client::connect(&self.socket(), Life::unattended("sim"), Deadlines::default()).await?))
     }

@@ -1,11 +1,11 @@
-//! The program at a terminal: a pseudo-terminal on which somebody has typed answers.
+//! Runs the program at a pseudo-terminal and types answers.
 
 use std::process::Command;
 
 use anyhow::Result;
 use slipway_testkit::Said;
 
-/// Runs a command on a pseudo-terminal of its own, types, and passes everything on that is shown.
+/// Runs a command on a new pseudo-terminal, types, and copies all output.
 const SCRIPT: &str = "\
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -27,11 +27,11 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(status) & 255)
 ";
 
-/// Runs a command to its end as somebody at a terminal does, who types these lines. All that the terminal shows is in the
-/// output.
+/// Runs a command to its end at a terminal, and types these lines. The output has all that the terminal
+/// shows.
 ///
 /// # Errors
-/// When it cannot be started.
+/// When the command cannot be started.
 pub fn typing(command: &Command, answers: &str) -> Result<Said> {
     let mut python = Command::new("python3");
     python.args(["-c", SCRIPT, answers]).arg(command.get_program()).args(command.get_args());

@@ -12,7 +12,7 @@ use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
 
-/// Takes over what another tool made for a cluster. Writes nothing but the state.
+/// Adopts the objects of another tool for a cluster. Writes only the state.
 pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result<ExitCode, CommandError> {
     let spec = specs::one(context, &Selection::from(&arguments.spec))?;
     let name = spec.cluster.name.clone();

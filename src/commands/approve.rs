@@ -11,11 +11,11 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::{plan_source, ui};
 
-/// Writes down that somebody approves a plan. It is shown first.
+/// Shows a plan and writes an approval for it.
 pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Result<ExitCode, CommandError> {
     let plan = plan_source::read(context, &arguments.plan).await?;
     let digest = plans::digest(&plan)?;
-    // A plan that fits no more could never be applied.
+    // A plan that does not fit the state any more could never be applied.
     plans::check_fits(&context.environment()?, &plan).await?;
     context.output.result(&ui::show::text(context, &context.state_url(), &plan, arguments.full))?;
     if plan.is_empty() {

@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         }
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         if arguments.save.out.is_some() {
-            // Whoever applies it later is not asked again.
+            // A saved plan is applied without this question.
             allowed?;
             plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
         }
@@ -53,7 +53,8 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
     Ok(done(through))
 }
 
-/// Names what `state rm` made the state forget: it is not deleted, and what it stands on cannot be deleted either.
+/// Names the objects that `state rm` made the state forget. They are not deleted, and objects that they
+/// depend on cannot be deleted either.
 fn tell_forgotten(context: &Context, opened: &Opened) {
     let forgotten = opened.state.iter().flat_map(|state| &state.snapshot.forgotten);
     let forgotten: Vec<String> = forgotten.map(|(address, _)| address.to_string()).collect();

@@ -26,7 +26,7 @@ const CONFIGURATION: Written = Written {
     is_one: |bytes| bytes.starts_with(HEADER.as_bytes()),
 };
 
-/// Writes the wanted resources in the form of another tool.
+/// Writes the desired resources in the form of another tool.
 pub(crate) async fn run(context: &Context, command: &ExportCommand) -> Result<ExitCode, CommandError> {
     match command {
         ExportCommand::Terraform(arguments) => terraform(context, arguments).await,

@@ -36,12 +36,13 @@ fn show(context: &Context, arguments: &SpecShowArguments) -> Result<ExitCode, Co
     Ok(ExitCode::SUCCESS)
 }
 
-/// The lines that somebody wrote: defaults are marked as such, and what they leave empty is left out.
+/// The lines of the spec's author. Lines marked as defaults are removed, and so are mappings that become
+/// empty.
 fn without_defaults(text: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut kept: Vec<&str> = Vec::new();
     for line in text.lines().filter(|line| !line.ends_with("# default")) {
-        // A mapping without fields: the line behind it does not stand deeper.
+        // A mapping without fields: the line after it is not indented deeper.
         while let Some(last) = kept.last()
             && last.ends_with(':')
             && indent(line) <= indent(last)

@@ -22,7 +22,7 @@ const LINES: usize = 500;
 /// How many logs are fetched at a time.
 const AT_ONCE: usize = 16;
 
-/// What is asked of every node's machine.
+/// The components whose logs are read on each node.
 const COMPONENTS: [&str; 5] =
     ["kubelet", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 
@@ -34,7 +34,7 @@ const LISTS: [(&str, &str); 4] = [
     ("certificate-requests", "/apis/certificates.k8s.io/v1/certificatesigningrequests"),
 ];
 
-/// Collects what helps somebody who was not there, without secrets.
+/// Collects information for remote support, without secrets.
 pub(crate) async fn run(
     context: &Context,
     arguments: &SupportBundleArguments,
@@ -73,7 +73,7 @@ pub(crate) async fn run(
     let hosts = opened.spec.cluster.all_hosts();
     let logs = hosts.iter().flat_map(|host| COMPONENTS.map(|component| (host, component)));
     let read = async |(host, component): (&Host, &str)| {
-        // A worker has no API server, and what cannot be read is told in the place of its log.
+        // A worker has no API server. If a log cannot be read, the error is written in its place.
         let text = logs::read(host, context.policy.networks(), (component, LINES)).await;
         let text = text.unwrap_or_else(|error| format!("{}\n", error.message()));
         (format!("{}-{component}.log", host.name), text)
@@ -90,7 +90,7 @@ pub(crate) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A folder that is made beside the one that is asked for, and becomes it when it is whole.
+/// A folder that is written beside the requested one, and renamed to it when it is complete.
 struct Bundle {
     draft: TempDir,
 }
@@ -108,7 +108,7 @@ impl Bundle {
 
     fn done(self, folder: &Path) -> io::Result<()> {
         std::fs::rename(self.draft.path(), folder)?;
-        // It is no draft any more, and stays.
+        // The folder has its final name now and must not be removed.
         let _ = self.draft.keep();
         Ok(())
     }
@@ -126,11 +126,12 @@ impl Bundle {
     }
 }
 
-/// What fields are called whose texts are left out. The last is a whole object as kubectl got it, as one text.
+/// Parts of field names whose texts are left out. The last is a whole object as one text, as kubectl stores
+/// it.
 const HIDDEN: [&str; 5] = ["token", "password", "secretkey", "privatekey", "last-applied-configuration"];
 
-/// Takes out what objects and specs may hold although they should not: values of environment variables, and what is called a
-/// secret.
+/// Removes values that objects and specs should not contain: those of environment variables, and those of
+/// fields that are named like secrets.
 fn redact(value: &mut Json) {
     match value {
         Json::Object(fields) => {

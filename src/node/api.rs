@@ -37,13 +37,13 @@ pub(crate) struct Answer {
 /// Why the API did not answer as it should.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
-    /// What it should be trusted by, or what should be shown to it, cannot be used.
+    /// The CA or the credentials cannot be used.
     #[error("{0}")]
     Unusable(String),
-    /// Nobody answers, or is not whom one trusts.
+    /// No server answers, or its certificate is not trusted.
     #[error("{server} does not answer: {text}")]
     Unreachable { server: String, text: String },
-    /// It refuses.
+    /// The server refuses the request.
     #[error("{method} {path}: {status} {message}")]
     Refused { method: Method, path: String, status: StatusCode, message: String },
     /// The answer cannot be read.
@@ -121,18 +121,18 @@ impl Api {
             url: server.to_owned(),
             trust: trust.clone(),
             credentials: credentials.clone(),
-            // Whoever runs a node command names the server.
+            // The user of a node command names the server.
             reach: Reach::anywhere(),
         };
         Ok(Self { client: Client::to(&server)? })
     }
 
-    /// Asks for an object.
+    /// Gets an object.
     pub async fn get(&self, path: &str) -> Result<Answer, ApiError> {
         self.send(Method::GET, path, None).await
     }
 
-    /// Asks for an object that need not exist.
+    /// Gets an object that may not exist.
     pub async fn find(&self, path: &str) -> Result<Option<Json>, ApiError> {
         match self.get(path).await {
             Ok(answer) => Ok(Some(answer.body)),

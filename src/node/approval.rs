@@ -1,7 +1,7 @@
 //! Requests of machines that join with a token bound to a node's name: approved for that name, denied for any other.
 //!
-//! Kubernetes itself approves whatever shows a token of its usual group. A bound token is not of that group, so that a
-//! request waits until somebody decides who knows the rule.
+//! Kubernetes approves requests with a token of its usual group by itself. A bound token is not in that
+//! group, so that its request waits until a program that knows this rule decides.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -17,7 +17,7 @@ const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 const USER: &str = "system:bootstrap:";
 
-/// What was decided about a request.
+/// A decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Decision {
     /// The request.
@@ -38,8 +38,7 @@ impl std::fmt::Display for Decision {
     }
 }
 
-/// Decides about every request with a bound token that nobody has decided about, and removes the tokens whose one use is
-/// over.
+/// Decides about each pending request with a bound token, and removes tokens for one use that were used.
 ///
 /// # Errors
 /// As the API says.
@@ -87,7 +86,7 @@ fn verdict(request: &Json, user: &str, groups: &[String]) -> Result<String, Stri
     client.map(|client| client.node).map_err(|denial| denial.to_string())
 }
 
-/// Uses a token for a request: one that is good for one use is marked with it, by compare-and-swap.
+/// Uses a token for a request. A token for one use is marked with the request, by compare-and-swap.
 async fn claim(api: &Api, id: &str, request: &str) -> Result<Result<(), String>, CommandError> {
     let path = format!("{SECRETS}/{}", token::secret_name(id));
     loop {
@@ -109,14 +108,14 @@ async fn claim(api: &Api, id: &str, request: &str) -> Result<Result<(), String>,
         let patch = json!({"metadata": {"resourceVersion": version, "annotations": {USED_BY: request}}});
         match api.merge(&path, &patch).await {
             Ok(_) => return Ok(Ok(())),
-            // Somebody else has written it in between.
+            // Another process has changed the token since it was read.
             Err(error) if error.status() == Some(409) => {}
             Err(error) => return Err(error.into()),
         }
     }
 }
 
-/// Writes a verdict; `false` when somebody else was faster.
+/// Writes a verdict; `false` when another process has changed or removed the request.
 async fn write(api: &Api, request: &Json, verdict: &Result<String, String>) -> Result<bool, CommandError> {
     let (kind, reason, message) = match verdict {
         Ok(node) => ("Approved", "BoundToken", format!("the token is for the node {node}")),
@@ -132,8 +131,8 @@ async fn write(api: &Api, request: &Json, verdict: &Result<String, String>) -> R
     }
 }
 
-/// Removes tokens that were used once and whose node has registered: until then its kubelet fetches its certificate with
-/// the token.
+/// Removes tokens that were used once and whose node has registered. Until then, the kubelet of the node gets
+/// its certificate with the token.
 async fn remove_used(api: &Api) -> Result<(), CommandError> {
     let selector = "?fieldSelector=type%3Dbootstrap.kubernetes.io%2Ftoken";
     let list = api.get(&format!("{SECRETS}{selector}")).await?.body;

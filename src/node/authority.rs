@@ -11,7 +11,7 @@ use slipway_resource::SecretText;
 use super::api::Credentials;
 use crate::error::CommandError;
 
-/// How long the certificate of an administrator is good for who asks the cluster for what a join needs.
+/// The lifetime of the administrator's certificate with which a machine reads from the cluster for a join.
 pub(crate) const SHORT: Duration = Duration::from_secs(600);
 
 /// The certificate of an authority and its key.
@@ -21,7 +21,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Reads both from PEM.
+    /// Reads the certificate and the key from PEM.
     pub fn from_pem(certificate: &str, key: &SecretText) -> Result<Self, CommandError> {
         let certificate = Certificate::from_pem(certificate).map_err(|error| unusable(&error))?;
         let key = PrivateKey::from_pem(key.expose()).map_err(|error| unusable(&error))?;

@@ -91,7 +91,7 @@ pub(crate) fn whole_seconds(now: Timestamp, span: std::time::Duration) -> Result
         .ok_or_else(|| settings::invalid("the token would live longer than time is counted"))
 }
 
-/// What an expansion takes from the host.
+/// The facts of the host for an expansion.
 pub(crate) fn expansion(root: &Path, configuration: &Configuration) -> Result<Facts, CommandError> {
     let cluster = &configuration.cluster;
     let authority = |name: &str| {

@@ -11,15 +11,15 @@ use crate::error::CommandError;
 
 const PLACE: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
-/// What a cluster tells everybody.
+/// The public information about a cluster.
 pub(crate) struct ClusterInfo {
     /// The exact text of its kubeconfig.
     pub text: String,
-    /// The cluster in it.
+    /// The cluster that the kubeconfig names.
     pub cluster: Cluster,
 }
 
-/// Reads what the cluster tells everybody.
+/// Reads the ConfigMap `cluster-info`.
 pub(crate) async fn read(api: &Api) -> Result<ClusterInfo, CommandError> {
     let data = texts(&api.get(PLACE).await?.body);
     let text = data.get(KUBECONFIG).cloned().unwrap_or_default();
@@ -29,7 +29,7 @@ pub(crate) async fn read(api: &Api) -> Result<ClusterInfo, CommandError> {
     Ok(ClusterInfo { text, cluster })
 }
 
-/// Signs it with a token. A cluster without it is left as it is.
+/// Signs cluster-info with a token. A cluster without cluster-info is left unchanged.
 pub(crate) async fn sign(api: &Api, token: &Token) -> Result<(), CommandError> {
     let info = match read(api).await {
         Ok(info) => info,
@@ -43,7 +43,7 @@ pub(crate) async fn sign(api: &Api, token: &Token) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Takes the signature with a token out of it.
+/// Removes the signature with a token from cluster-info.
 pub(crate) async fn unsign(api: &Api, id: &str) -> Result<(), CommandError> {
     match api.merge(PLACE, &json!({"data": {format!("{SIGNATURE_PREFIX}{id}"): null}})).await {
         Ok(_) => Ok(()),

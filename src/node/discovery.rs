@@ -1,4 +1,4 @@
-//! How the machine finds a cluster and comes to trust it: by a token, or by a kubeconfig that somebody brought.
+//! How the machine finds a cluster and comes to trust it: by a token, or by a kubeconfig from the operator.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,9 +18,9 @@ use super::settings;
 use crate::error::CommandError;
 use crate::https::{self, Document, Way};
 
-/// How long to wait before it is asked again.
+/// The pause before another attempt.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Where a cluster says what it is.
+/// The path of the public information about a cluster.
 const PLACE: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
 /// A cluster that is trusted.
@@ -30,14 +30,14 @@ pub(crate) struct Found {
     pub server: String,
     /// Its CAs, in PEM.
     pub authority: String,
-    /// What the kubeconfig that led here has to show, if anything: its whole text.
+    /// The text of the discovery kubeconfig, when it contains credentials.
     pub kubeconfig: Option<SecretText>,
-    /// How far this clock is before the cluster's.
+    /// By how much the clock of this machine is ahead of the cluster's.
     pub clock_ahead_seconds: Option<i64>,
 }
 
-/// Finds the cluster. Asks again until the time is over where that may help: nobody answers yet, or the token is not yet
-/// known there.
+/// Finds the cluster. Until the time is over, the attempt is repeated while no server answers or the cluster
+/// does not know the token yet.
 pub(crate) async fn find(
     how: &Discovery,
     token: Option<&SecretText>,
@@ -112,7 +112,7 @@ async fn by_file(how: &FileDiscovery, patience: Duration) -> Result<Found, Comma
         .map_err(|error| untrusted(place, &error))?;
     let authority = Trust::Authorities(trust.authority.clone());
     let api = Api::new(&trust.server, &authority, &Credentials::Anonymous)?;
-    // A cluster that nobody may ask anonymously is no less trusted.
+    // A cluster that denies anonymous requests is trusted all the same.
     let answer = match patiently(until, || api.get(PLACE)).await {
         Ok(answer) => Some(answer),
         Err(error) if matches!(error.status(), Some(401 | 403 | 404)) => None,
@@ -141,7 +141,7 @@ where
     }
 }
 
-/// Whether what was not there may come: a cluster that begins signs a token after a moment.
+/// Whether missing data may appear later: a new cluster signs a token after a moment.
 fn may_pass(error: &discovery::Error) -> bool {
     matches!(error, discovery::Error::NoKubeconfig | discovery::Error::NoSignature(_))
 }

@@ -30,7 +30,7 @@ pub(crate) struct Looking {
     pub cri_socket: Option<String>,
     /// Whether missing images are fetched.
     pub pull: bool,
-    /// What an earlier run made.
+    /// The objects of an earlier run.
     pub owned: BTreeSet<String>,
     /// The etcd that is kept elsewhere.
     pub etcd: Option<ExternalEtcd>,

@@ -1,9 +1,9 @@
 //! The endpoint of control planes at which a machine of the cloud gets the credential of its node.
 //!
-//! `POST /v1/challenge` answers with a [`Challenge`]. The machine has the cloud prove who it is, for this challenge and for
-//! what it asks for, and sends an [`Ask`] to `POST /v1/credential`. It gets a [`Grant`]: a client certificate of its node,
-//! with which its kubelet asks for the one that it renews from then on. The provider knows the cloud; this endpoint knows
-//! none.
+//! `POST /v1/challenge` answers with a [`Challenge`]. The cloud proves the machine's identity for this
+//! challenge and for the machine's request. The machine sends the proof as an [`Ask`] to `POST
+//! /v1/credential`. It gets a [`Grant`]: a client certificate of its node. With that, its kubelet requests
+//! the certificate that it renews from then on. The provider knows the cloud; this endpoint knows none.
 
 pub(crate) mod desk;
 mod program;
@@ -20,13 +20,13 @@ pub(crate) use program::Identifier;
 pub(crate) const PORT: u16 = 3988;
 /// The paths of the endpoint.
 pub(crate) const CHALLENGE: &str = "/v1/challenge";
-/// Where the credential is asked for.
+/// The path at which machines request the credential.
 pub(crate) const CREDENTIAL: &str = "/v1/credential";
 /// By how much the clocks of two machines may differ. Signatures of AWS are good for 15 minutes, certificates begin five
 /// minutes back.
 pub(crate) const CLOCKS: Duration = Duration::from_secs(240);
 
-/// What the endpoint wants to see proved.
+/// The challenge of the endpoint.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Challenge {
@@ -44,13 +44,13 @@ pub(crate) struct Ask {
     pub server: String,
     /// The nonce of the challenge.
     pub nonce: String,
-    /// A [`Wanted`] as JSON: the text of which the credential covers the digest.
+    /// A [`Wanted`] as JSON; the credential covers the digest of this text.
     pub request: String,
-    /// What the cloud's provider made of the challenge, in base64.
+    /// The proof that the cloud's provider made for the challenge, in base64.
     pub credential: String,
 }
 
-/// What a machine wants.
+/// The request of a machine.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Wanted {

@@ -1,4 +1,4 @@
-//! How further machines join: the command for them, and what it needs to know.
+//! How further machines join: the command for them, and its arguments.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::cli::node::InitSettings;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// What a machine needs to know to join.
+/// The data that a machine needs to join.
 pub(crate) struct Invitation {
     endpoint: String,
     certificate: String,
@@ -40,8 +40,7 @@ impl Invitation {
         }
     }
 
-    /// Signs what the cluster tells everybody with the token, so that a machine can join at once: no controller has to
-    /// come to it first.
+    /// Signs cluster-info with the token, so that a machine can join before the controller manager signs it.
     pub async fn sign(&self, root: &Path) -> Result<(), CommandError> {
         let token: Option<Token> = self.token.as_ref().and_then(|token| token.expose().parse().ok());
         let Some(token) = token else { return Ok(()) };

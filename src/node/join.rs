@@ -1,4 +1,4 @@
-//! What a machine that joins learns of its cluster before anything is planned.
+//! The data that a joining machine reads from its cluster before the plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// What the machine consists of as a node of the cluster.
+    /// The resources of the machine as a node of the cluster.
     pub fn expand(&self, spec: &NodeSpec, facts: &Facts) -> Result<Vec<Phased>, ExpandError> {
         let facts = &with_shared_keys(facts, &spec.shared_files);
         if spec.configuration.is_control_plane() {
@@ -46,8 +46,8 @@ impl Cluster {
     }
 }
 
-/// What is true of a host that gets keys by an upload: a CA is not elsewhere because a run was interrupted between its
-/// certificate and its key.
+/// The facts of a host that gets keys by an upload. A run that was interrupted between the certificate and
+/// the key of a CA does not make this CA an external one.
 fn with_shared_keys(facts: &Facts, shared_files: &[String]) -> Facts {
     let mut facts = facts.clone();
     facts.external_authorities.retain(|name| !shared_files.contains(&format!("{name}.key")));
@@ -62,7 +62,7 @@ pub(crate) async fn find(
     before: Option<&NodeSpec>,
 ) -> Result<Cluster, CommandError> {
     if let Some(before) = before.filter(|before| has_credentials(before, machine)) {
-        // The token may be used up by now, or its time over: what an earlier run has got is enough.
+        // The token may be used up or expired by now: the data of an earlier run is enough.
         let mut known = spec.clone();
         known.joined.clone_from(&before.joined);
         known.shared_files.clone_from(&before.shared_files);
@@ -156,7 +156,7 @@ fn inputs(spec: &NodeSpec, shared_files: BTreeMap<String, Value>) -> Inputs {
     }
 }
 
-/// A connection with what a newcomer has: a token, or what its discovery file has.
+/// A connection with the credentials of a joining machine: a token, or those of its discovery file.
 fn as_newcomer(found: &Found, token: Option<SecretText>) -> Result<Api, CommandError> {
     if let (None, Some(kubeconfig)) = (&token, &found.kubeconfig) {
         return Ok(Api::of_text("/".as_ref(), kubeconfig.expose())?);
@@ -188,7 +188,7 @@ async fn settings(configuration: &mut Configuration, api: &Api, until: Instant) 
             let text = texts(&object).remove("config.conf").unwrap_or_default();
             serde_yaml::from_str::<Json>(&text).ok().and_then(|document| document.as_object().cloned())
         }
-        // Without kube-proxy, or for whoever may not read it, there is none.
+        // The cluster has no kube-proxy, or these credentials may not read its configuration.
         Ok(None) => None,
         Err(error) if matches!(error.status(), Some(401 | 403)) => None,
         Err(error) => return Err(error.into()),
@@ -196,13 +196,14 @@ async fn settings(configuration: &mut Configuration, api: &Api, until: Instant) 
     Ok(())
 }
 
-/// A token may be bound to one node's name: another one would wait for its certificate in vain.
+/// Refuses a token that is bound to another node's name: the machine would wait for its certificate in vain.
 async fn refuse_other_name(name: &str, api: &Api, until: Instant) -> Result<(), CommandError> {
     let question = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
     let path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let answer = match patiently(until, || api.post(path, &question)).await {
         Ok(answer) => answer,
-        // Whoever may not ask is told by the answer to the request for a certificate.
+        // If the review is not permitted, the answer to the certificate request tells whether the token is
+        // valid.
         Err(error) if matches!(error.status(), Some(401 | 403 | 404)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
@@ -219,7 +220,7 @@ async fn refuse_other_name(name: &str, api: &Api, until: Instant) -> Result<(), 
     }
 }
 
-/// Two machines of one name would take each other's pods away.
+/// Refuses the name of a ready node: two machines with one name would take each other's pods away.
 async fn refuse_ready_node(name: &str, api: &Api, until: Instant) -> Result<(), CommandError> {
     if patiently(until, || is_ready(name, api)).await? { Err(name_is_taken(name)) } else { Ok(()) }
 }
@@ -235,7 +236,7 @@ pub(crate) async fn is_ready(name: &str, api: &Api) -> Result<bool, ApiError> {
     Ok(ready.any(|condition| is(condition, "status", "True")))
 }
 
-/// The refusal of a machine whose name another node has.
+/// The error for a machine with the name of another node.
 pub(crate) fn name_is_taken(name: &str) -> CommandError {
     CommandError::new("NODE0007", format!("the cluster has a node {name} already, and it is ready; nothing was done"))
         .hint("give this one another name with --node-name, or remove the other: `slipway node reset` there, or `kubectl delete node`")
@@ -302,7 +303,7 @@ async fn shared_files(
     Ok(files)
 }
 
-/// The URLs of the members of etcd, by what their pods say. Asked with a certificate that is made for that and short.
+/// The URLs of the etcd members, from their pods. Read with a short-lived certificate that is issued for it.
 async fn etcd_endpoints(
     configuration: &Configuration,
     shared: &BTreeMap<String, Secret>,

@@ -1,8 +1,9 @@
-//! The Node of a worker that leaves its cluster: whether it is this machine's, and whether somebody here may remove it.
+//! The Node of a worker that leaves its cluster: whether it is this machine's, and whether this machine may
+//! remove it.
 //!
-//! A control plane has an administrator's credentials, and its Node is in its own state. A worker has those of its kubelet,
-//! which Kubernetes lets change its Node and not delete it: else whoever has taken a machine could come back as a node
-//! without the taints that it was given.
+//! A control plane has an administrator's credentials, and its Node is in its own state. A worker has those
+//! of its kubelet. Kubernetes lets a kubelet change its Node and not delete it. Otherwise an attacker on the
+//! machine could register the node again without its taints.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -21,21 +22,21 @@ use super::facts::{self, below};
 use crate::error::CommandError;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
-/// How long the API is asked when nobody has to be able to remove the Node.
+/// How long the API is tried when the Node may also stay.
 const SHORT: Duration = Duration::from_secs(10);
 
-/// What becomes of the Node.
+/// What happens to the Node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
-    /// It is the state's, or there is none.
+    /// The state has the Node, or there is none.
     AsKnown,
-    /// It is drained and removed.
+    /// The Node is drained and removed.
     Removed(String),
-    /// It stays in the cluster, for this reason.
+    /// The Node stays in the cluster, for this reason.
     Stays {
         /// The Node.
         name: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -60,7 +61,7 @@ impl Leaving {
         }
         let path = below(root, "/etc/kubernetes/kubelet.conf");
         if !path.exists() {
-            // It has never come as far as being a Node, or somebody has taken it out.
+            // The machine never became a node, or its kubeconfig was removed.
             return Ok(Self::AsKnown);
         }
         let looked = match Api::of_file(root, &path) {
@@ -70,7 +71,7 @@ impl Leaving {
         Ok(looked.unwrap_or_else(|error| Self::Stays { name: name.to_owned(), why: error.to_string() }))
     }
 
-    /// What the plan says of a Node that stays, with the ways out.
+    /// The notes in the plan about a Node that stays, with the ways to remove it.
     pub fn notes(&self) -> Vec<ExpandNote> {
         let Self::Stays { name, why } = self else { return Vec::new() };
         let message = format!(
@@ -79,7 +80,8 @@ impl Leaving {
         vec![ExpandNote { field: Address::new(NODE, name.as_str()).to_string(), message }]
     }
 
-    /// Adds a Node that is removed to what is remembered of the machine: it stands on all of it, and goes first.
+    /// Adds a Node that is removed to the machine's snapshot. It depends on all other resources, and is
+    /// removed first.
     pub fn remember(&self, snapshot: &mut Snapshot, providers: &Providers) {
         let Self::Removed(name) = self else { return };
         let Some((provider, kind)) = providers.iter().find_map(|(provider, handle)| {
@@ -127,7 +129,7 @@ fn addresses(node: &Json) -> impl Iterator<Item = IpAddr> {
     all.filter_map(|entry| entry.get("address")?.as_str()?.parse().ok())
 }
 
-/// Whether a Node is of the machine with these addresses. One that has told none is not known to be another's.
+/// Whether a Node is of the machine with these addresses. A Node without addresses is taken to be.
 fn is_of_machine(node: &Json, own: &[IpAddr]) -> bool {
     addresses(node).next().is_none() || addresses(node).any(|address| own.contains(&address))
 }

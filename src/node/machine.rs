@@ -1,4 +1,4 @@
-//! The machine on which the program runs: its root, its own state, what is known to be ours on it.
+//! The machine on which the program runs: its root, its state, and the files on it that Slipway owns.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -31,11 +31,11 @@ pub(crate) struct Machine {
     pub backend: Arc<dyn Backend>,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
-    /// Whether it goes without the cluster's agreement.
+    /// Whether the machine leaves without the cluster's agreement.
     pub leaving: bool,
 }
 
-/// The root of a machine's files, made absolute, when there is such a folder.
+/// The root of a machine's files as an absolute path; refused when there is no such folder.
 pub(crate) fn root_of_files(root: &Path) -> Result<PathBuf, CommandError> {
     let unusable = |error| CommandError::file("the root of the machine's files", root, &error);
     if !std::fs::metadata(root).map_err(unusable)?.is_dir() {
@@ -58,7 +58,7 @@ impl Machine {
         facts::below(&self.root, STATE).display().to_string()
     }
 
-    /// Makes the folder of the machine's own state, which is nobody's to read but root's.
+    /// Makes the folder of the machine's state, which only root may read.
     pub fn keep_to_itself(&self) -> Result<(), CommandError> {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
         let folder = facts::below(&self.root, STATE);
@@ -67,7 +67,7 @@ impl Machine {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).map_err(unusable)
     }
 
-    /// What the machine was made by, by the last run that was complete or that was interrupted.
+    /// The spec of the last run on this machine, complete or interrupted.
     pub fn spec(&self) -> Result<Option<NodeSpec>, CommandError> {
         let Some(state) = &self.state else { return Ok(None) };
         let document = &state.snapshot.spec;
@@ -106,17 +106,17 @@ impl Machine {
             owned.extend(found.filter(|identity| identity.starts_with('/')));
         }
         if owned.contains("/etc/kubernetes/manifests/etcd.yaml") {
-            // What the member that is ours keeps its data in.
+            // The data folder of our etcd member.
             owned.insert("/var/lib/etcd".to_owned());
         }
         if owned.contains("/var/lib/kubelet/config.yaml") {
-            // What the kubelet that is ours was given, and what it keeps itself.
+            // The files that our kubelet was given, and those that it writes itself.
             owned.extend(["/etc/kubernetes/manifests", "/etc/kubernetes/kubelet.conf"].map(str::to_owned));
         }
         Ok(owned)
     }
 
-    /// What is asked of the host before a bootstrap.
+    /// The questions to the host before a bootstrap.
     pub fn looking(&self, socket: Option<&String>, owned: BTreeSet<String>) -> facts::Looking {
         facts::Looking {
             root: self.root.clone(),

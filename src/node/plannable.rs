@@ -22,10 +22,10 @@ use super::phases::Selection;
 use super::secrets::NodeSecrets;
 use super::spec::{CLUSTER, NodeSpec};
 
-/// What a plan of the machine does not decide about.
+/// The objects that a plan of the machine does not manage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Released {
-    /// Tokens, and certificates that were uploaded: the cluster removes them when their time is over.
+    /// Tokens and uploaded certificates: the cluster removes them when they expire.
     Passing,
     /// The objects of the cluster, which lives on.
     Cluster,
@@ -41,12 +41,12 @@ fn is_passing(address: &Address) -> bool {
             || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
 }
 
-/// Whether an object of a worker is a copy of what the control planes have, such as the certificate of the CA.
+/// Whether an object of a worker is a copy of one of the control planes, such as the certificate of the CA.
 fn is_copy(address: &Address) -> bool {
     address.kind() == "file"
 }
 
-/// Takes away what marks an object as one that nothing can make again.
+/// Removes the attribute that marks an object as irreplaceable.
 fn without_fingerprint(attributes: &mut Value) {
     if attributes.get(FINGERPRINT).is_some() {
         attributes.set(&Path::key(FINGERPRINT), Value::Null);
@@ -76,12 +76,12 @@ fn is_behind_api(address: &Address) -> bool {
     [OBJECT, NODE].contains(&address.kind())
 }
 
-/// A machine with what it is to be.
+/// A machine with its desired resources.
 pub(crate) struct PlannableNode {
     pub spec: NodeSpec,
-    /// Everything that it consists of, by phase.
+    /// All resources of the machine, by phase.
     pub phased: Vec<Phased>,
-    /// Which phases are meant.
+    /// The selected phases.
     pub selection: Selection,
     pub providers: Providers,
     pub backend: Arc<dyn Backend>,
@@ -90,17 +90,17 @@ pub(crate) struct PlannableNode {
     pub state: Option<State>,
     /// Whether the API that the cluster's objects are behind exists.
     pub api_exists: Arc<AtomicBool>,
-    /// What is not, or no longer, this machine's to keep or to delete.
+    /// The objects that this machine does not keep or delete (any more).
     pub released: Released,
-    /// What becomes of the Node of a worker.
+    /// What happens to the Node of a worker.
     pub leaving: Leaving,
 }
 
 impl PlannableNode {
-    /// The wanted resources, and the addresses that are meant when not all are.
+    /// The desired resources, and the selected addresses when not all are selected.
     fn wanted(&self, prior: Option<&Snapshot>) -> (Vec<Desired>, Vec<String>) {
         let runs = self.has(prior, Part::Kubelet);
-        // A phase alone may come before the kubelet that runs the pods: then nothing is there to wait for.
+        // A single phase may run before the kubelet that runs the pods: then no pod is waited for.
         let early = self.selection.is_one() && !runs;
         let (mut desired, meant) = self.selected(early);
         let keys: Vec<Address> = ["super-admin", "admin"]
@@ -110,7 +110,7 @@ impl PlannableNode {
             .collect();
         for desired in &mut desired {
             if is_behind_api(&desired.address) {
-                // What the API is reached by goes after what is behind it.
+                // The kubeconfigs for the API are removed after the objects behind the API.
                 desired.depends_on.extend(keys.iter().cloned());
             }
             if early
@@ -137,7 +137,7 @@ impl PlannableNode {
         let desired = self.phased.iter().map(|phased| {
             let mut desired = phased.desired.clone();
             if meant.contains(&desired.address) {
-                // What is left out has been made by other means: nothing waits for it.
+                // Resources of phases that are left out were made by other means, and are not waited for.
                 desired.depends_on.retain(|address| meant.contains(address));
             }
             desired
@@ -145,7 +145,7 @@ impl PlannableNode {
         (desired.collect(), meant.iter().map(ToString::to_string).collect())
     }
 
-    /// The addresses of what goes in the phases of a reset that are meant, unless all of them are.
+    /// The addresses that the selected phases of a reset remove; empty when all phases are selected.
     fn leaving(&self, prior: Option<&Snapshot>) -> Vec<String> {
         let known = prior.into_iter().flat_map(|prior| prior.resources.keys());
         let meant = known.filter(|address| self.selection.means(phase_of_reset(&self.providers, address)));
@@ -159,7 +159,7 @@ impl PlannableNode {
     }
 
     fn is_released(&self, address: &Address) -> bool {
-        // Who cleans the machine and does not leave etcd leaves the member to others.
+        // A reset that cleans the machine without the phase of etcd leaves the member alone.
         if self.released != Released::Passing
             && self.selection.means(CLEANUP)
             && !self.selection.means(phase_of_reset(&self.providers, address))
@@ -201,8 +201,8 @@ impl PlannableNode {
     }
 }
 
-/// Takes out of a state what is not decided about. Whatever stood on that stands on what it stood on itself: a Node goes
-/// before the API server also when the objects between them stay.
+/// Removes released resources from a state. Resources that depended on them then depend on their
+/// dependencies: a Node is removed before the API server also when the objects between them stay.
 fn release(snapshot: &mut Snapshot, is_released: impl Fn(&Address) -> bool) {
     let all = std::mem::take(&mut snapshot.resources);
     let (released, mut kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -223,8 +223,8 @@ fn release(snapshot: &mut Snapshot, is_released: impl Fn(&Address) -> bool) {
     snapshot.resources = kept;
 }
 
-/// Has a Node go before all by which it is removed. The first control plane starts its API server beside etcd, so that
-/// nothing says yet that the API is no use without.
+/// Orders the removal of a Node before the resources by which it is removed. The first control plane starts
+/// its API server beside etcd, so that no dependency says yet that the API needs etcd.
 fn let_nodes_go_first(snapshot: &mut Snapshot) {
     let is_way = |address: &&Address| {
         ["static_pod", "etcd_member", "etcd_voter", "kubeconfig"].contains(&address.kind())

@@ -23,8 +23,8 @@ const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 /// How long uploaded certificates live.
 const LIFE: Duration = Duration::from_secs(2 * 3600);
 
-/// Encrypts the shared certificates of this machine and puts them into the cluster, with a token whose end takes them
-/// away.
+/// Encrypts the shared certificates of this machine and stores them in the cluster. They are removed when the
+/// token that owns them expires.
 pub(crate) async fn certificates(
     root: &Path,
     configuration: &Configuration,
@@ -74,7 +74,7 @@ pub(crate) async fn certificates(
     Ok(())
 }
 
-/// Makes an object, or brings the one that is there to it.
+/// Creates an object, or changes the existing one to match.
 async fn put(api: &Api, path: &str, name: &str, object: &Json) -> Result<(), CommandError> {
     match api.post(path, object).await {
         Err(error) if error.status() == Some(409) => {

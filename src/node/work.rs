@@ -1,4 +1,4 @@
-//! One piece of work on the machine: checked, planned, shown or carried out.
+//! One task on the machine: checked, planned, then shown or carried out.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -39,23 +39,23 @@ pub(crate) struct Work<'a> {
     exists: Arc<AtomicBool>,
 }
 
-/// How work goes on after it was planned.
+/// What follows after the plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Manner<'a> {
     /// Whether the plan is shown and nothing is done.
     pub dry_run: bool,
     /// Whether nothing is folded.
     pub full: bool,
-    /// The form of a plan that is shown only.
+    /// The format of a plan that is only shown.
     pub output: OutputFormat,
-    /// Whether somebody is asked, and what is confirmed.
+    /// Whether the user is asked, and the confirmations given.
     pub run: &'a RunArguments,
-    /// What is replaced although nothing differs.
+    /// The resources that are replaced although nothing differs.
     pub replace: &'a [String],
 }
 
 impl<'a> Work<'a> {
-    /// Opens the machine's providers. The cluster's API is reached by the first of these kubeconfigs that is there.
+    /// Opens the machine's providers. The first existing kubeconfig of these is used for the cluster's API.
     pub async fn open(
         context: &'a Context,
         machine: Machine,
@@ -69,7 +69,7 @@ impl<'a> Work<'a> {
         Ok(Self { context, machine, selection, secrets, providers, exists })
     }
 
-    /// Runs the checks, when they are among the phases that are meant, and stops when something stands in the way.
+    /// Runs the checks if their phase is selected, and stops at findings.
     pub async fn check(
         &self,
         questions: &Questions,
@@ -96,7 +96,7 @@ impl<'a> Work<'a> {
         preflight::tell(self.context, &report, arguments.output)
     }
 
-    /// Plans what the machine is to be, and shows it or carries it out.
+    /// Plans the desired state of the machine, and shows the plan or applies it.
     pub async fn apply(
         self,
         spec: NodeSpec,
@@ -107,7 +107,7 @@ impl<'a> Work<'a> {
         self.go(spec, phased, Mode::Apply, released, manner).await
     }
 
-    /// Plans to remove what was made on the machine, and shows it or carries it out.
+    /// Plans to remove the objects on the machine, and shows the plan or applies it.
     pub async fn remove(
         self,
         spec: NodeSpec,
@@ -176,7 +176,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Removes what was remembered of a machine on which nothing is left: it may become part of any cluster.
+/// Removes Slipway's records from a machine on which no objects are left. It may then join any cluster.
 fn forget(root: &Path) -> Result<(), CommandError> {
     slipway_provider_node::remove_empty_folders(root)?;
     for name in ["secrets", "owned", "boot"] {
@@ -197,7 +197,7 @@ fn forget(root: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// What is left out, by the options and by the documents, or the one phase that is meant.
+/// The phases that options and documents leave out, or the one selected phase.
 pub(crate) fn selection(
     command: Command,
     arguments: &CarryOutArguments,

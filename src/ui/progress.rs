@@ -20,7 +20,7 @@ const LINES: usize = 8;
 /// How long plain lines may say nothing while steps run.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Shows how a run goes on.
+/// Shows the progress of a run.
 pub(crate) struct Progress {
     events: mpsc::UnboundedSender<Event>,
     task: JoinHandle<()>,
@@ -45,7 +45,7 @@ impl Progress {
 
     /// Shows an event of the run.
     pub fn show(&self, event: Event) {
-        // Progress that nobody shows any more is no reason to fail.
+        // A closed channel only means that progress is not shown any more.
         drop(self.events.send(event));
     }
 
@@ -60,7 +60,7 @@ struct Title {
     waits_for: Vec<StepId>,
 }
 
-/// Plain lines: what is done and what goes wrong; what begins only when it takes its time.
+/// Plain lines: finished and failed steps. The begin of a step is shown only when the step takes long.
 async fn lines(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps: Arc<[Title]>) {
     let title = |id: StepId| steps.get(id.index()).map_or("", |step| step.text.as_str());
     let mut done = 0;
@@ -99,7 +99,7 @@ async fn lines(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps
     }
 }
 
-/// What a run waits for: the step that runs longest, and how many others.
+/// The step that has run longest, and the number of other running steps.
 fn waited_for<'t>(running: &BTreeMap<StepId, Instant>, title: &dyn Fn(StepId) -> &'t str) -> Option<String> {
     let (id, begun) = running.iter().min_by_key(|(_, begun)| **begun)?;
     let others = match running.len() - 1 {
@@ -109,7 +109,7 @@ fn waited_for<'t>(running: &BTreeMap<StepId, Instant>, title: &dyn Fn(StepId) ->
     Some(format!("waiting for: {} ({}){others}", title(*id), short(begun.elapsed())))
 }
 
-/// Bars: one for the whole, one line for each running step, and what the next ones wait for.
+/// Bars: one for the whole run, one line for each running step, and the steps that the next ones wait for.
 async fn bars(mut events: mpsc::UnboundedReceiver<Event>, output: Output, steps: Arc<[Title]>) {
     let multi = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
     let whole = multi.add(ProgressBar::new(steps.len() as u64));
@@ -180,7 +180,7 @@ fn line(multi: &MultiProgress, steps: &[Title], id: StepId) -> ProgressBar {
     bar
 }
 
-/// What comes next and what it waits for.
+/// The next step and the steps that it waits for.
 fn next(steps: &[Title], done: &[bool], running: &BTreeMap<StepId, Running>) -> String {
     let is_done = |id: &StepId| done.get(id.index()).copied().unwrap_or(false);
     let waiting = steps.iter().enumerate().find(|(position, step)| {

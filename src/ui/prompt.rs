@@ -5,7 +5,7 @@ use std::io::BufRead;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// Asks for a name, for what takes something from somebody else or loses data.
+/// Asks for a name before data is lost or another owner's object is taken.
 pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
         return Err(CommandError::new("CLI0014", "no terminal to ask on; nothing was done")
@@ -20,7 +20,7 @@ pub(crate) fn confirm_by_name(context: &Context, question: &str, name: &str) -> 
     Err(CommandError::new("CLI0036", format!("that is not `{name}`; nothing was done")))
 }
 
-/// Takes the name that the command line gives as the confirmation; without one, asks for it.
+/// Takes the name of the command line as the confirmation; without one, asks for it.
 pub(crate) fn named(
     context: &Context,
     given: Option<&str>,
@@ -36,7 +36,7 @@ pub(crate) fn named(
     }
 }
 
-/// Asks for a yes. Without a terminal nobody can be asked, and nothing is done.
+/// Asks for a yes. Without a terminal, the command fails and does nothing.
 pub(crate) fn confirm(context: &Context, question: &str) -> Result<(), CommandError> {
     if !context.output.is_interactive() {
         return Err(CommandError::new("CLI0014", "no terminal to ask on; nothing was done")

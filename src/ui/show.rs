@@ -46,7 +46,7 @@ pub(crate) fn plan(context: &Context, plan: &Plan, options: &ShowOptions) -> Res
     plan_at(context, &context.state_url(), plan, options)
 }
 
-/// A plan in any form, of a cluster whose state is in this place.
+/// Shows a plan in the chosen format, with the place of its cluster's state.
 pub(crate) fn plan_at(
     context: &Context,
     place: &str,

@@ -1,4 +1,4 @@
-//! Taking over what another tool made, and writing it down for another tool.
+//! Adopting the objects of another tool, and exporting a cluster for another tool.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
@@ -21,7 +21,7 @@ fn spec() -> String {
 
 const ADOPT: &[&str] = &["adopt", "-f", "spec.yaml", "--yes"];
 
-/// A place with a cluster that nobody has tagged and no state knows.
+/// A place with a cluster without tags and without a state.
 fn of_another_tool() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", &spec())?;
@@ -68,7 +68,7 @@ fn changed(place: &Place) -> Result<Vec<String>> {
     Ok(changes.filter_map(|change| change["address"].as_str()).map(str::to_owned).collect())
 }
 
-/// Tags of another tool on the network: no field of the spec asks for others until somebody writes it.
+/// Tags of another tool on the network: they are kept until the spec names tags.
 #[test]
 fn what_no_field_asks_for_stays_as_found_until_one_does() -> Result<()> {
     let place = of_another_tool()?;

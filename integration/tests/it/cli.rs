@@ -1,5 +1,5 @@
-//! The program as its users and their shells meet it: help, completions, colour, logs, exit codes, and what it leaves
-//! alone.
+//! The program as users and shells meet it: help, completions, colour, logs, exit codes, and files that it
+//! must not change.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt as _;
@@ -144,7 +144,7 @@ fn exit_codes() -> Result<()> {
     place.expect(1, &["drift", "line"])?;
     place.expect(1, &delete)?;
     std::fs::remove_file(place.cloud().join("faults.json"))?;
-    // Without anybody to ask, nothing is done.
+    // Without a terminal and without `--yes`, the command does nothing.
     let unasked = place.expect(1, &["apply", "-f", "spec.yaml"])?;
     ensure!(unasked.err.contains("CLI0014"), "{}", unasked.err);
     place.expect(0, APPLY)?;
@@ -464,7 +464,7 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
     expect(0, PLAN)?;
     std::fs::rename(place.path().join("away.lock"), place.path().join("slipway.lock"))?;
 
-    // One that is pinned and gone is listed.
+    // A provider that is locked and not installed is listed.
     let away = place.path().join("away");
     std::fs::rename(place.path().join("providers"), &away)?;
     let gone = expect(0, &["provider", "list"])?.out;

@@ -1,8 +1,8 @@
 //! The program is killed at every write to its state; the next run must end as if nothing had happened.
 //!
-//! A write is a segment of the journal, a snapshot or the head: between two writes nothing durable changes in
-//! the state, so killing right before and right after each of them meets every state that a crash can leave.
-//! What the cloud holds is judged by the cloud's own inventory, never by Slipway's state.
+//! A write is a segment of the journal, a snapshot or the head. Between two writes, nothing durable changes
+//! in the state. So a kill right before and right after each write meets every state that a crash can leave.
+//! The objects are compared by the cloud's inventory, never by Slipway's state.
 
 use std::process::Command;
 
@@ -24,19 +24,19 @@ const FAULTS: &str = r#"[
 /// One change of a cluster's life.
 struct Scenario {
     name: &'static str,
-    /// What came before, uninterrupted.
+    /// The arguments of an earlier run, which is not interrupted.
     before: Option<String>,
-    /// What is interrupted: the spec and the arguments.
+    /// The interrupted run: its spec and its arguments.
     spec: String,
     arguments: &'static [&'static str],
 }
 
-// Elsewhere than on this host, a killed holder is replaced when its term is over.
+// On other hosts, a killed holder is replaced when its lease has ended.
 pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m"];
-/// With the name of the pool whose data disks go with their machines.
+/// Confirms the pool whose data disks are deleted with their machines.
 const ROLL: &[&str] =
     &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m", "--confirm", "sim_machine_pool.databases"];
-/// With the names of all clusters of these tests: each confirms that its own etcd goes.
+/// Confirms all clusters of these tests, whose etcd is deleted.
 #[rustfmt::skip]
 pub(crate) const DELETE: &[&str] = &[
     "delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--wait", "1m", "--confirm", "crash", "--confirm",
@@ -50,7 +50,7 @@ fn on_files() -> Result<Place> {
     Place::new(PROGRAM)
 }
 
-/// Proved ahead: that takes longer than a short lease.
+/// The store is checked in advance, because the check takes longer than a short lease.
 pub(crate) fn on_s3() -> Result<Place> {
     let place = Place::on_s3(PROGRAM)?;
     place.expect(0, &["state", "init"])?;
@@ -146,12 +146,12 @@ fn one_kill(place: &Place, scenario: &Scenario, write: usize, moment: &str, want
     Ok(())
 }
 
-/// What a user runs after a crash: the same again.
+/// The command after a crash: the same again.
 fn recovering<'a>(_place: &Place, scenario: &Scenario) -> Result<Vec<&'a str>> {
     Ok(scenario.arguments.to_vec())
 }
 
-/// What the cloud holds, without the names that it gives itself.
+/// The objects in the cloud, without the identities that the cloud assigned.
 pub(crate) fn shape(place: &Place) -> Result<Vec<String>> {
     let inventory = place.inventory()?;
     ensure!(inventory.doubled().is_empty(), "doubled: {:?}", inventory.doubled());

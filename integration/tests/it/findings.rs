@@ -1,4 +1,4 @@
-//! What people who tried the program ran into: files that were written over, hints that led nowhere, things unsaid.
+//! Problems that users of the program found: overwritten files, hints that did not help, missing messages.
 
 use anyhow::{Result, ensure};
 use slipway_integration::place::Place;
@@ -17,7 +17,7 @@ fn an_output_that_is_no_file_is_refused_before_anything_is_planned() -> Result<(
     let pipe = place.path().join("pipe");
     ensure!(std::process::Command::new("mkfifo").arg(&pipe).status()?.success());
     std::fs::create_dir(place.path().join("folder"))?;
-    // A spec with a mistake: it is not even read.
+    // A spec with a mistake is not even read.
     place.write("bad.yaml", "kind: [")?;
     let commands: [&[&str]; 6] = [
         &["plan", "-f", "bad.yaml"],
@@ -96,7 +96,7 @@ fn questions_name_what_answers_them() -> Result<()> {
     ensure!(moved.contains("CLI0014"), "{moved}");
     let entered = place.expect(1, &["kubeconfig", "line"])?.err;
     ensure!(entered.contains("has no Kubernetes API") && !entered.contains("slipway apply"), "{entered}");
-    // Nothing was looked at: that is neither healthy nor unhealthy.
+    // No object was read, so the cluster is neither healthy nor unhealthy.
     let looked = place.expect(1, &["validate", "line"])?;
     ensure!(looked.err.contains("CLI0041") && looked.err.contains("`slipway drift line`"), "{looked:?}");
     ensure!(looked.out.is_empty(), "{looked:?}");

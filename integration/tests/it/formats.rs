@@ -1,10 +1,11 @@
-//! What is written down is read later, by newer programs, and refused by older ones.
+//! Newer programs read the stored documents of older ones, and older programs refuse newer documents.
 //!
-//! `fixtures/state-formats/<format>/<version>/form.txt` is the form of each kind of document: every field with its type.
-//! `fixtures/state-formats/stores/<n>/` are whole stores as some program left them, in the middle of a run.
+//! `fixtures/state-formats/<format>/<version>/form.txt` is the form of each kind of document: every field
+//! with its type. `fixtures/state-formats/stores/<n>/` are whole stores that a program left in the middle of
+//! a run.
 //!
-//! `SLIPWAY_KEEP_FORMS=1` adds what is not kept yet: the form of a new version, and a store that has it. It never
-//! changes what is there: a form that differs needs a version of its own.
+//! `SLIPWAY_KEEP_FORMS=1` adds missing fixtures: the form of a new version, and a store that has it. It never
+//! changes existing ones: a form that differs needs a new version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ fn format_of(key: &str) -> Option<&'static str> {
     })
 }
 
-/// The lines of a document, each one a JSON value; a document that is one value over several lines is that one.
+/// The values of a document: one JSON value, or one value in each line.
 fn values(bytes: &[u8]) -> Vec<Value> {
     if let Ok(value) = serde_json::from_slice(bytes) {
         return vec![value];
@@ -117,7 +118,7 @@ fn version(values: &[Value]) -> Option<u64> {
         .find_map(|value| [&value["format"], &value["plan"]["format"]].into_iter().find_map(Value::as_u64))
 }
 
-/// Objects whose fields are names that somebody gave: addresses, attributes, providers.
+/// Objects whose keys are names, such as addresses, attributes and providers.
 const BY_NAME: [&str; 10] = [
     ".fields",
     ".rate_classes",
@@ -131,11 +132,11 @@ const BY_NAME: [&str; 10] = [
     ".schemas",
 ];
 
-/// Fields whose contents have forms of their own.
+/// Fields whose contents have other forms.
 const FOREIGN: [&str; 10] =
     ["data", "prior", "spec", "applied", "before", "after", "attributes", "config", "catalog", "desired"];
 
-/// Every field with its type; what differs from run to run (numbers, texts, how many) is left out.
+/// Adds every field with its type; values and counts, which differ between runs, are left out.
 fn form(value: &Value, path: &str, lines: &mut BTreeSet<String>) {
     let name = match value {
         Value::Object(fields) => {
@@ -279,7 +280,8 @@ fn every_kept_store_is_read_and_brought_to_the_present() -> Result<()> {
             .to_owned();
         let removal = ["state", "rm", "line", &address, "--yes"];
         if values(&documents["line/head"])[0]["holder"].is_object() {
-            // Its holder was a process of the machine that wrote it: nobody knows more of it here than that it is silent.
+            // The holder was a process of another machine. Here it is only known that it does not renew its
+            // lease.
             let patient: Vec<&str> = removal.into_iter().chain(["--wait", "1m"]).collect();
             let refused = place.run(&patient)?;
             ensure!(refused.err.contains("error[CLI0030]"), "its open run was read: {refused:?}");

@@ -30,10 +30,11 @@ use tonic::transport::{Endpoint, Server};
 use crate::SMALL;
 use proxy::{Call, Lie, Misdeed, Proxy};
 
-/// How long one misbehaving provider may hold a run up: the deadlines of these tests, and what repeating costs.
+/// How long one misbehaving provider may hold up a run: the deadlines of these tests, and the time of
+/// repetitions.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// How much memory all of them may take together, in bytes.
+/// The memory limit for all misbehaving providers together, in bytes.
 const MEMORY: u64 = 2 << 30;
 
 const CALLS: [Call; 10] = [
@@ -54,7 +55,7 @@ const CALLS: [Call; 10] = [
 struct Case {
     call: Call,
     misdeed: Misdeed,
-    /// The call of `Resume` goes wrong behind an action whose outcome is not known.
+    /// `Resume` misbehaves, after an action whose outcome is not known.
     after_loss: bool,
     /// The cluster exists already.
     exists: bool,
@@ -155,7 +156,7 @@ impl Hostile {
     }
 }
 
-/// What came of it, in words; `None` when everything was done.
+/// The error of a run, as text; `None` when the run completed.
 async fn attempt(lab: &Lab) -> Result<Option<String>> {
     let wanted = cluster(SMALL)?;
     let options = Options { preflight: true, ..Options::default() };

@@ -23,7 +23,7 @@ spec:
   ssh: { hostKeys: [ ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ] }
 ";
 
-/// The offline plan of the example of one machine, with an endpoint and a rule for addresses.
+/// The offline plan of the example with one machine, with an endpoint and a rule for addresses.
 fn plan(endpoint: &str, rule: &str) -> Result<(Json, String)> {
     let place = Place::new(PROGRAM)?;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-single/cluster.yaml");
@@ -40,7 +40,7 @@ fn plan(endpoint: &str, rule: &str) -> Result<(Json, String)> {
     Ok((serde_json::from_str(&json.out)?, text.out))
 }
 
-/// What a resource will be, as text.
+/// The attributes of a resource after the plan, as text.
 fn after(plan: &Json, address: &str) -> Result<String> {
     let changes = plan["resource_changes"].as_array().context("changes")?;
     let change = changes.iter().find(|change| change["address"] == address);
@@ -55,8 +55,8 @@ fn has(plan: &Json, part: &str) -> bool {
         .any(|change| change["address"].as_str().is_some_and(|name| name.contains(part)))
 }
 
-/// A host that nobody gets into is named at its place in the spec, and each time that it is tried again is told once, though
-/// several calls wait for the host at once.
+/// An unreachable host is named at its place in the spec. Each attempt is reported once, although several
+/// calls wait for the host at once.
 #[test]
 fn a_host_that_cannot_be_reached_is_named_at_its_place() -> Result<()> {
     let place = Place::new(PROGRAM)?;
@@ -102,9 +102,9 @@ fn which_address_a_node_has_is_a_rule_of_its_pool() -> Result<()> {
 #[test]
 fn an_endpoint_that_the_user_gives_is_the_endpoint_of_all() -> Result<()> {
     let (plan, _) = plan("given: { host: api.example.com, port: 8443 }", "")?;
-    // Nobody's credentials lie on the machine that make an administrator.
+    // The machine gets no administrator's credentials.
     ensure!(!has(&plan, "/admin") && !has(&plan, "/super-admin"));
-    // No machine is elected over it: its own address is nobody's endpoint.
+    // No machine is elected as the endpoint, so the machine's own address is not used as one.
     for address in [
         "kubernetes_object.ConfigMap/kube-system/kubeadm-config",
         "kubernetes_object.ConfigMap/kube-public/cluster-info",
@@ -157,7 +157,7 @@ fn everything_that_is_wrong_with_the_hosts_is_told_at_once() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-ha/cluster.yaml");
     let spec = std::fs::read_to_string(example)?;
-    // One control plane of three, no worker at all, and a host of another inventory that nobody asks for.
+    // One control plane of three, no worker, and a host of an inventory that no pool uses.
     let host = HOST.replace("inventory: home", "inventory: rack");
     let other = HOST.replace("name: server", "name: other").replace("10.0.0.10", "10.0.0.11");
     let other = other.replace("203.0.113.10", "203.0.113.11").replace("10.9.0.10", "10.9.0.11");
@@ -200,7 +200,7 @@ fn fields_without_effect_are_refused_together_where_they_are_written() -> Result
         ensure!(said.contains(&place) && said.contains(field), "{place} {field} in {said}");
     }
     ensure!(!said.contains("sysctls"), "{said}");
-    // What works is in the plan.
+    // Supported fields are in the plan.
     let right = spec.replace(
         "  network:\n",
         "  sysctls: { vm.swappiness: \"0\" }\n  nodeFiles: { files: [ { name: motd, path: /etc/motd, content: hello } ] }\n  network:\n",

@@ -1,5 +1,5 @@
-//! Every field that a spec can have does something: another value is another plan, or is refused or remarked on
-//! where it stands.
+//! Every field of a spec has an effect: another value gives another plan, or an error or a note at the place
+//! of the field.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ mod hosts;
 const BASE: &str = include_str!("../../../fixtures/leaves/base.yaml");
 const THREADS: usize = 2;
 
-/// What can only stand in place of something else of the base, as merge patches of its cluster.
+/// Parts that exclude parts of the base, as merge patches of its cluster.
 fn variants() -> Vec<(&'static str, Json)> {
     let endpoint = |endpoint: Json| {
         let mut patch = json!({ "spec": { "controlPlane": { "endpoint": { "loadBalancer": null } } } });
@@ -68,7 +68,7 @@ fn variants() -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// Which variant has a leaf, where it is not the base.
+/// The variant that has a leaf, where the base does not.
 fn variant_of(path: &str) -> &'static str {
     match path {
         "spec.encryption.atRest.key.file" => "file",
@@ -86,7 +86,7 @@ fn variant_of(path: &str) -> &'static str {
     }
 }
 
-/// Values that fit the rest of the base, for leaves whose own examples do not.
+/// Values that fit the rest of the base, for leaves whose examples do not.
 fn chosen(path: &str) -> Vec<Json> {
     match path {
         "spec.addons[].manifest.url.sha256" | "spec.assets.programs.files[].sha256" => {
@@ -119,16 +119,16 @@ fn chosen(path: &str) -> Vec<Json> {
     }
 }
 
-/// Leaves that say how plans are made: what they do has tests of its own among the plans.
+/// Leaves that change how a plan is made: the tests of plans cover them.
 const OF_PLANNING: &[&str] = &["Cluster spec.ignoreChanges[].attribute", "Cluster spec.moved[].from"];
 
-/// Leaves that no other value fits while the rest stays: what refuses it is said where it stands.
+/// Leaves for which no other value fits the rest of the spec: the value is refused at its place.
 const REFUSED: &[&str] = &[
-    // The pools name their cluster, and the cluster's name is who it is.
+    // Pools refer to their cluster by name, and the name identifies the cluster.
     "Cluster metadata.name",
-    // Each mode has settings of its own.
+    // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
-    // Data that is encrypted cannot be read with other settings.
+    // Encrypted data cannot be read with other settings.
     "Cluster spec.encryption.atRest.key.env",
     "Cluster spec.encryption.atRest.key.file",
     "Cluster spec.encryption.atRest.key.sops",
@@ -151,18 +151,18 @@ const REFUSED: &[&str] = &[
     "NodePool spec.cluster",
 ];
 
-/// What came of another value; of several values the first of these counts.
+/// The effect of another value; if there are several values, the first effect in this order counts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// The plan has a change.
     Changed,
     /// The provider remarks that the field has no effect.
     Noted,
-    /// Nothing came of it.
+    /// The value has no effect.
     Silent(String),
-    /// It is refused where it stands.
+    /// The value is refused at its place.
     Refused,
-    /// It is refused somewhere else, which says nothing about it.
+    /// The value is refused at another place, which proves nothing about it.
     Elsewhere(String),
 }
 
@@ -294,8 +294,8 @@ impl World {
         // A value that only the provider can refuse is named by its field.
         let name = pointer.rsplit('/').next().unwrap_or_default();
         let by_provider = checked.code == Some(0) && planned.err.contains(name);
-        // Another key for data, or other kinds of objects with it, cannot replace what the data is encrypted with: the plan names
-        // the attribute.
+        // Another key for data at rest, or other kinds of objects, cannot replace the present settings: the
+        // plan names the attribute.
         let by_planner = pointer.starts_with("/spec/encryption/atRest/")
             && planned.err.contains("error[PLAN0021]")
             && planned.err.contains("has encryption_");

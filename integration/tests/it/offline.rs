@@ -55,7 +55,7 @@ fn a_cluster_on_aws_is_planned_from_nothing_but_its_spec() -> Result<()> {
     {
         ensure!(kinds.contains(&kind), "no {kind}: {kinds:?}");
     }
-    // What only the account knows is unknown, and no reason to fail.
+    // A fact that only the account knows is unknown, which is no error.
     let template = changes.iter().find(|change| change["type"] == "aws_launch_template");
     let unknown = template.map(|change| change["change"]["after_unknown"]["image_id"].clone());
     ensure!(unknown == Some(Json::Bool(true)), "{unknown:?}");

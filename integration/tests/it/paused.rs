@@ -1,6 +1,7 @@
-//! A process is stopped in the middle of its run, as a laptop that is closed; somebody else finishes; then it goes on.
+//! A process is stopped in the middle of its run, like a suspended laptop. Another run finishes; then the
+//! first continues.
 //!
-//! Whether it did harm is judged by the cloud's own record of calls, by the cloud's inventory, and by the journal.
+//! Harm is checked by the cloud's log of calls, by the cloud's inventory, and by the journal.
 
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
@@ -22,7 +23,7 @@ fn spec() -> String {
         .replace("    name: sim\n", "    name: sim\n    config: { timeScale: 0.04 }\n")
 }
 
-/// Somebody's apply, with a lease of two seconds.
+/// An apply by this user, with a lease of two seconds.
 fn apply(place: &Place, who: &str) -> Command {
     let mut command = place.command(&APPLY);
     command.env("USER", who).env("SLIPWAY_TEST_TERM", "4");
@@ -30,10 +31,10 @@ fn apply(place: &Place, who: &str) -> Command {
     command
 }
 
-/// The calls that change something, of one process: method, name, token.
+/// The calls of one process that change objects: method, name, token.
 fn changes(place: &Place, pid: u32) -> Vec<(String, String, Option<String>)> {
     let text = std::fs::read_to_string(place.cloud().join("calls.jsonl")).unwrap_or_default();
-    // What a process writes that is just being stopped may end in the middle of a line.
+    // The last line of a process that was just stopped may be incomplete.
     let calls = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     calls
         .filter(|call| call["process"] == pid && call["token"].is_string())
@@ -45,7 +46,7 @@ fn changes(place: &Place, pid: u32) -> Vec<(String, String, Option<String>)> {
         .collect()
 }
 
-/// The journal of an epoch, as it is stored: the tokens of what was begun, and whether it ends with a seal.
+/// The stored journal of an epoch: the tokens of begun steps, and whether it ends with a seal.
 fn begun(backend: &Arc<dyn Backend>, epoch: u64) -> Result<(BTreeSet<String>, bool)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -76,8 +77,8 @@ fn tokens_of(value: &Value) -> Vec<String> {
     }
 }
 
-/// Stops a process, outside of the moments in which it holds a lock that the kernel knows of: on one host, somebody else
-/// would wait for that, and not for the lease.
+/// Stops a process while it holds no lock of the kernel. On the same host, another run would wait for that
+/// lock, and not for the lease.
 fn stop(process: &Child) -> Result<()> {
     let pid = process.id().to_string();
     for _ in 0..200 {

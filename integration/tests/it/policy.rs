@@ -1,8 +1,8 @@
-//! The plan's JSON in the hands of the tools that people check Terraform plans with: HashiCorp's own library, and
-//! conftest with a policy.
+//! The plan's JSON is read by tools that check plans of Terraform: HashiCorp's library, and conftest with a
+//! policy.
 //!
-//! The tools are built from `integration/policy`, whose `go.sum` pins them, into the user's cache: the first run
-//! takes minutes, the others nothing.
+//! The tools are built from `integration/policy`, whose `go.sum` pins them, into the user's cache. Only the
+//! first run takes minutes for it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn module() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("policy")
 }
 
-/// The folder with `planjson` and `conftest`, built when it is not there.
+/// The folder with `planjson` and `conftest`, built when it does not exist.
 fn tools() -> Result<&'static Path> {
     static TOOLS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = TOOLS.get_or_init(|| build().map_err(|error| format!("{error:#}")));
@@ -47,7 +47,7 @@ fn build() -> Result<PathBuf> {
     })
 }
 
-/// What HashiCorp's library makes of a plan: a line for each resource.
+/// Reads a plan with HashiCorp's library: a line for each resource.
 fn terraform(plan: &str) -> Result<Vec<String>> {
     let mut child = Command::new(tools()?.join("planjson"))
         .stdin(Stdio::piped())
@@ -60,7 +60,7 @@ fn terraform(plan: &str) -> Result<Vec<String>> {
     Ok(ended.out.lines().map(str::to_owned).collect())
 }
 
-/// Whether the policy lets a plan pass, and what conftest says.
+/// Whether the policy accepts a plan, and the output of conftest.
 fn conftest(place: &Place, plan: &str) -> Result<(bool, String)> {
     let file = place.write("plan.json", plan)?;
     let ended = Ended::of(

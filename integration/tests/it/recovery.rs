@@ -1,4 +1,4 @@
-//! A run is interrupted, and what became of its steps is hard to find out.
+//! A run is interrupted, and the results of its steps are hard to find out.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
@@ -11,7 +11,7 @@ fn interrupted(new: impl Fn() -> Result<Place>) -> Result<Place> {
     interrupted_patiently(new, "0s")
 }
 
-/// The same, where whoever looks at it waits for the killed run.
+/// The same, where commands wait up to `wait` for the killed run.
 fn interrupted_patiently(new: impl Fn() -> Result<Place>, wait: &str) -> Result<Place> {
     // How records are grouped into writes depends on timing: one of these moments has open steps.
     for write in 3..12 {
@@ -53,7 +53,7 @@ fn a_step_that_fails_when_it_is_taken_up_again_stops_no_plan() -> Result<()> {
     is_sound(&place)
 }
 
-/// Nothing is decided about a resource whose step is not resolved; everything that does not depend on it is done.
+/// A resource with an unresolved step is deferred; all resources that do not depend on it are changed.
 #[test]
 fn a_step_that_nobody_can_be_asked_about_stops_no_other_work() -> Result<()> {
     let place = interrupted(|| Place::new(PROGRAM))?;
@@ -86,7 +86,8 @@ fn a_step_that_nobody_can_be_asked_about_stops_no_other_work() -> Result<()> {
     is_sound(&place)
 }
 
-/// An unresolved step of one part of a cluster: other parts are made meanwhile, and nothing is made twice.
+/// An unresolved step in one part of a cluster: other parts are created meanwhile, and nothing is created
+/// twice.
 #[test]
 fn parts_that_an_unresolved_step_has_nothing_to_do_with_are_made() -> Result<()> {
     let mut made = 0;
@@ -108,7 +109,7 @@ fn parts_that_an_unresolved_step_has_nothing_to_do_with_are_made() -> Result<()>
     Ok(())
 }
 
-/// Who holds the cluster.
+/// The holder of the cluster.
 fn holder(place: &Place) -> Result<Option<String>> {
     let backend = place.backend()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -116,7 +117,7 @@ fn holder(place: &Place) -> Result<Option<String>> {
     Ok(head.context("a head")?.0.holder.map(|holder| holder.who))
 }
 
-/// A run that leaves steps unresolved gives its lease back at once.
+/// A run that leaves steps unresolved releases its lease at once.
 #[test]
 fn a_run_that_leaves_steps_unresolved_lets_the_cluster_go() -> Result<()> {
     let in_a_bucket = || {
@@ -126,7 +127,7 @@ fn a_run_that_leaves_steps_unresolved_lets_the_cluster_go() -> Result<()> {
     for (new, wait) in
         [(&(|| Place::new(PROGRAM)) as &dyn Fn() -> Result<Place>, "0s"), (&in_a_bucket, "30s")]
     {
-        // In a bucket nobody knows that the killed run is dead before its term is over.
+        // In a bucket, the killed run counts as the holder until its lease has ended.
         let place = interrupted_patiently(new, wait)?;
         ensure!(holder(&place)?.is_some(), "the killed run holds the cluster");
         faults(&place, "unauthenticated")?;

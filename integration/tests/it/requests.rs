@@ -1,5 +1,5 @@
-//! Requests to the store of whole runs fail: before their effect, after it, refused, not answered. The same command run
-//! again comes to the same end, and the cloud has nothing twice and nothing that nobody knows of.
+//! Requests of runs to the store fail: before their effect, after it, refused, not answered. The same command
+//! again has the normal result. The cloud has no object twice, and none that the state does not know.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +13,7 @@ use slipway_testkit::proxy::Verdict;
 
 use crate::crash::{APPLY, DELETE, SMALL, command, on_s3, shape};
 
-/// How many requests of each run fail, one in a run of its own, without `SLIPWAY_CRASH=all`.
+/// How many requests fail, each in a run of its own, without `SLIPWAY_CRASH=all`.
 const SAMPLE: usize = 6;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -34,7 +34,7 @@ fn verdicts() -> [Verdict; 11] {
     ]
 }
 
-/// A place whose requests go through a proxy; the one that is told fails.
+/// A place whose requests pass a proxy, which fails one of them.
 struct Disturbed {
     place: Place,
     proxy: Proxy,

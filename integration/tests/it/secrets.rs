@@ -104,7 +104,7 @@ fn the_first_secret_makes_a_key_of_the_user_and_one_of_the_cluster() -> Result<(
     expect(&place, 0, PLAN, &[]).map(|_| ())
 }
 
-/// Its machines go at once when it is replaced, which is confirmed by its name.
+/// The pool whose replacement deletes its machines at once, which its name confirms.
 const POOL: &str = "sim_machine_pool.control-plane";
 
 #[test]
@@ -121,7 +121,7 @@ fn without_the_key_a_plan_says_so_and_an_apply_is_refused() -> Result<()> {
     let place = place("{ env: KEY }")?;
     let passphrase = &[("SLIPWAY_PASSPHRASE", "correct horse")];
     expect(&place, 0, APPLY, passphrase)?;
-    // A secret that cannot be compared may differ: that is not "No changes".
+    // A secret that cannot be compared may differ, so the plan does not say "No changes".
     let planned = expect(&place, 1, PLAN, &[])?;
     ensure!(planned.out.contains("cannot be compared") && planned.out.contains("passphrase `default`"));
     ensure!(planned.out.contains("its secret could not be compared"), "{}", planned.out);
@@ -220,14 +220,14 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
     expect(&place, 2, &["plan", "-f", "spec.yaml", "--out", "a.plan"], &[passphrase])?;
     let file = std::fs::read_to_string(place.path().join("a.plan"))?;
     ensure!(file.contains("slipway-envelope") && !file.contains(SECOND));
-    // A bare preview keeps nothing, and who has no key reads the text again, when it is the same.
+    // A saved plan without secrets: an apply without a key reads the text again, and it must be the same.
     let mut document: serde_json::Value = serde_json::from_str(&file)?;
     document.as_object_mut().context("an object")?.remove("sealed");
     place.write("b.plan", &document.to_string())?;
     place.write("key.txt", THIRD)?;
     let refused = expect(&place, 1, &["apply", "b.plan", "--yes"], &[passphrase])?;
     ensure!(refused.err.contains("run `slipway plan` again"), "{}{}", refused.out, refused.err);
-    // What was planned is what is applied, whatever the file says by now.
+    // The planned text is applied, even when the file has changed since.
     std::fs::remove_file(place.path().join("key.txt"))?;
     expect(&place, 0, &["apply", "a.plan", "--yes"], &[passphrase])?;
     place.write("key.txt", SECOND)?;
@@ -294,7 +294,8 @@ fn a_key_that_cannot_be_compared_is_confirmed_by_name() -> Result<()> {
     Ok(())
 }
 
-/// Objects that one provider has encrypted cannot be read by another one, nor where their kind is not encrypted any more.
+/// Objects that one encryption provider encrypted cannot be read by another one, or when their kind is not
+/// encrypted any more.
 #[test]
 fn settings_of_encryption_at_rest_cannot_change() -> Result<()> {
     let place = place("{ env: KEY }")?;

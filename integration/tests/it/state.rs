@@ -1,4 +1,4 @@
-//! The verbs of the state: what they show, what they change, and what they leave alone.
+//! The commands of the state: their output, their changes, and what they must not change.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) fn applied() -> Result<Place> {
     Ok(place)
 }
 
-/// Runs the program as somebody.
+/// Runs the program as this actor.
 pub(crate) fn run_as(place: &Place, who: &str, arguments: &[&str]) -> Result<Ended> {
     Ended::of(place.command(arguments).env("SLIPWAY_ACTOR", who).output()?)
 }
@@ -155,7 +155,8 @@ fn a_moved_record_takes_its_object_along() -> Result<()> {
     place.expect(0, &["state", "mv", "line", to, from, "--yes"])?;
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
 
-    // Whoever moved it where the spec is has an object that says otherwise: the next plan changes what it says.
+    // The record is at the address of the spec, and the object's tags name the old address: the next plan
+    // changes the tags.
     let inventory = place.inventory()?;
     let address: Address = from.parse()?;
     let object = inventory.at(&address).first().map(|object| (object.id.clone(), object.owner.clone()));
@@ -181,7 +182,7 @@ fn what_is_forgotten_is_taken_over_again_when_wanted_and_left_alone_when_not() -
     let before = place.inventory()?.objects.len();
     place.expect(0, &["state", "rm", "line", address, "--yes"])?;
     ensure!(place.inventory()?.objects.len() == before, "the cloud was touched");
-    // The spec wants it: it is taken over again, not made twice.
+    // The spec has the object: it is recorded again, and not created twice.
     let found = actions(&place)?;
     ensure!(found.len() == 1 && found[address] == serde_json::json!(["no-op"]), "{found:?}");
     place.expect(0, APPLY)?;
@@ -215,7 +216,7 @@ fn garbage_is_what_the_retention_does_not_keep() -> Result<()> {
     ensure!(dry.contains("2 snapshots") && dry.contains("Would remove"), "{dry}");
     ensure!(tree(&place.state())? == before, "a dry run writes");
     ensure!(place.expect(1, &["state", "gc", "--keep", "1"])?.err.contains("CLI0014"));
-    // What is young is kept, however many there are.
+    // Young snapshots are kept, however many there are.
     let young = place.expect(0, &["state", "gc", "line", "--keep-days", "1", "--dry-run"])?.out;
     ensure!(!young.contains(" snapshots"), "{young}");
     place.write("config/slipway/config.toml", "[retention]\nkeep = 3\n")?;
@@ -230,7 +231,7 @@ fn garbage_is_what_the_retention_does_not_keep() -> Result<()> {
             .as_array()
             .is_some_and(|all| all.len() == 4)
     );
-    // The plan for the present generation, and those that were made for or made one that is kept.
+    // Kept are the plan for the present generation, and the plans for and of a kept generation.
     ensure!(plans()? == 3, "{}", plans()?);
     place.expect(0, &["state", "verify"])?;
     place.expect(2, &["plan", "-f", "spec.yaml"])?;
@@ -274,7 +275,7 @@ fn every_damaged_byte_is_named_with_what_mends_it() -> Result<()> {
     Ok(())
 }
 
-/// A plan is stored beside a state, and is no part of it.
+/// A plan is stored beside a state, and is not a part of it.
 #[test]
 fn a_damaged_stored_plan_is_named_and_the_state_is_sound() -> Result<()> {
     let place = applied()?;

@@ -21,7 +21,7 @@ fn store(place: &Place) -> Result<String> {
 #[test]
 fn a_stored_plan_is_applied_by_its_digest_from_another_machine() -> Result<()> {
     let here = Place::new(PROGRAM)?;
-    // One cloud for both machines.
+    // Both machines use one cloud.
     let cloud = format!("provider: {{ name: sim, config: {{ directory: {} }} }}", here.cloud().display());
     here.write("spec.yaml", &SMALL.replace("provider: { name: sim }", &cloud))?;
     let digest = store(&here)?;
@@ -77,7 +77,7 @@ fn an_approval_is_of_one_digest_and_counts_persons() -> Result<()> {
         Ok(())
     };
     refused(apply("ada", "--require-approval")?, "has none")?;
-    // Nobody can be asked here, and another file of the same plan is the same plan.
+    // Without a terminal, the command fails. A saved file of the same plan is the same plan.
     ensure!(run_as(&place, "ada", &["approve", &reference])?.err.contains("CLI0014"));
     place.expect(2, &["plan", "-f", "spec.yaml", "--out", "change.plan"])?;
     let approved = run_as(&place, "ada", &["approve", "change.plan", "--yes", "--comment", "looks right"])?;
@@ -86,23 +86,23 @@ fn an_approval_is_of_one_digest_and_counts_persons() -> Result<()> {
     ensure!(twice.code == Some(0) && twice.out.contains("approved sha256:"), "{twice:?}");
     refused(apply("bob", "--require-approval=2")?, "needs 2 approvals and has 1")?;
     refused(apply("ada", "--require-approval-by-other")?, "who applies it")?;
-    // The configuration asks for more than the option.
+    // The configuration requires more approvals than the option.
     place.write("config/slipway/config.toml", "require-approval = 3\n")?;
     refused(apply("bob", "--require-approval")?, "needs 3 approvals")?;
     place.write("config/slipway/config.toml", "")?;
 
-    // Another plan has no approval, whoever approved this one; nor has one that is made on the way.
+    // Another plan has no approval, even from the same actor; nor has a plan that the apply makes itself.
     place.write("spec.yaml", &larger().replace("sim.large", "sim.small"))?;
     let other = format!("state:{}", store(&place)?);
     refused(run_as(&place, "bob", &["apply", &other, "--yes", "--require-approval"])?, "has none")?;
     refused(run_as(&place, "bob", &[APPLY, &["--require-approval"]].concat())?, "has none")?;
     ensure!(json(&place, &["state", "history", "line"])?["generations"].as_array().map(Vec::len) == Some(1));
-    // The spec of the approved plan makes the very plan again.
+    // The spec of the approved plan gives the same plan again.
     place.write("spec.yaml", &larger())?;
     let done = run_as(&place, "bob", &[APPLY, &["--require-approval-by-other"]].concat())?;
     ensure!(done.code == Some(0) && done.err.contains("Approved by ada@"), "{done:?}");
 
-    // What was approved is spent: it fits no more, and nobody can approve it either.
+    // The approved plan was applied: it does not fit the state any more, and it cannot be approved either.
     ensure!(apply("bob", "--require-approval")?.err.contains("RUN0004"));
     ensure!(run_as(&place, "eve", &["approve", &reference, "--yes"])?.err.contains("RUN0004"));
     Ok(())
@@ -120,7 +120,7 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     ensure!(run_as(&place, "ada", &["approve", reference, "--yes"])?.code == Some(0), "{stored}");
     place.expect(1, &["delete", "line", "--yes", "--confirm", "line", "--out", "state:"])?;
     let apply = ["apply", reference, "--yes", "--require-approval-by-other"];
-    // An approval is no confirmation of what is lost.
+    // An approval does not confirm the loss of data.
     let unnamed = run_as(&place, "bob", &apply)?;
     ensure!(unnamed.code == Some(1) && unnamed.err.contains("RUN0008"), "{unnamed:?}");
     let done = run_as(&place, "bob", &[&apply[..], &["--confirm", "line"]].concat())?;
@@ -130,7 +130,7 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let history = json(&place, &["state", "history", "line"])?;
     ensure!(history["generations"][0]["deleted"] == true, "{history}");
 
-    // One that is protected is not even stored.
+    // The deletion of a protected cluster is not even stored.
     place.write(
         "spec.yaml",
         &SMALL.replace("  region: sim-1\n", "  region: sim-1\n  deletionProtection: true\n"),
@@ -172,11 +172,11 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
     ensure!(back.contains("generation 3"), "{back}");
     let none = place.expect(0, &["state", "diff", "line", "1", "3"])?.out;
     ensure!(none.contains("nothing differs"), "{none}");
-    // The cloud is as it was; what is wanted is told from what was applied as usual.
+    // The cloud has not changed; the plan compares the spec with the last applied attributes, as usual.
     place.expect(0, APPLY)?;
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
 
-    // A file that is not whole is refused, and so is another cluster of the name.
+    // A truncated file is refused, and so is another cluster with the name.
     let bytes = std::fs::read(place.path().join("one.json"))?;
     std::fs::write(place.path().join("cut.json"), &bytes[..bytes.len() / 2])?;
     ensure!(place.expect(1, &["state", "import", "cut.json", "--yes"])?.err.contains("STATE0042"));
@@ -187,7 +187,7 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
     let refused = other.expect(1, &["state", "import", "one.json", "--yes"])?.err;
     ensure!(refused.contains("another cluster of the name line"), "{refused}");
 
-    // Into a store that has nothing of it.
+    // The store has no trace of the cluster.
     std::fs::remove_dir_all(place.state())?;
     let imported = place.expect(0, &["state", "import", "one.json", "--yes"])?;
     ensure!(imported.err.contains("If another store still has it"), "{}", imported.err);

@@ -1,4 +1,4 @@
-//! A state that is lost, damaged or held by somebody who is gone.
+//! A state that is lost, damaged, or held by a run that does not exist any more.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ use crate::{APPLY, PROGRAM, SMALL};
 
 const REBUILD: &[&str] = &["state", "rebuild", "line", "-f", "spec.yaml"];
 
-/// One way to lose a state.
+/// A way to lose a state.
 type Damage = fn(&Path) -> Result<()>;
 
 fn newest(folder: PathBuf) -> Result<PathBuf> {
@@ -30,14 +30,14 @@ fn flip(path: &Path) -> Result<()> {
     Ok(std::fs::write(path, bytes)?)
 }
 
-/// What the cloud has, told by the cloud.
+/// The objects in the cloud, by the cloud's inventory.
 fn objects(place: &Place) -> Result<Vec<String>> {
     let mut ids: Vec<String> = place.inventory()?.objects.iter().map(|object| object.id.clone()).collect();
     ids.sort();
     Ok(ids)
 }
 
-/// Rebuilds, and proves that the cloud is as before and nothing is made or deleted by what follows.
+/// Rebuilds, and checks that the cloud is unchanged and that the next runs create and delete nothing.
 fn rebuilds(place: &Place, name: &str) -> Result<()> {
     let cloud = objects(place)?;
     let verified = place.run(&["state", "verify", "line"])?;
@@ -63,7 +63,7 @@ fn rebuilds(place: &Place, name: &str) -> Result<()> {
     let sound = place.run(&["state", "verify", "line"])?;
     let past_only = !sound.out.contains("state rebuild");
     ensure!(past_only, "{name}: {sound:?}");
-    // A second one is refused: what was applied last is known again.
+    // A second rebuild is refused, because the state has the last applied attributes again.
     ensure!(place.expect(1, REBUILD)?.err.contains("CLI0037"), "{name}");
     Ok(())
 }
@@ -116,7 +116,7 @@ fn nothing_begins_anew_over_a_state_that_is_lost() -> Result<()> {
         ensure!(refused.err.contains("slipway state rebuild line"), "{arguments:?}: {refused:?}");
     }
     ensure!(tree(&place.state())? == before, "something was written");
-    // A state that began anew over another one, as older versions made it, is not sound.
+    // A new state over an older one, as older versions could make it, is a problem.
     place.write("spec.yaml", &crate::state::larger())?;
     std::fs::write(&head, &kept)?;
     place.expect(0, APPLY)?;
@@ -198,7 +198,7 @@ fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
     ensure!(verified.code == Some(1) && verified.out.contains("/snapshots/"), "{verified:?}");
     ensure!(!verified.out.contains("state rebuild"), "{verified:?}");
     ensure!(tree(&place.state())? == before, "something was written");
-    // Who, when and which plan can be told without a key; a damaged object cannot be mended by one.
+    // Actor, time and plan can be read without a key; a damaged object cannot be repaired by one.
     ensure!(run(wrong, &["get", "clusters"])?.code == Some(0));
     let snapshot = newest(place.state().join("line/snapshots"))?;
     flip(&snapshot)?;
@@ -239,7 +239,7 @@ fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     ensure!(broken.out.contains("roll is free, in epoch 2"), "{broken:?}");
     let first = Ended::of(first.wait_with_output()?)?;
     ensure!(first.code == Some(1) && first.err.contains("RUN0010"), "{first:?}");
-    // What it had under way is found out, and nothing is made twice.
+    // The steps of the interrupted run are resolved, and nothing is created twice.
     let fast = slow.replace("timeScale: 0.2", "timeScale: 0");
     place.write("spec.yaml", &fast)?;
     place.expect(0, APPLY)?;
@@ -248,7 +248,7 @@ fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     Ok(())
 }
 
-/// The same in a bucket: what is left of a state is seen without its head, and nothing is written over it.
+/// The same in a bucket: the remains of a state are found without its head, and are not overwritten.
 #[test]
 fn nothing_begins_anew_over_a_state_that_is_lost_in_a_bucket() -> Result<()> {
     let place = Place::on_s3(PROGRAM)?;

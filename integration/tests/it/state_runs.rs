@@ -1,4 +1,4 @@
-//! The history tells of runs that made no generation: who, when, and how far they came.
+//! The history has the runs that made no generation: actor, time and progress.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
@@ -28,7 +28,7 @@ fn killed_failed_and_taken_up(place: &Place) -> Result<()> {
     ensure!(before["running"]["who"] == "ada@example.com", "before anybody took over: {before}");
     ensure!(before["runs"].as_array().is_some_and(Vec::is_empty), "{before}");
 
-    // A run that goes on with it, and of which a step fails.
+    // A run that continues it, and of which a step fails.
     place.write(
         ".slipway/sim/faults.json",
         r#"[{ "method": "update", "type": "sim_machine_pool", "kind": "fail-before", "class": "permanent" }]"#,
@@ -62,7 +62,7 @@ fn killed_failed_and_taken_up(place: &Place) -> Result<()> {
     let lines: Vec<&str> = text.lines().collect();
     ensure!(lines.len() == 5 && lines[1].starts_with('2') && lines[4].starts_with('1'), "{text}");
     ensure!(lines[2].contains("failed") && lines[3].contains("interrupted"), "{text}");
-    // It is told for ever, and nothing about it is damage.
+    // The entry is kept for ever, and `state verify` does not report it.
     place.expect(0, &["state", "gc", "crash", "--keep", "0", "--yes"])?;
     place.expect(0, &["state", "verify", "crash"])?;
     ensure!(history(place)?["runs"] == after["runs"], "it was forgotten");

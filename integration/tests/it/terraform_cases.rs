@@ -12,7 +12,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::offline::{place, run};
 
-/// What Terraform's configuration of a case has otherwise, each with its reason.
+/// Differences of a case's Terraform configuration, each with its reason.
 const DIFFERENCES: &[(&str, &str)] = &[
     // The spec keeps a data disk that kOps does not keep.
     ("aws_launch_template.nodes-complex-example-com", "block_device_mappings.1.ebs.0.delete_on_termination"),

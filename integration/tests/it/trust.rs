@@ -16,7 +16,7 @@ fn all(ended: &Ended) -> String {
     format!("{}{}", ended.out, ended.err)
 }
 
-/// A spec for the provider of Kubernetes, with a kubeconfig beside it whose user is this.
+/// A spec for the provider `kubernetes`, and a kubeconfig beside it with this user.
 fn with_kubeconfig(place: &Place, user: &str) -> Result<()> {
     let provider = "provider: { name: kubernetes, config: { kubeconfig: kc.conf } }";
     place.write("spec.yaml", &SMALL.replace("provider: { name: sim }", provider))?;

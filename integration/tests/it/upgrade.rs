@@ -75,7 +75,8 @@ fn a_spec_file_with_the_version_before_is_named_and_refused() -> Result<()> {
     place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
 }
 
-/// The spec at each version of the way is checked before the first step: what would be refused afterwards is not begun.
+/// The spec is checked at each version on the way before the first step, so that no upgrade begins that is
+/// refused later.
 #[test]
 fn an_upgrade_to_a_release_that_is_not_supported_is_refused() -> Result<()> {
     let place = Place::new(PROGRAM)?;

@@ -111,7 +111,7 @@ async fn live(
     lab.secrets = Arc::new(AnySecret);
     match step(&lab, cluster, "as it is").await {
         Err(error) if error.is::<NotDone>() => return Err(error),
-        // What only the cloud knows is missing: existing networks, images.
+        // Facts that only the cloud knows are missing: existing networks, images.
         Err(error) => {
             println!("{}: {error:#}", cluster.name);
             tally.refused += 1;
@@ -153,7 +153,7 @@ async fn live(
 struct NotDone(String);
 
 async fn step(lab: &Lab, wanted: &Cluster, what: &str) -> Result<()> {
-    // One that cannot be planned holds nothing.
+    // A spec that cannot be planned has no laws to check.
     lab.plan(wanted).await?;
     let (plan, report) = lab.apply(wanted).await?;
     if report.is_complete() {

@@ -1,4 +1,4 @@
-//! A cluster that kubeadm has made on machines, a spec for it, and the program that takes it over.
+//! A cluster of kubeadm on machines, a spec for it, and the program that adopts it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use slipway_testkit::{Machine, Said};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
 
-/// What kubeadm was told about kubelets and kube-proxies, as a spec has it.
+/// The settings that kubeadm has for kubelets and kube-proxy, as a spec.
 const CLUSTER: &str = r#"apiVersion: slipway.dev/v1alpha1
 kind: Cluster
 metadata: { name: taken }
@@ -58,8 +58,8 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// Machines, and a spec for a cluster of them, the first of which is its endpoint. Those that begin with `worker` are
-    /// workers, one of them at most.
+    /// Machines, and a spec for a cluster of them. The first machine is the endpoint. Machines whose names
+    /// begin with `worker` are workers, one of them at most.
     pub fn new(names: &[&str]) -> Result<Self> {
         let workers = names.iter().filter(|name| name.starts_with("worker")).count();
         let spec = |machines: &[Machine]| {
@@ -90,8 +90,8 @@ impl Lab {
         self.hosts.edit(from, to)
     }
 
-    /// Has an agent run on a machine, which is entered by that alone from now on. Its socket is seen as other processes
-    /// of this machine see the files of one.
+    /// Starts an agent on a machine, and makes the spec connect by that alone. The socket is reached through
+    /// `/proc` of the agent's process.
     pub fn by_agent(&self, machine: &Machine) -> Result<Running> {
         machine.copy_in(&self.hosts.program(), "/usr/local/bin/slipway")?;
         let serve = ["slipway", "node", "serve", "--socket", "/run/agent.sock"];
@@ -115,7 +115,7 @@ impl Lab {
         };
         let documents: Vec<String> = documents.split("---\n").map(entered).collect();
         fs::write(&path, documents.join("---\n"))?;
-        // A spec names only sockets in folders that whoever runs the program allows.
+        // A spec may only name sockets in folders that the user's configuration allows.
         let configuration = self.beside("config/slipway");
         fs::create_dir_all(&configuration)?;
         let trusted = format!("[trust]\nfile-roots = [\"/proc/{process}/root/run\"]\n");
@@ -139,14 +139,14 @@ impl Lab {
         self.beside("state").exists()
     }
 
-    /// Whether a text stands anywhere in the state in clear.
+    /// Whether a text is in clear anywhere in the state.
     pub fn state_shows(&self, text: &str) -> Result<bool> {
         let state = self.beside("state");
         Ok(Command::new("grep").args(["-rqF", "--", text]).arg(state).status()?.success())
     }
 }
 
-/// The digests of a node's files, and those of Slipway's own.
+/// The digests of a node's files, and those of Slipway's files.
 pub(crate) fn files(machine: &Machine) -> Result<BTreeMap<String, String>> {
     let find = "find /etc/kubernetes /var/lib/kubelet /var/lib/slipway -maxdepth 4 -type f \
                 ! -path '/var/lib/kubelet/pods/*' ! -path '/var/lib/kubelet/*state*' ! -path '/var/lib/kubelet/device*' \

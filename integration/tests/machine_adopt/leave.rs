@@ -16,7 +16,8 @@ fn voters(machine: &Machine) -> Result<String> {
     machine.check(["sh", "-c", &list])
 }
 
-/// What Slipway never changed stays on the machine, and the others do not count its vote for ever.
+/// Files that Slipway never changed stay on the machine, and the other members do not count its vote for
+/// ever.
 #[test]
 #[ignore = "needs root and namespaces"]
 fn the_member_of_an_adopted_control_plane_leaves_etcd_with_it() -> Result<()> {

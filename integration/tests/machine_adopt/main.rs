@@ -1,6 +1,6 @@
-//! A cluster that kubeadm has made is taken over as it is: nothing changes on its machines, and nothing is planned.
+//! A cluster of kubeadm is adopted: nothing changes on its machines, and the next plan is empty.
 //!
-//! Machines are made of namespaces, so this needs root.
+//! Machines are made of namespaces, so this test needs root.
 
 #![cfg(test)]
 #![allow(clippy::print_stderr, reason = "times are told")]
@@ -39,7 +39,7 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     let of_all = || -> Result<Vec<_>> { machines.iter().map(files).collect() };
     let (before, objects) = (of_all()?, versions(&cluster)?);
 
-    // Who would make a cluster of these machines is told at once all that is in the way on all of them.
+    // A plan of a new cluster on these machines lists all obstacles on all of them at once.
     let start = Instant::now();
     let plan = lab.run(1, &["plan", "-f", "spec"])?;
     let apply = lab.run(1, &["apply", "-f", "spec", "--yes"])?;
@@ -106,8 +106,8 @@ fn a_cluster_of_kubeadm_is_taken_over_as_it_is() -> Result<()> {
     add_on(&lab, first, &cluster)
 }
 
-/// The algorithm is the cluster's own, and where an authority's key is elsewhere it is said what is missing. What is read on
-/// the control plane comes from its agent, the only way to it.
+/// The key algorithm is the cluster's own. When the key of a CA is elsewhere, the error names it. The files
+/// of the control plane are read through its agent, the only connection to it.
 #[test]
 #[ignore = "needs root and namespaces"]
 fn a_cluster_with_keys_on_a_curve_is_taken_over_and_grows_when_its_keys_are_there() -> Result<()> {
@@ -139,7 +139,7 @@ fn a_cluster_with_keys_on_a_curve_is_taken_over_and_grows_when_its_keys_are_ther
     let plan = lab.run(0, &["plan", "-f", "spec"])?;
     ensure!(plan.out.contains("No changes"), "{}", plan.out);
 
-    // What comes later is like what was there.
+    // A new machine gets the same settings as the old ones.
     let start = Instant::now();
     lab.edit("size: { fixed: 1 }", "size: { fixed: 2 }")?;
     lab.run(0, &["apply", "-f", "spec", "--yes"])?;
@@ -154,7 +154,8 @@ fn a_cluster_with_keys_on_a_curve_is_taken_over_and_grows_when_its_keys_are_ther
     Ok(())
 }
 
-/// An add-on at a URL: used when it has the pinned digest, fetched once, and what its Secret holds is seen by nobody.
+/// An add-on at a URL: it must have the pinned digest, it is downloaded once, and the content of its Secret
+/// is never shown.
 fn add_on(lab: &Lab, first: &Machine, cluster: &Kubeadm<'_>) -> Result<()> {
     let manifest = "apiVersion: v1\nkind: Secret\nmetadata: {name: extra, namespace: default}\nstringData: {password: hunter2}\n\
                     data: {more: aHVudGVyMg==}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\ndata: {a: b}\n";
@@ -178,7 +179,7 @@ fn add_on(lab: &Lab, first: &Machine, cluster: &Kubeadm<'_>) -> Result<()> {
         "{}",
         plan.out
     );
-    // Looking keeps nothing, so what is fetched has to be there until the end.
+    // A plan caches nothing, so the server must run until the end.
     let json = lab.run(2, &["plan", "-f", "spec", "-o", "json"])?;
     for said in [&plan, &json] {
         for text in ["hunter2", "aHVudGVyMg"] {

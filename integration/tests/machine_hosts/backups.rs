@@ -29,7 +29,7 @@ fn a_control_plane_takes_snapshots_by_itself() {
     lab.is_as_wanted();
     let machine = &lab.machines[0];
 
-    // The first one is taken at once, by nobody's request.
+    // The first snapshot is taken at once, without a command.
     let first = until("a snapshot", || Ok(names(&lab).pop())).unwrap();
     let said = lab.done(&["etcd", "backup", "hosts-single"]);
     assert!(
@@ -43,7 +43,7 @@ fn a_control_plane_takes_snapshots_by_itself() {
         assert!(table.contains(part), "{part} in\n{table}");
     }
 
-    // It comes back as etcd's tools read it, with the revision that etcd had.
+    // etcd's tools can read the snapshot, and it has the revision that etcd had.
     let (_, revision) = both[0].split_once('-').unwrap();
     let status = etcdctl(machine, "endpoint status -w json");
     let status: Json = serde_json::from_str(&status).unwrap();
@@ -57,7 +57,7 @@ fn a_control_plane_takes_snapshots_by_itself() {
     let again = machine.run(["sh", "-c", &fetch]).unwrap();
     assert!(String::from_utf8_lossy(&again.stderr).contains("ETCD0003"), "a file is not overwritten");
 
-    // A service that somebody stopped is a difference, and a changed schedule another one.
+    // A stopped service is drift, and a changed schedule is a change.
     machine.check(["systemctl", "stop", SERVICE]).unwrap();
     lab.changes("the service again", &["etcd_backup.server/etcd", "running"]);
     lab.edit(
@@ -69,13 +69,13 @@ fn a_control_plane_takes_snapshots_by_itself() {
     until("snapshots on the new schedule", || Ok(Some(()).filter(|()| names(&lab).len() >= before + 2)))
         .unwrap();
 
-    // What is wrong is said, and the exit code says it too.
+    // A problem is printed, and sets the exit code.
     machine.check(["sh", "-c", "mv /etc/kubernetes/pki/etcd/ca.key /root/ca.key"]).unwrap();
     let wrong = lab.run(&["etcd", "snapshots", "hosts-single"]).wanted(1, "slipway etcd").unwrap().out;
     assert!(wrong.contains("PROBLEMS") && wrong.contains("ca.key"), "{wrong}");
     machine.check(["sh", "-c", "mv /root/ca.key /etc/kubernetes/pki/etcd/ca.key"]).unwrap();
 
-    // The cluster goes, and its snapshots stay.
+    // The cluster is deleted, and its snapshots stay.
     lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     lab.nothing_is_left(machine);
     let units =
@@ -139,7 +139,7 @@ fn one_control_plane_is_restored() {
     let lab = Lab::new("hosts-single", &["server"]);
     lab.apply("a ready node");
     is_restored(&lab, "hosts-single", &["server"]);
-    // What is deleted afterwards is ours all the same.
+    // The deletion finds the restored objects as owned.
     lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     lab.nothing_is_left(&lab.machines[0]);
 }

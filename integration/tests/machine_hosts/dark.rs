@@ -86,7 +86,8 @@ fn a_plan_of_hosts_that_do_not_answer_ends_with_what_is_known() {
     lab.answers(&administrator, &["cp-0"]);
     lab.changes("the label that waited", &["~ kubernetes_node × 2"]);
 
-    // The whole cluster is deleted while its hosts are off: they may run again, so that nothing is destroyed that they need.
+    // The whole cluster is deleted while its hosts are off. They may run again, so nothing that they need is
+    // destroyed.
     for name in ALL {
         lab.machine(name).kill();
     }

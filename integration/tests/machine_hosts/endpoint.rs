@@ -47,13 +47,13 @@ fn an_endpoint_moves_when_its_host_goes() {
 
 const MACHINES: [&str; 4] = ["cp-0", "cp-1", "cp-2", "worker-0"];
 
-/// What each machine says.
+/// The output of a command on each machine.
 fn said_by_all(lab: &Lab, command: &str) -> Vec<String> {
     let machines = lab.machines.iter().filter(|machine| MACHINES.contains(&machine.name()));
     machines.map(|machine| machine.check(["sh", "-c", command]).unwrap()).collect()
 }
 
-/// One kubelet is tried and comes back by itself, the others are left alone, and the corrected setting is applied.
+/// One kubelet is tried and restored, the others are left alone, and the corrected setting is applied.
 fn a_setting_that_no_kubelet_knows_breaks_one(lab: &Lab) {
     let kubelets = || said_by_all(lab, "systemctl show kubelet --property MainPID --value");
     let before = kubelets();
@@ -94,7 +94,7 @@ fn a_setting_that_no_kubelet_knows_breaks_one(lab: &Lab) {
     }
 }
 
-/// A version of which no host has the images: it is found out before a manifest changes.
+/// No host has the images of this version, which is found before a manifest changes.
 fn a_version_without_images_takes_nothing_down(lab: &Lab) {
     let manifests = || said_by_all(lab, "cat /etc/kubernetes/manifests/* 2>/dev/null | sha256sum");
     let servers = || said_by_all(lab, "pidof kube-apiserver etcd kube-scheduler || true");

@@ -23,13 +23,13 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
     lab.apply("a control plane and a worker");
 
-    // Two more control planes, both in one plan: etcd takes them one after the other.
+    // Two more control planes in one plan: they join etcd one after the other.
     lab.edit("role: controlPlane\n  size: { fixed: 1 }", "role: controlPlane\n  size: { fixed: 3 }");
     lab.changes("two more control planes", &["+ etcd_voter.cp-1/etcd", "+ kubernetes_node.cp-2"]);
     assert_eq!(lab.voters("cp-0"), ["cp-0", "cp-1", "cp-2"]);
     assert_eq!(lab.nodes(), ["cp-0", "cp-1", "cp-2", "worker-0"]);
 
-    // A pool comes, and goes.
+    // A pool is added and removed.
     let spec = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
     fs::write(lab.file("cluster.yaml"), format!("{spec}{EXTRA}")).unwrap();
     lab.changes("a pool more", &["+ kubernetes_node.worker-1", "+ host_claim.worker-1"]);
@@ -65,7 +65,7 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     let gap = lab.answers(&administrator, &["cp-1", "cp-2"]);
     eprintln!("cp-0, the endpoint, is stopped: the API answers again after {:.1} s", gap.as_secs_f64());
 
-    // As long as nobody says that it is gone for ever, nothing is decided about it.
+    // The spec says that the host is lost for ever; before that, the plan decides nothing about it.
     lab.edit("role: controlPlane\n  size: { fixed: 3 }", "role: controlPlane\n  size: { fixed: 2 }");
     lab.lose_host("cp-0");
     let plan = lab.pending(&["- etcd_member.cp-0/etcd", "- kubernetes_node.cp-0", "- host_claim.cp-0"]);
@@ -82,7 +82,7 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.forget_host("cp-0");
     lab.is_as_wanted();
 
-    // Another one is lost, and the majority of etcd with it. Nobody stays who would need it.
+    // A second control plane is lost, and the majority of etcd with it. The deletion does not need etcd.
     lab.machine("cp-1").kill();
     lab.lose_host("cp-1");
     lab.edit("role: controlPlane\n  size: { fixed: 2 }", "role: controlPlane\n  size: { fixed: 1 }");

@@ -1,4 +1,4 @@
-//! Machines, an example spec for them, and what tests do there.
+//! Machines, an example spec for them, and operations of tests on them.
 
 use std::fs;
 use std::ops::{Deref, DerefMut};
@@ -52,8 +52,8 @@ impl Lab {
         fs::write(&path, after).unwrap();
     }
 
-    /// Has an agent run on a machine, which is entered by that alone from now on. Its socket is seen as other processes
-    /// see the files of one.
+    /// Starts an agent on a machine, and makes the spec connect by that alone. The socket is reached through
+    /// `/proc` of the agent's process.
     pub fn by_agent(&self, name: &str) -> Running {
         let machine = self.machines.iter().find(|machine| machine.name() == name).unwrap();
         machine.copy_in(&self.program(), "/usr/local/bin/slipway").unwrap();
@@ -74,7 +74,7 @@ impl Lab {
             lines.collect::<String>()
         };
         self.edit_hosts(|hosts| hosts.split("---\n").map(entered).collect::<Vec<_>>().join("---\n"));
-        // A spec names only sockets in folders that whoever runs the program allows.
+        // A spec may only name sockets in folders that the user's configuration allows.
         let configuration = self.file("../config/slipway");
         fs::create_dir_all(&configuration).unwrap();
         let trusted = format!("[trust]\nfile-roots = [\"/proc/{process}/root/run\"]\n");
@@ -82,13 +82,13 @@ impl Lab {
         agent
     }
 
-    /// Takes a host out of the inventory.
+    /// Removes a host from the inventory.
     pub fn forget_host(&self, name: &str) {
         let stays = |document: &&str| !document.contains(&format!("name: {name},"));
         self.edit_hosts(|hosts| hosts.split("---\n").filter(stays).collect::<Vec<_>>().join("---\n"));
     }
 
-    /// Says of a host that it is gone for ever.
+    /// Marks a host in the spec as lost for ever.
     pub fn lose_host(&self, name: &str) {
         self.edit_hosts(|hosts| {
             let lost = |document: &str| match document.contains(&format!("name: {name},")) {
@@ -124,7 +124,7 @@ impl Lab {
         self.expect(0, arguments).unwrap()
     }
 
-    /// Brings the cluster to its spec, and tells what for and how long it took.
+    /// Applies the spec, and prints how long it took.
     pub fn apply(&self, what: &str) {
         let start = Instant::now();
         self.done(&["apply", "-f", "spec", "--yes"]);
@@ -152,7 +152,7 @@ impl Lab {
         self.is_as_wanted();
     }
 
-    /// Where the API is, as users are told.
+    /// The server in the kubeconfig for users.
     pub fn server(&self) -> String {
         let kubeconfig = self.done(&["kubeconfig", &self.cluster()]);
         let line = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: "));
@@ -241,7 +241,7 @@ impl Lab {
         names
     }
 
-    /// The machines and what is about them.
+    /// The machines and their network.
     pub fn hosts(&self) -> &Hosts {
         &self.hosts
     }
@@ -281,7 +281,7 @@ pub(crate) fn etcdctl(machine: &Machine, words: &str) -> String {
     machine.check(["sh", "-c", &command]).unwrap()
 }
 
-/// Says that something is done when it goes, also after a failure.
+/// Sets a flag when it is dropped, also after a failure.
 struct Finished<'a>(&'a AtomicBool);
 
 impl Drop for Finished<'_> {

@@ -7,7 +7,7 @@ use slipway_testkit::Machine;
 
 use crate::lab::Lab;
 
-/// What nothing can make again, as the first machine has it.
+/// The irreplaceable files of the first machine.
 fn keys(lab: &Lab) -> Vec<(String, Vec<u8>)> {
     keys_of(&lab.machines[0])
 }

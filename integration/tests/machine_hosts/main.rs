@@ -26,7 +26,8 @@ use lab::Lab;
 #[ignore = "needs root and namespaces"]
 fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     let lab = Lab::new("hosts-single", &["server"]);
-    // A folder that was there before, as a package or a mount brings it: what the cluster keeps in it is removed with it.
+    // The folder exists before the cluster, as a package or a mount makes it: the cluster's data in it is
+    // removed later.
     lab.machines[0].check(["mkdir", "-p", "-m", "700", "/var/lib/etcd"]).unwrap();
     people::see_why_a_node_does_not_come(&lab);
     let watched = secure::Watched::new();
@@ -35,7 +36,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     lab.is_as_wanted();
     lab.done(&["validate", "hosts-single", "--wait", "2m"]);
 
-    // Somebody tampers with a file, a flag, and an object.
+    // The test changes a file, a flag, and an object by hand.
     let machine = &lab.machines[0];
     machine.write("/etc/kubernetes/controller-manager.conf", "600", "tampered").unwrap();
     machine
@@ -73,7 +74,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
 /// The beginning of the log of etcd's member a in cluster b, as `printf` takes it.
 const LOG: &str = r"\004\000\000\000\000\000\000\204\010\004\020\000\000\000\000\000\012\000\000\000\000\000\000\206\010\001\020\000\032\004\010\012\020\013\000\000\000\000\000\000";
 
-/// Data of another etcd is a finding with its ids, and stays as it is.
+/// Data of another etcd is a finding that names its ids, and is not changed.
 #[test]
 #[ignore = "needs root and namespaces"]
 fn foreign_data_is_named_and_left() {
@@ -95,7 +96,7 @@ fn foreign_data_is_named_and_left() {
     assert!(apply.contains("CLI0013") && !lab.is_claimed("server"), "{apply}");
     assert_eq!(content(), before);
 
-    // Nobody can have it ignored: an etcd on that data would be refused, after all else has changed.
+    // This finding cannot be ignored: an etcd would refuse this data after all other changes were made.
     let ignored = "config: { ignore_preflight_errors: [DirAvailable--var-lib-etcd] }";
     lab.edit("    name: hosts\n", &format!("    name: hosts\n    {ignored}\n"));
     let forced = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
@@ -106,7 +107,7 @@ fn foreign_data_is_named_and_left() {
     assert_eq!(content(), before);
 }
 
-/// A new pod without its image is named with it, and the next apply goes on.
+/// A new pod without its image is reported with the image, and the next apply continues.
 #[test]
 #[ignore = "needs root and namespaces"]
 fn an_image_that_cannot_be_had_is_named_before_its_pod_is_waited_for() {
@@ -145,7 +146,7 @@ fn a_host_that_shows_another_key_is_refused() {
         "{err}"
     );
 
-    // One of which no key is pinned is refused as well, with the line that pins it.
+    // A host without a pinned key is refused as well, with the line that pins the key.
     lab.edit_hosts(|hosts| hosts.replace(&format!("\"ssh-ed25519 {other}\""), ""));
     let err = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(err.contains("its key ssh-ed25519 SHA256:") && err.contains("is pinned nowhere"), "{err}");

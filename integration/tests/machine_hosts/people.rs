@@ -18,11 +18,11 @@ fn health(lab: &Lab) -> Json {
     health
 }
 
-/// A machine on which something is in the way: its node does not come, and it is told how far it has come and why.
+/// A machine with an obstacle: its node does not register, and the error has its progress and the reason.
 pub(crate) fn see_why_a_node_does_not_come(lab: &Lab) {
     let settings = "/var/lib/kubelet/config.yaml";
     lab.machines[0].check(["mkdir", "-p", settings]).unwrap();
-    // It is found before anything is done.
+    // The obstacle is found before the first step.
     let stopped = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(stopped.contains("CLI0013") && stopped.contains(settings), "{stopped}");
     assert!(!lab.is_claimed("server"));
@@ -61,7 +61,7 @@ pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
     a_bundle_without_secrets(lab);
 }
 
-/// A member of etcd that somebody announced and nobody starts: no other one could join.
+/// An etcd member that was added and never started: no other member could join.
 pub(crate) fn see_a_member_that_never_started(lab: &Lab) {
     let machine = &lab.machines[0];
     let added = etcdctl(machine, "member add ghost --learner --peer-urls=https://192.0.2.99:2380");
@@ -87,13 +87,13 @@ fn a_person_of_a_group(lab: &Lab) {
     let me: Json = serde_json::from_str(&lab.ask(&file, &["auth", "whoami", "-o", "json"]).unwrap()).unwrap();
     assert_eq!(me["status"]["userInfo"]["username"], "ada");
     assert_eq!(me["status"]["userInfo"]["groups"], serde_json::json!(["developers", "system:authenticated"]));
-    // A group is what somebody has bound to it.
+    // A group has the permissions of its role bindings.
     let refused = lab.ask(&file, &["get", "pods", "-A"]).unwrap_err().to_string();
     assert!(refused.contains("forbidden"), "{refused}");
     lab.kubectl(&["create", "clusterrolebinding", "developers", "--clusterrole=view", "--group=developers"]);
     until("the group may look", || Ok(lab.ask(&file, &["get", "pods", "-A"]).ok())).unwrap();
 
-    // Credentials end by themselves.
+    // Credentials expire by themselves.
     lab.done(&[&person[..], &["--valid-for", "1s", "--out", &name]].concat());
     until("the credentials are good no more", || {
         let refused = lab.ask(&file, &["get", "pods", "-A"]).err().map(|error| error.to_string());
@@ -123,13 +123,13 @@ fn a_kubeconfig_of_several_clusters(lab: &Lab) {
     assert_eq!(lab.ask(&file, &["config", "get-contexts", "-o", "name"]).unwrap(), contexts);
 }
 
-/// A node whose kubelet has stopped: everybody is told, and the next apply mends it.
+/// A node with a stopped kubelet: health reports it, and the next apply starts the kubelet.
 pub(crate) fn see_a_kubelet_that_stopped(lab: &Lab) {
     lab.machines[0].check(["systemctl", "stop", "kubelet"]).unwrap();
     let node = until("the node is given up", || {
         let health = health(lab);
         let node = health["nodes"][0].clone();
-        // Other things may be unwell before: a busy machine is slow to answer for its pods.
+        // Other parts may be unhealthy before: a busy machine is slow to report its pods.
         Ok((health["healthy"] == false && node["phase"] == "registered").then_some(node))
     })
     .unwrap();
@@ -142,7 +142,7 @@ pub(crate) fn see_a_kubelet_that_stopped(lab: &Lab) {
     lab.done(&["validate", "hosts-single", "--wait", "5m"]);
 }
 
-/// Another cluster that wants the machine of this one: it is told who has it, and changes nothing.
+/// Another cluster that uses the machine of this one: the error names the owner, and nothing changes.
 pub(crate) fn see_whose_a_machine_is(lab: &Lab) {
     let folder = lab.file("../other");
     fs::create_dir(&folder).unwrap();
@@ -189,7 +189,7 @@ fn a_bundle_without_secrets(lab: &Lab) {
     lab.kubectl(&["delete", "pod", "careless", "--wait=false"]);
 }
 
-/// What nobody may read of a machine: private keys, keys of what is at rest, tokens.
+/// The secrets on a machine: private keys, keys for encryption at rest, tokens.
 pub(crate) fn secrets(machine: &Machine) -> Vec<String> {
     let found = machine.check(["find", "/etc/kubernetes", "/var/lib/kubelet/pki", "-type", "f"]).unwrap();
     let mut secrets = Vec::new();

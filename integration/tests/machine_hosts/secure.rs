@@ -1,4 +1,4 @@
-//! A cluster is closed from its first start: what strangers are told, what lies in clear, who may do what.
+//! A cluster is secure from its first start: anonymous access, secrets at rest, permissions.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use slipway_testkit::Said;
 
 use crate::lab::{Lab, etcdctl};
 
-/// The command lines of all processes there are, those of all machines among them, while something is done.
+/// The command lines of all processes while an operation runs, those on the machines included.
 pub(crate) struct Watched {
     ends: Arc<AtomicBool>,
     seen: JoinHandle<BTreeSet<String>>,
@@ -55,7 +55,7 @@ fn command_lines() -> Vec<String> {
     lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).collect()
 }
 
-/// All of it, on a cluster of one machine.
+/// All checks, on a cluster with one machine.
 pub(crate) fn is_closed(lab: &Lab) {
     strangers_are_told_what_discovery_needs(lab);
     secrets_are_sealed_in_etcd(lab);
@@ -64,7 +64,7 @@ pub(crate) fn is_closed(lab: &Lab) {
     administrators_come_for_a_while(lab);
 }
 
-/// The status with which somebody without a name is answered; `000` where nobody listens, or only to those with a
+/// The status of an anonymous request; `000` when no server listens, or when it requires a client
 /// certificate.
 fn stranger(lab: &Lab, url: &str) -> String {
     let output = lab.network().run([
@@ -143,7 +143,7 @@ fn secrets_are_sealed_in_etcd(lab: &Lab) {
 }
 
 fn keys_are_for_root_alone(lab: &Lab) {
-    // A text that has a key in it, whatever its name.
+    // Files that contain a key, whatever their names.
     let find = "grep -rIlE 'PRIVATE KEY|client-key-data:|secret:|token:' /etc/kubernetes /var/lib/kubelet/pki \
                 /var/lib/kubelet/config.yaml /var/lib/slipway /etc/cni 2>/dev/null | xargs stat -L -c '%a %U %n'";
     let found = lab.machines[0].check(["sh", "-c", find]).unwrap();
@@ -152,7 +152,7 @@ fn keys_are_for_root_alone(lab: &Lab) {
     }
     let open: Vec<&str> = found.lines().filter(|line| !line.starts_with("600 root ")).collect();
     assert!(open.is_empty(), "{open:#?}");
-    // Nobody's credentials lie there that make an administrator.
+    // No administrator's credentials are stored on the machine.
     let administrators =
         lab.machines[0].check(["sh", "-c", "find /etc/kubernetes -name '*admin.conf'"]).unwrap();
     assert_eq!(administrators, "");

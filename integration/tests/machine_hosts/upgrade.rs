@@ -1,4 +1,4 @@
-//! Kubernetes of a cluster on hosts goes to the next minor version, its kubelets included.
+//! A cluster on hosts is upgraded to the next minor version, its kubelets included.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::lab::Lab;
 
 const NODES: [&str; 2] = ["cp-0", "worker-0"];
 
-/// A kubelet that says which version it is, and ends whenever it is started.
+/// A kubelet that prints its version, and exits whenever it is started.
 const BROKEN: &str = "#!/bin/sh
 if [ \"$1\" = --version ]; then echo 'Kubernetes v1.34.4'; exit 0; fi
 echo 'panic: this kubelet never starts' >&2
@@ -80,7 +80,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
     ] {
         assert!(words.contains(told), "{told} in\n{plan}");
     }
-    // Somebody keeps a node free of new pods for reasons of their own.
+    // An operator has cordoned a node for another reason.
     lab.ask(&administrator, &["cordon", "cp-0"]).unwrap();
     let begun = Instant::now();
     lab.done(&[&upgrade[..], &["--yes"]].concat());
@@ -107,7 +107,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
         runs(machine, &newer);
     }
 
-    // The next plan goes on with another file of the same version, as a patch release is. Pods do not notice.
+    // The next plan uses another file of the same version, like a patch release. Pods are not disrupted.
     lab.edit(&format!("path: broken, sha256: {broken}"), &format!("path: patched, sha256: {patched}"));
     let plan = lab.pending(&["~ service.cp-0/kubelet", "~ service.worker-0/kubelet"]);
     assert!(!plan.contains("cordon"), "{plan}");

@@ -124,7 +124,7 @@ fn machines_become_nodes_by_their_documents() -> Result<()> {
     let (mut worker, worker_words) = started(&network, "n2", "worker")?;
     let endpoint = first.address();
 
-    // Both say what they wait for, and a restart changes nothing of that.
+    // Both report what they wait for, and go on waiting after a restart.
     boot(&first, &words, &["--endpoint", &endpoint])?;
     boot(&worker, &worker_words, &[])?;
     status(&first, "waiting", "waits for the state of boot.example.com in file:///srv/state")?;
@@ -248,8 +248,8 @@ fn killed_at_any_write_of_a_boot_the_next_one_converges() -> Result<()> {
     Ok(())
 }
 
-/// Three control planes read the same state in a bucket: the first begins the cluster, the others join it side by side. The
-/// power of one is cut on the way.
+/// Three control planes read the same state in a bucket: the first begins the cluster, the others join it in
+/// parallel. The power of one is cut on the way.
 #[test]
 #[ignore = "needs root and namespaces"]
 fn control_planes_become_one_cluster() -> Result<()> {
@@ -266,12 +266,14 @@ fn control_planes_become_one_cluster() -> Result<()> {
         machine.write("/root/.config/slipway/config.toml", "600", "[state]\nallow-http = true\n")?;
         machines.push((machine, words));
     }
-    // The address of a load balancer, which sends on to whoever answers: here a name for the first.
+    // The address of a load balancer that forwards to any API server; here it is the address of the first
+    // machine.
     let endpoint = machines.first().context("there are three")?.0.address();
     for (machine, words) in &machines {
         boot(machine, words, &["--endpoint", &endpoint])?;
         if machine.name() == "n1" {
-            // Who begins is known before the others come: the endpoint of this test leads to the first alone.
+            // The founder is known before the others boot: the endpoint of this test leads to the first
+            // machine only.
             status(machine, "applying", "becomes the node n1")?;
         }
     }

@@ -14,7 +14,7 @@ fn a_reset_leaves_data_of_another_etcd_byte_for_byte() -> Result<()> {
     let network = Network::new()?;
     let machine = machine(&network, "n1")?;
     Begun::new(&machine)?;
-    // Somebody has put the data of another cluster in the place of its own.
+    // The test replaces the etcd data of the machine by data of another cluster.
     machine.check(["systemctl", "stop", "kubelet"])?;
     machine.check(["mv", "/var/lib/etcd", "/var/lib/etcd.ours"])?;
     let make = format!(

@@ -1,4 +1,4 @@
-//! A machine's life: it begins a cluster, others join, it drifts and is mended, and it leaves again.
+//! The life of a machine: it begins a cluster, others join, drift is corrected, and it leaves again.
 
 use std::time::Instant;
 
@@ -42,7 +42,7 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
     unchanged(&third)?;
     ensure!(members(&first)?.len() == 2);
 
-    // What somebody changed is shown, and that alone is mended.
+    // Drift is shown, and only drift is corrected.
     third.check([
         "sed",
         "-i",
@@ -61,7 +61,8 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
     unchanged(&third)?;
     third.check(["grep", "leader-elect=true", "/etc/kubernetes/manifests/kube-scheduler.yaml"])?;
 
-    // It leaves: etcd, the Node, and everything on its disk; what is not ours stays.
+    // The machine leaves: etcd, the Node, and all its files are removed. Files that Slipway did not create
+    // stay.
     third.write("/etc/kubernetes/notes.txt", "600", "mine")?;
     let shown = expect(&third, 2, &["reset", "--dry-run"])?;
     ensure!(
@@ -82,7 +83,8 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
 
     a_worker_leaves(&first, &second)?;
     both_join_at_once(&first, [&second, &third], &begun)?;
-    // The one that began leaves, too. The last one has nobody to ask, and its pod goes before its member does.
+    // The first machine leaves, too. As the last member it asks no other one, and its pod is removed before
+    // its member.
     for machine in [&first, &second, &third] {
         expect(machine, 0, &["reset", "--force"])?;
         nothing_is_left(machine)?;
@@ -90,7 +92,8 @@ fn a_cluster_begins_grows_is_mended_and_shrinks() -> Result<()> {
     Ok(())
 }
 
-/// Machines that have left may come back, and both at once: etcd takes one learner at a time, and the other one waits.
+/// Machines that left may join again, both at once: etcd takes one learner at a time, and the second machine
+/// waits.
 fn both_join_at_once(first: &Machine, machines: [&Machine; 2], begun: &Begun) -> Result<()> {
     let start = Instant::now();
     let mut joining = Vec::new();
@@ -121,7 +124,8 @@ fn nothing_is_left(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// A kubelet may not remove its Node: that is said, and done where a kubeconfig is named that may.
+/// A kubelet may not remove its Node: the plan reports it, and a kubeconfig with the permission removes the
+/// Node.
 fn a_worker_leaves(first: &Machine, worker: &Machine) -> Result<()> {
     let node = format!("kubernetes_node.{}", worker.name());
     let shown = expect(worker, 2, &["reset", "--dry-run"])?;

@@ -36,7 +36,8 @@ fn phases_alone_make_a_cluster() -> Result<()> {
     for phase in phases {
         expect(&machine, 0, &arguments(phase))?;
     }
-    // What needs the API and stands in a phase before it comes with the next call: who is an administrator.
+    // The RBAC objects of administrators need the API, which a later phase starts. They are created with the
+    // next call.
     let late = expect(&machine, 0, &arguments(&["kubeconfig", "all"]))?;
     ensure!(late.out.contains("kubeadm:cluster-admins"), "{}", late.out);
     for phase in phases {
@@ -48,7 +49,7 @@ fn phases_alone_make_a_cluster() -> Result<()> {
     unchanged(&machine)?;
     become_ready(&machine, &machine)?;
 
-    // A certificate that is made anew has its names, and what reads it only once starts again.
+    // A renewed certificate keeps its names, and programs that read it only once are restarted.
     let before = machine.read("/etc/kubernetes/pki/apiserver.crt")?;
     expect(&machine, 0, &["certs", "renew", "all", "--yes"])?;
     ensure!(machine.read("/etc/kubernetes/pki/apiserver.crt")? != before);

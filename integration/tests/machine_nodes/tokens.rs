@@ -1,4 +1,4 @@
-//! Tokens that let one machine in. They share the machines of [a life](crate::life): clusters are dear.
+//! Tokens for one machine. The tests share the machines of [a life](crate::life), because clusters take long.
 
 use anyhow::{Result, ensure};
 use base64::Engine as _;
@@ -16,7 +16,8 @@ const ELSEWHERE: &str = "boundx.0123456789abcdef";
 /// A token for the machine that joins.
 const OWN: &str = "boundy.0123456789abcdef";
 
-/// A token that is bound to a node's name lets in that node, once; the machine has joined with one in the end.
+/// A token that is bound to a node's name admits that node, once. In the end, the machine has joined with
+/// such a token.
 pub(crate) fn a_bound_token_lets_one_machine_in(
     first: &Machine,
     second: &Machine,
@@ -25,12 +26,13 @@ pub(crate) fn a_bound_token_lets_one_machine_in(
     let create = ["token", "create", "--once", "--node"];
     expect(first, 0, &[&create[..], &["n9", ELSEWHERE]].concat())?;
 
-    // A machine of another name is told before anything is done.
+    // A machine with another name gets an error before the first step.
     let said = expect(second, 1, &join(begun, ELSEWHERE))?;
     ensure!(said.err.contains("NODE0016") && said.err.contains("for the node n9"), "{}", said.err);
     ensure!(!second.run(["ls", "/etc/kubernetes/pki"])?.status.success(), "something was made");
 
-    // Whoever goes around the program and asks the API is denied; and of two that ask for the right name, one gets it.
+    // A request to the API without the program is denied. Of two requests for the right name, one is
+    // approved.
     for (request, node) in [("a-forged", "n2"), ("b-first", "n9"), ("c-second", "n9")] {
         ask(first, begun, request, node)?;
     }
@@ -48,7 +50,7 @@ pub(crate) fn a_bound_token_lets_one_machine_in(
     let again = expect(first, 0, &["token", "approve"])?;
     ensure!(again.out.trim().is_empty(), "{}", again.out);
 
-    // The right machine: somebody waits for it, and the token is gone when it is there.
+    // The right machine: `--wait` waits for it, and the token is removed when the machine has joined.
     let wait = [&["slipway", "node"], &create[..], &[second.name(), OWN, "--wait"]].concat();
     let mut waiting = first.spawn(wait)?;
     until("the token is there", || {
@@ -61,12 +63,12 @@ pub(crate) fn a_bound_token_lets_one_machine_in(
     ensure!(waiting.log().contains("n2 has joined"), "{}", waiting.log());
     let left = expect(first, 0, &["token", "list"])?.out;
     ensure!(!left.contains(OWN), "{left}");
-    // What has joined needs it no more.
+    // A machine that has joined does not need the token any more.
     expect(second, 0, &join(begun, OWN))?;
     Ok(())
 }
 
-/// The list says whom a token lets in, and how often.
+/// The list names the node of a token, and how often the token may be used.
 fn listed(first: &Machine, begun: &Begun, node: &str) -> Result<()> {
     let list = expect(first, 0, &["token", "list"])?.out;
     let row = |token: &str| -> Vec<&str> {
@@ -91,7 +93,7 @@ fn join<'a>(begun: &'a Begun, token: &'a str) -> Vec<&'a str> {
     ["join", &begun.endpoint, "--token", token].into_iter().chain(pin).collect()
 }
 
-/// Asks for a node's certificate as whoever has the token may.
+/// Requests a node's certificate with the token, without the program.
 fn ask(first: &Machine, begun: &Begun, name: &str, node: &str) -> Result<()> {
     let subject = Subject::new(format!("system:node:{node}")).with_organizations(["system:nodes"]);
     let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256)?;

@@ -1,4 +1,4 @@
-//! A machine joins nobody whom it cannot trust, and takes nobody's name.
+//! A machine joins only a cluster that it can trust, and does not take the name of another node.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -34,17 +34,17 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() -> Result<()> {
     refused(&join(&forged, &begun.pin), &[], "does not know the token's secret")?;
     refused(&join(&begun.token, &begun.pin), &["--node-name", "n1"], "NODE0007")?;
 
-    // Somebody puts another server into what the cluster tells everybody, and leaves the signature of the old text.
+    // Another server is put into cluster-info, with the signature of the old text.
     let kubeconfig = told(&first, "kubeconfig")?;
     let altered = kubeconfig.replace(&first.address(), "10.150.0.250");
     let signature = told(&first, &format!("jws-kubeconfig-{id}"))?;
-    // Without the controller manager nobody signs anew.
+    // Without the controller manager, cluster-info is not signed again.
     first.check(["mv", "/etc/kubernetes/manifests/kube-controller-manager.yaml", "/root/"])?;
     first.check(["sh", "-c", "while pgrep kube-controller >/dev/null; do sleep 0.2; done"])?;
     change(&first, &json!({"kubeconfig": altered, format!("jws-kubeconfig-{id}"): signature}))?;
     refused(&join(&begun.token, &begun.pin), &[], "the signed data was changed")?;
 
-    // Our own signer needs no controller.
+    // Slipway's own signer needs no controller.
     change(&first, &json!({"kubeconfig": kubeconfig}))?;
     let token = first.check(["slipway", "node", "token", "create"])?;
     first.check(["mv", "/root/kube-controller-manager.yaml", "/etc/kubernetes/manifests/"])?;
@@ -53,13 +53,13 @@ fn what_cannot_be_trusted_is_refused_with_the_reason() -> Result<()> {
     Ok(())
 }
 
-/// What the cluster tells everybody under a name.
+/// The value of a key in cluster-info.
 fn told(control_plane: &Machine, name: &str) -> Result<String> {
     let path = format!("jsonpath={{.data.{name}}}");
     kubectl(control_plane, &["-n", "kube-public", "get", "configmap", "cluster-info", "-o", &path])
 }
 
-/// Changes what the cluster tells everybody.
+/// Changes cluster-info.
 fn change(control_plane: &Machine, data: &Value) -> Result<String> {
     let patch = json!({"data": data}).to_string();
     kubectl(

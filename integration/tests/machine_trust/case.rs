@@ -1,4 +1,4 @@
-//! A hostile repository, and the machine of the one who plans it.
+//! A hostile repository, and the machine on which it is planned.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The secrets on the machine: none of them is in any output.
+/// The secrets on the machine: no output contains one of them.
 pub const PLANTED: [&str; 3] = ["planted-in-a-file", "planted-in-the-environment", "planted-at-home"];
 
 /// One repository.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: String,
-    /// The code of the refusal, or `plans`.
+    /// The code of the error, or `plans`.
     pub expected: String,
     pub arguments: Vec<String>,
     pub links: Vec<(String, String)>,
@@ -65,7 +65,7 @@ impl Case {
         case
     }
 
-    /// A copy of the repository in a place of its own, beside what it must not reach.
+    /// A copy of the repository in a new folder, beside files that the plan must not reach.
     pub fn prepare(&self) -> TempDir {
         let place = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
@@ -150,7 +150,7 @@ fn copy(from: &Path, to: &Path, place: &Path) {
     }
 }
 
-/// What is in a folder, links not followed.
+/// The files in a folder; links are not followed.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -1,8 +1,8 @@
 //! Plans of hostile repositories, under a recorder of system calls and in a network without any interface.
 //!
-//! Each folder of `fixtures/hostile` is a repository that somebody might ask to have planned, with `case.txt` beside it:
-//! the code that the plan is to end with, or `plans`, and what the caller says. What was opened, executed and connected to is
-//! compared with what the policy allows.
+//! Each folder of `fixtures/hostile` is a repository that a user might plan. Its `case.txt` has the expected
+//! error code, or `plans`, and the caller's arguments. The recorded files, programs and connections are
+//! compared with the policy.
 
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "what fails in a test ends it")]
@@ -28,7 +28,7 @@ fn an_untrusted_plan_opens_what_the_policy_allows_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
-/// The recorder sees what it is there for: without `--untrusted` and with everything allowed, the same repository runs its
+/// Checks the recorder: without `--untrusted` and with everything allowed, the same repository runs its
 /// command.
 #[test]
 #[ignore = "needs root and namespaces"]
@@ -45,7 +45,7 @@ fn the_recorder_sees_a_command_that_is_allowed() {
     assert!(place.path().join("ran").exists(), "{}", ended.1);
 }
 
-/// What is wrong with the plan of a case.
+/// Checks the plan of a case.
 fn judged(case: &Case, recorded: bool) -> Result<(), String> {
     let place = case.prepare();
     let before = case::contents(place.path());

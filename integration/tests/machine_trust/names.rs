@@ -1,4 +1,4 @@
-//! Names whose DNS server answers with another address the next time: nothing connects to an address that was not checked.
+//! Names whose DNS server changes its answer: the program connects only to addresses that it has checked.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +6,18 @@ use std::process::Command;
 
 use crate::PROGRAM;
 
-/// Where a server may be.
+/// The address of a server.
 const GOOD: &str = "203.0.113.7";
 
-/// Where clouds give out the credentials of machines.
+/// The address of the cloud's metadata service, which has the credentials of machines.
 const METADATA: &str = "169.254.169.254";
 
 const CLUSTER: &str = "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: { name: rebound }\nspec:\n";
 
-/// A plan in a network in which a name leads to these addresses, one after the other.
+/// A plan in a network in which a name resolves to these addresses, one after the other.
 struct Plan {
     said: String,
-    /// The places that were connected to.
+    /// The addresses of connections.
     connected: Vec<String>,
 }
 
@@ -58,7 +58,8 @@ fn plan(files: &[(&str, String)], arguments: &str, addresses: &[&str]) -> Plan {
     }
 }
 
-/// A name that leads to a server first and to the metadata service then, and one that leads there at once.
+/// A name that resolves to a server first and then to the metadata service, and one that resolves to the
+/// latter at once.
 fn is_never_connected_to(name: &str, files: &[(&str, String)], arguments: &str, port: u16) {
     let changed = plan(files, arguments, &[GOOD, METADATA]);
     assert_eq!(changed.connected.first(), Some(&format!("{GOOD}:{port}")), "{}", changed.said);
@@ -73,7 +74,7 @@ fn is_never_connected_to(name: &str, files: &[(&str, String)], arguments: &str, 
         let elsewhere = plan.connected.iter().find(|place| !place.starts_with(GOOD));
         assert_eq!(elsewhere, None, "{}", plan.said);
     }
-    // The same name may lead there when the caller says so, so that the refusal above is what stopped it.
+    // With the caller's permission, the same name may resolve there, so the refusal above is what stopped it.
     let allowed = format!("{arguments} --trust host-network={METADATA}/32");
     let allowed = plan(files, &allowed, &[METADATA]);
     assert!(allowed.connected.contains(&format!("{METADATA}:{port}")), "{}", allowed.said);

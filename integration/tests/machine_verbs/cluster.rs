@@ -1,4 +1,5 @@
-//! What is done on the machines of a cluster: credentials, tokens, joins by file and by URL, phases, other settings.
+//! Commands on the machines of a cluster: credentials, tokens, joins by file and by URL, phases, other
+//! settings.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_testkit::Machine;
@@ -32,7 +33,7 @@ fn a_cluster_is_entered_joined_and_set_otherwise() -> Result<()> {
     Ok(())
 }
 
-/// A kubeconfig lets in whom it names, and nobody else.
+/// A kubeconfig has the permissions of its user, and no others.
 fn credentials(first: &Machine) -> Result<()> {
     let make = ["kubeconfig", "--client-name", "ada", "--org", "developers", "--validity-period", "1h"];
     let made = node(first, 0, &make)?;
@@ -82,7 +83,7 @@ fn settings(first: &Machine) -> Result<()> {
     ensure!(!plan.out.contains("static_pod.etcd") && !plan.out.contains("certificate."), "{}", plan.out);
     unchanged(first)?;
     node(first, 0, &["apply", "--config", "/root/other.yaml", "--yes"])?;
-    // It is through when the new API server answers, not the one before.
+    // The apply ends when the new API server answers, not the old one.
     for _ in 0..20 {
         kubectl(first, ADMIN, &["get", "--raw", "/readyz"])?;
     }
@@ -126,10 +127,10 @@ fn joins(first: &Machine, second: &Machine) -> Result<()> {
     node(second, 0, &join)?;
     unchanged(second)?;
     let nodes = || kubectl(first, ADMIN, &["get", "nodes", "-o", "name"]);
-    // Who has joined is let in; its kubelet registers on its own.
+    // The machine has joined; its kubelet registers the node.
     until("n2 is a node", || Ok(nodes()?.contains("node/n2").then_some(())))?;
 
-    // It leaves phase by phase. Looking changes nothing.
+    // The machine leaves phase by phase. `--dry-run` changes nothing.
     let shown = node(second, 2, &["reset", "--dry-run"])?;
     ensure!(shown.out.contains("service.kubelet"), "{}", shown.out);
     unchanged(second)?;
@@ -144,7 +145,7 @@ fn joins(first: &Machine, second: &Machine) -> Result<()> {
     ensure!(again.err.contains("NODE0004"), "{}", again.err);
     kubectl(first, ADMIN, &["delete", "node", "n2", "--ignore-not-found"])?;
 
-    // The same file behind a URL, whose server the machine trusts as its system does.
+    // The same file at a URL, whose server the machine trusts by the system's CAs.
     first.write("/srv/discovery.conf", "600", &discovery)?;
     let serve = "cd /srv && exec openssl s_server -WWW -accept 8443 -cert /etc/kubernetes/pki/apiserver.crt \
                  -key /etc/kubernetes/pki/apiserver.key";

@@ -1,5 +1,5 @@
-//! What users do with a cluster: pods on different nodes reach each other, Services have addresses and names, and kubectl
-//! gets at all of it. The network of pods was installed by the plan that made the cluster.
+//! Users of a cluster: pods on different nodes reach each other, Services have addresses and names, and
+//! kubectl reaches all of them. The plan that created the cluster installed the pod network.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use slipway_testkit::Hosts;
 use slipway_testkit::image::AGNHOST;
 use slipway_testkit::wait::until;
 
-/// Asks through a port that kubectl forwards, until somebody answers there.
+/// Asks through a port that kubectl forwards, until the server answers.
 const FORWARD: &str = r#""$@" & forward=$!
 trap 'kill $forward' EXIT
 until curl --silent --fail --max-time 5 http://127.0.0.1:18080/hostname; do
@@ -48,7 +48,7 @@ fn pods_reach_each_other_services_and_names_through_what_the_plan_installed() ->
     let range = |address: &str| address.rsplit_once('.').map(|(range, _)| range.to_owned());
     ensure!(range(&client) != range(&server), "{client} and {server} are of the same node");
     let service = get("service/server", ".spec.clusterIP")?;
-    // From one node to a pod of the other and back, to the Service, and by its names.
+    // From each node to the pod on the other, to the Service, and by the Service's names.
     for (from, url, answer) in [
         ("client", format!("{server}:8080"), "server"),
         ("server", format!("{client}:8080"), "client"),
@@ -72,7 +72,7 @@ fn pods_reach_each_other_services_and_names_through_what_the_plan_installed() ->
     let nodes = kubectl(&["get", "nodes", "--no-headers"])?;
     ensure!(nodes.lines().count() == 2 && nodes.lines().all(|line| line.contains(" Ready ")), "{nodes}");
     let forward = hosts.kubectl(&kubeconfig, &["port-forward", "pod/server", "18080:8080"])?;
-    // What the command says before its own program is how the network is entered: once is enough.
+    // The arguments before `--` enter the network, which is done once already.
     let words = forward.get_args().skip_while(|word| *word != "--").skip(1);
     let words = ["bash", "-c", FORWARD, "bash"].iter().map(std::ffi::OsStr::new).chain(words);
     let output = hosts.network().run(words)?;

@@ -1,4 +1,4 @@
-//! One action under way: whom it is for, until when, and how it is asked to stop.
+//! One running action: its request, its deadline, and its stop signal.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::error::error;
 use crate::owner::{self, Tags};
 use crate::peers::{Busy, Table};
 
-/// How long an action may take when nobody says.
+/// The default time limit of an action.
 const LIMIT: Duration = Duration::from_secs(1800);
-/// The first wait between two looks.
+/// The first pause between two reads.
 const FIRST: Duration = Duration::from_millis(100);
-/// No wait between two looks is longer.
+/// The longest pause between two reads.
 const LONGEST: Duration = Duration::from_millis(6_400);
 
-/// One action under way.
+/// One running action.
 pub(crate) struct Act<'a> {
-    /// Where.
+    /// The account and region.
     pub cloud: &'a Cloud,
-    /// What was asked for.
+    /// The request.
     pub request: &'a ApplyRequest,
-    /// Who hears of it.
+    /// The receiver of events.
     pub events: &'a EventSink,
-    /// Until when it may take.
+    /// The deadline of the action.
     pub deadline: Instant,
     ticket: Ticket<'a>,
-    /// It may change something that others look at as well.
+    /// Marks the action as busy: it may change objects that other actions read as well.
     busy: Option<Busy>,
 }
 
@@ -46,36 +46,36 @@ impl<'a> Act<'a> {
             0 => LIMIT,
             milliseconds => Duration::from_millis(milliseconds),
         };
-        // A gate may take hours, and nobody waits for its end to look.
+        // A gate may take hours, so other actions do not wait for its reads.
         let busy = (!matches!(request.action, Action::Operation { .. }))
             .then(|| cloud.shared::<Table>().of(request.ownership.address.kind()).begin());
         Self { cloud, request, events, deadline: Instant::now() + limit, ticket, busy }
     }
 
-    /// The cloud for reads that only confirm: they share their calls with those of actions that run side by side.
+    /// The cloud for confirming reads: they share their calls with those of parallel actions.
     pub fn patient(&self) -> Cloud {
         self.cloud.patient(self.busy.as_ref().map(|busy| busy.peers().clone()))
     }
 
-    /// Waits for something; meanwhile nobody waits for this action.
+    /// Waits for a future; meanwhile other actions do not wait for this one.
     pub async fn rest<T>(&self, wait: impl Future<Output = T>) -> T {
         let _rest = self.busy.as_ref().map(Busy::rest);
         wait.await
     }
 
-    /// Whether this looks for what another tool made: then what nobody owns is looked for.
+    /// Whether this action adopts objects of another tool: then it looks for objects without an owner.
     pub fn takes_over(&self) -> bool {
         self.request.ownership.uid.as_str().is_empty()
     }
 
-    /// The tags of a creating call: those that are wanted, and those that say whose it is.
+    /// The tags of a creating call: the desired ones, and the ownership tags.
     pub fn tags(&self, desired: &Value) -> Tags {
         let mut tags = owner::wanted(desired);
         tags.extend(self.marks());
         tags
     }
 
-    /// The tags that say whose it is.
+    /// The ownership tags.
     pub fn marks(&self) -> Tags {
         owner::marks(&self.request.ownership, Some(&self.request.token))
     }
@@ -85,7 +85,7 @@ impl<'a> Act<'a> {
         self.request.token.as_str().chars().take(64).collect()
     }
 
-    /// Tells the object's identity.
+    /// Reports the object's identity.
     pub fn announce(&self, identity: &Identity) {
         self.events.send(ApplyEvent::Identity(identity.clone()));
     }
@@ -103,10 +103,10 @@ impl<'a> Act<'a> {
         if self.ticket.is_stopped() { Err(stopped()) } else { Ok(()) }
     }
 
-    /// Waits before the next look at something that is not there yet.
+    /// Waits before the next read of an object that is not as expected yet.
     ///
     /// # Errors
-    /// `cancelled` when it was asked to stop; `outcome-unknown` with what it waited for when the time is over.
+    /// `cancelled` when the action was asked to stop; `outcome-unknown` with `what` when the time is over.
     pub async fn pause(&self, wait: &mut Wait, what: &str) -> Result<(), ProviderError> {
         let until = wait.next(self.cloud.started());
         if until >= self.deadline.min(wait.end) {
@@ -121,7 +121,8 @@ fn stopped() -> ProviderError {
     error(ErrorClass::Cancelled, "stopped on request")
 }
 
-/// Growing waits between looks. Those of different actions end at the same moments, so that their looks share calls.
+/// Growing pauses between reads. Pauses of different actions end at the same moments, so that their reads
+/// share calls.
 #[derive(Debug)]
 pub(crate) struct Wait {
     next: Duration,
@@ -134,7 +135,7 @@ impl Wait {
         Self { next: FIRST, end: Instant::now() + limit }
     }
 
-    /// Waits that grow faster, for what takes minutes.
+    /// Pauses that grow faster, for waits of minutes.
     pub fn for_minutes(limit: Duration) -> Self {
         Self { next: FIRST * 8, end: Instant::now() + limit }
     }

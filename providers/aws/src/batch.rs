@@ -12,10 +12,10 @@ use crate::cloud::Cloud;
 use crate::error::error;
 use crate::peers::Peers;
 
-/// Objects that one call can read many of.
+/// Objects of which one call can read many.
 #[async_trait]
 pub(crate) trait Family: Send + Sync + 'static {
-    /// What is read under one key.
+    /// The object that is read under one key.
     type Item: Send + Sync + 'static;
 
     /// How many keys one call takes.
@@ -28,10 +28,10 @@ pub(crate) trait Family: Send + Sync + 'static {
     async fn fetch(cloud: &Cloud, keys: &[String]) -> Result<BTreeMap<String, Self::Item>, ProviderError>;
 }
 
-/// Reads many at once where one that does not exist fails the call for all: then each is asked for alone.
+/// Reads many objects if one that does not exist fails the call for all: then each object is read alone.
 ///
 /// # Errors
-/// As the calls say, but for `not-found`.
+/// As the calls say, except for `not-found`.
 pub(crate) async fn fetch_existing<T, F>(
     keys: &[String],
     fetch: impl Fn(Vec<String>) -> F + Send + Sync,
@@ -57,36 +57,37 @@ where
     Ok(found)
 }
 
-/// How long reads are gathered that somebody waits for.
+/// How long urgent reads are gathered.
 const SHORTLY: Duration = Duration::from_millis(3);
-/// How long reads are gathered that only confirm.
+/// How long confirming reads are gathered.
 const PATIENTLY: Duration = Duration::from_millis(80);
-/// For how long those that only confirm wait for actions that will confirm the same.
+/// How long confirming reads wait for actions that will read the same objects.
 const FOR_PEERS: Duration = Duration::from_secs(2);
 
-/// For which others a read waits to share its call with.
+/// The other reads for which a read waits, to share its call with them.
 #[derive(Clone, Debug)]
 pub(crate) enum Gather {
-    /// Those that come at the same time.
+    /// Reads that start at the same time.
     Shortly,
-    /// Those that come while another such call is under way, and those of actions that run side by side.
+    /// Reads that start while another such call runs, and those of parallel actions.
     Patiently(Option<Peers>),
 }
 
 type Answer<F> = Result<Option<Arc<<F as Family>::Item>>, ProviderError>;
 type Waiters<F> = HashMap<String, Vec<oneshot::Sender<Answer<F>>>>;
 
-/// Gathers the reads of one family. A read is answered by a call that began after it was asked for.
+/// Gathers the reads of one family. A read is answered by a call that began after the read was requested.
 pub(crate) struct Batcher<F: Family> {
     waiting: Mutex<Waiting<F>>,
-    /// Held by a call for those that have time: what is asked for meanwhile goes in the next one, however slow AWS is.
+    /// Held during a call for patient reads: reads requested meanwhile are sent in the next call, however
+    /// slow AWS is.
     turn: tokio::sync::Mutex<()>,
 }
 
-/// What waits for the next call.
+/// The reads that wait for the next call.
 struct Waiting<F: Family> {
     reads: Waiters<F>,
-    /// Whether one of them has no time: its call takes along all that wait.
+    /// Whether one of them is urgent: its call includes all waiting reads.
     is_urgent: bool,
 }
 
@@ -98,7 +99,7 @@ impl<F: Family> Default for Batcher<F> {
 }
 
 impl<F: Family> Batcher<F> {
-    /// Reads one object together with all that are asked for meanwhile.
+    /// Reads one object, together with all reads requested meanwhile.
     pub async fn get(self: &Arc<Self>, cloud: &Cloud, key: &str, gather: &Gather) -> Answer<F> {
         let (sender, receiver) = oneshot::channel();
         let is_urgent = matches!(gather, Gather::Shortly);
@@ -111,7 +112,7 @@ impl<F: Family> Batcher<F> {
         };
         if needs_call {
             let (batcher, cloud, gather) = (Arc::clone(self), cloud.clone(), gather.clone());
-            // It ends with its calls, which have a time limit, and answers everybody who waits.
+            // The task ends with its calls, which have a time limit, and answers all waiting reads.
             tokio::spawn(async move {
                 let _turn = batcher.gather(gather).await;
                 batcher.answer(&cloud).await;
@@ -123,7 +124,7 @@ impl<F: Family> Batcher<F> {
         }
     }
 
-    /// Waits until it is time for a call; what is returned is held as long as that takes.
+    /// Waits until the call may be sent; the result is held during the call.
     async fn gather(&self, gather: Gather) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         match gather {
             Gather::Shortly => {
@@ -169,7 +170,7 @@ impl<F: Family> Batcher<F> {
                 Err(error) => Err(error.clone()),
             };
             for sender in senders {
-                // Who asked may have gone.
+                // The requester may be gone.
                 let _ = sender.send(answer.clone());
             }
         }

@@ -1,5 +1,5 @@
-//! What only the account knows, and an expansion needs: zones, types of machines, images, hosted zones, networks that
-//! exist already. What the state has pinned is asked for no more.
+//! The facts of the account that an expansion needs: zones, types of machines, images, hosted zones, existing
+//! networks. Facts that the state has pinned are not read again.
 
 mod image;
 mod machine;
@@ -21,28 +21,28 @@ use crate::error::invalid;
 
 pub(crate) use machine::{described, offered};
 
-/// What a session has seen already, so that the check before a run needs not ask again.
+/// The facts that a session has read already, so that preflight need not read them again.
 #[derive(Default)]
 pub(crate) struct Seen {
     /// Ids of images.
     pub images: Mutex<BTreeSet<String>>,
-    /// Images that specs name and that nobody has.
+    /// Images that specs name and that do not exist.
     pub missing_images: Mutex<BTreeSet<String>>,
     /// The zones that offer a type of machines.
     pub offers: Mutex<BTreeMap<String, Vec<String>>>,
-    /// How many processors a type of machines has.
+    /// The number of processors of each machine type.
     pub processors: Mutex<BTreeMap<String, u64>>,
     /// Whether a launch template of the cluster has the user data of another tool.
     pub other_user_data: AtomicBool,
 }
 
-/// What is known of the account for any cluster.
+/// The facts of the account for any cluster.
 pub(crate) async fn snapshot(cloud: &Cloud) -> Result<Catalog, ProviderError> {
     let needs = Needs { zones: true, ..Needs::default() };
     Catalog::new(&complete(cloud, empty(cloud), needs).await?)
 }
 
-/// What is known of the account for one cluster: what is pinned, and what that lacks.
+/// The facts of the account for one cluster: the pinned ones, and the missing ones.
 pub(crate) async fn for_cluster(cloud: &Cloud, request: CatalogRequest) -> Result<Catalog, ProviderError> {
     let cluster = cluster::read(&request.cluster)?.cluster;
     let data = match &request.pinned {

@@ -1,4 +1,4 @@
-//! One account in one region, and how it is called: each call at its pace, its failure by class.
+//! One account in one region, and its calls: each call with its rate, each failure with its class.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(crate) struct Cloud {
     gather: Gather,
 }
 
-/// What the handles share.
+/// The shared data of the handles.
 struct Inner {
     clients: Clients,
     known: OnceLock<Known>,
@@ -36,7 +36,7 @@ struct Inner {
     started: Instant,
 }
 
-/// What the session has learnt when it was opened.
+/// The facts that the session read when it was opened.
 #[derive(Default)]
 struct Known {
     scope: Scope,
@@ -53,8 +53,7 @@ impl Deref for Cloud {
 }
 
 impl Cloud {
-    /// A handle; nothing is known of the account yet.
-    /// `leaving` says that a whole cluster goes.
+    /// A handle without facts about the account. `leaving` tells that the whole cluster is deleted.
     pub fn new(clients: Clients, region: String, leaving: bool) -> Self {
         let inner = Inner {
             clients,
@@ -68,14 +67,14 @@ impl Cloud {
         Self { inner: Arc::new(inner), gather: Gather::Shortly }
     }
 
-    /// Learns whose account it is, the partition of its ARNs, and who is calling.
+    /// Stores the account, the partition of its ARNs, and the ARN of the caller.
     pub fn learn(&self, account: &str, partition: &str, caller: Option<&str>) {
         let scope = Scope { account: account.to_owned(), region: Some(self.inner.region.clone()) };
         let caller = caller.map(str::to_owned);
         self.inner.known.get_or_init(|| Known { scope, partition: partition.to_owned(), caller });
     }
 
-    /// The same, for reads that only confirm: they wait for others to share their call with.
+    /// The same, for confirming reads: they wait for others with which they share a call.
     pub fn patient(&self, peers: Option<Peers>) -> Self {
         Self { inner: Arc::clone(&self.inner), gather: Gather::Patiently(peers) }
     }
@@ -95,7 +94,7 @@ impl Cloud {
         &self.inner.region
     }
 
-    /// Whether a whole cluster goes: nobody makes a plan any more out of what reads show of it.
+    /// Whether the whole cluster is deleted: no later plan uses what reads show of it.
     pub fn leaving(&self) -> bool {
         self.inner.leaving
     }
@@ -105,7 +104,7 @@ impl Cloud {
         &self.known().partition
     }
 
-    /// The ARN of who is calling.
+    /// The ARN of the caller.
     pub fn caller(&self) -> Option<&str> {
         self.known().caller.as_deref()
     }
@@ -125,8 +124,8 @@ impl Cloud {
         self.inner.started
     }
 
-    /// One object of a family, read together with all that are asked for at the same time; `None` when it does not
-    /// exist.
+    /// One object of a family, read together with all that are requested at the same time; `None` when it
+    /// does not exist.
     ///
     /// # Errors
     /// As the read says.
@@ -159,7 +158,7 @@ impl Cloud {
         self.shared::<Batcher<F>>()
     }
 
-    /// A call that only reads. It is sent once: the engine repeats what may be repeated, and shows it.
+    /// A read call. It is sent once: the engine repeats it if possible, and reports that.
     ///
     /// # Errors
     /// By class.
@@ -176,7 +175,8 @@ impl Cloud {
         self.paced(Call { class, action, effect: Effect::None }, &send).await
     }
 
-    /// All pages of a call that only reads: `send` is given what names a page, and `next` finds what names the one after it.
+    /// All pages of a read call: `send` gets the token of a page, and `next` finds the token of the page
+    /// after it.
     ///
     /// # Errors
     /// As [`Cloud::read`].

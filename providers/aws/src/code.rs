@@ -1,19 +1,19 @@
-//! The error codes of AWS, and what each means.
+//! The error codes of AWS and their meanings.
 
-/// What an error code means.
+/// The meaning of an error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Too many calls; this one had no effect.
     Throttled,
-    /// Nobody known is calling.
+    /// The caller is not authenticated.
     Unauthenticated,
-    /// The caller may not.
+    /// The caller lacks a permission.
     Permission,
     /// There is no such object.
     NotFound,
-    /// There is such an object already, or one with its range or name.
+    /// Such an object exists already, or one with its range or name.
     Conflict,
-    /// Other objects need it.
+    /// Other objects depend on it.
     Dependency,
     /// A limit of the account.
     Quota,
@@ -184,14 +184,14 @@ const EXACT: &[(Fault, &[&str])] = &[
     (Fault::Precondition, &["ConditionalRequestConflict", "PreconditionFailed"]),
 ];
 
-/// Endings of codes whose families are too large to list.
+/// Suffixes of codes whose families are too large to list.
 const ENDINGS: &[(Fault, &[&str])] = &[
     (Fault::NotFound, &[".NotFound", ".NotFoundException", "NotFoundException", "NotFoundFault"]),
     (Fault::Conflict, &[".Duplicate", ".AlreadyExistsException", ".AlreadyExists"]),
     (Fault::Quota, &["LimitExceeded", "LimitExceededException", "QuotaExceeded"]),
 ];
 
-/// Beginnings of codes whose families are too large to list.
+/// Prefixes of codes whose families are too large to list.
 const BEGINNINGS: &[(Fault, &[&str])] = &[
     (Fault::Quota, &["TooMany"]),
     (
@@ -200,7 +200,7 @@ const BEGINNINGS: &[(Fault, &[&str])] = &[
     ),
 ];
 
-/// What a code means; by the HTTP status where the code is not known.
+/// The meaning of a code; for an unknown code, that of the HTTP status.
 pub(crate) fn fault_of(code: &str, status: u16) -> Fault {
     let exact = EXACT.iter().find(|(_, codes)| codes.contains(&code));
     let ending = || ENDINGS.iter().find(|(_, ends)| ends.iter().any(|end| code.ends_with(end)));

@@ -18,7 +18,7 @@ pub(crate) struct Config {
     pub endpoint: Option<String>,
     /// Whether the caller has named that, so that it may be anywhere.
     pub is_callers_endpoint: bool,
-    /// Whether the whole cluster goes.
+    /// Whether the whole cluster is deleted.
     pub leaving: bool,
 }
 

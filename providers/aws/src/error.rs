@@ -11,9 +11,9 @@ use crate::rate::Class;
 /// Whether a call can have changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It only reads.
+    /// The call only reads.
     None,
-    /// It changes something when it arrives.
+    /// The call changes something when it arrives.
     Possible,
 }
 
@@ -22,9 +22,9 @@ pub(crate) enum Effect {
 pub(crate) struct Call {
     /// Its rate class.
     pub class: Class,
-    /// The API's name of it, as `CreateVpc`.
+    /// The name of the call in the API, as `CreateVpc`.
     pub action: &'static str,
-    /// Whether it changes something.
+    /// Whether the call changes something.
     pub effect: Effect,
 }
 
@@ -38,12 +38,12 @@ pub(crate) fn invalid(message: impl Into<String>) -> ProviderError {
     error(ErrorClass::Invalid, message)
 }
 
-/// What will not get better by itself.
+/// An error that repetition does not resolve.
 pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
     error(ErrorClass::Permanent, message)
 }
 
-/// An answer that lacks what the API promises.
+/// An answer that lacks a field that the API promises.
 pub(crate) fn incomplete(action: &str, what: &str) -> ProviderError {
     permanent(format!("the answer to {action} has no {what}"))
 }
@@ -82,7 +82,7 @@ where
     }
 }
 
-/// The class of a call whose answer nobody has.
+/// The class of a call whose answer was lost.
 fn lost(effect: Effect) -> ErrorClass {
     match effect {
         Effect::None => ErrorClass::Transient,
@@ -134,7 +134,7 @@ fn is_about_credentials(failure: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-/// The messages of what caused a failure, outermost first.
+/// The messages of a failure's causes, outermost first.
 fn sources(failure: &(dyn std::error::Error + 'static)) -> String {
     failure.source().map(with_causes).unwrap_or_default()
 }

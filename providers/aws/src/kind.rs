@@ -1,4 +1,4 @@
-//! What the provider knows of each resource type: how it is found, read, made, changed and deleted.
+//! The implementations of the resource types: how objects are found, read, created, changed and deleted.
 
 pub(crate) mod attribute;
 mod balance;
@@ -46,44 +46,44 @@ use crate::owner::{self, Owner, TOKEN, Tags};
 /// An object that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
-    /// What AWS calls it.
+    /// The identity that AWS has assigned.
     pub identity: Identity,
-    /// Its attributes by the schema, without our own tags.
+    /// Its attributes by the schema, without ownership tags.
     pub attributes: Value,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Option<Owner>,
-    /// How far it is.
+    /// Its condition.
     pub condition: Condition,
 }
 
-/// What AWS calls an object, and its tags.
+/// An object's identity and tags.
 pub(crate) type Tagged = (Identity, Tags);
 
-/// How far an object is.
+/// The condition of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Condition {
-    /// It can be used.
+    /// The object can be used.
     #[default]
     Ready,
-    /// It comes about; the text says what is waited for.
+    /// The object is being created; the text names what is waited for.
     Pending(String),
-    /// It goes: absent to a plan, still there to who waits for its end.
+    /// The object is being deleted: a plan sees it as absent, and a deletion still waits for it.
     Ending,
-    /// It will never be ready; the text says why.
+    /// The object will never be ready; the text is the reason.
     Failed(String),
 }
 
-/// What stands in the way of a deletion.
+/// The objects that block a deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Blockers {
-    /// Objects that stay until somebody deletes them, as `eni-1 (interface of i-2)`.
+    /// Objects that stay until they are deleted, as `eni-1 (interface of i-2)`.
     pub lasting: Vec<String>,
-    /// Objects that are going already, or that AWS itself will remove.
+    /// Objects that are being deleted already, or that AWS itself will remove.
     pub passing: Vec<String>,
 }
 
 impl Found {
-    /// An object that can be used, with the owner that its tags name.
+    /// An object that can be used, with the owner in its tags.
     pub fn ready(id: &str, attributes: Value, tags: &Tags) -> Self {
         Self { identity: Identity::new(id), attributes, owner: Owner::of(tags), condition: Condition::Ready }
     }
@@ -95,14 +95,14 @@ impl Found {
     }
 }
 
-/// One resource type. What is not said here is in `session`: waiting for consistency, for readiness, for an end, and
-/// for what is in the way.
+/// One resource type. `session` has the common parts: waiting for consistency, for readiness, for the end of
+/// an object, and for blockers of a deletion.
 #[async_trait]
 pub(crate) trait Kind: Send + Sync {
     /// The type's name in the schema.
     fn name(&self) -> &'static str;
 
-    /// The type's name in EC2's tags; `None` for what is found in another way.
+    /// The type's name in EC2's tags; `None` for types that are found in another way.
     fn tagged_as(&self) -> Option<&'static str> {
         None
     }
@@ -122,25 +122,26 @@ pub(crate) trait Kind: Send + Sync {
         Ok(found.into_iter().flatten().collect())
     }
 
-    /// One object; `None` when it does not exist. Reads that are asked for together share their calls through
+    /// One object; `None` when it does not exist. Reads that are requested together share their calls through
     /// [`Cloud::get`].
     ///
     /// # Errors
     /// When it cannot be read.
     async fn read(&self, cloud: &Cloud, identity: &Identity) -> Result<Option<Found>, ProviderError>;
 
-    /// Sends the creating call, with the tags of [`Act::tags`] in it, and returns the new object's identity. Waits for
-    /// nothing. What exists already under the same deterministic identity, and is ours, is a success.
+    /// Sends the creating call, with the tags of [`Act::tags`] in it, and returns the new object's identity.
+    /// Waits for nothing. If our object exists already under the same deterministic identity, that is a
+    /// success.
     ///
     /// # Errors
     /// By class.
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError>;
 
-    /// Sets what the creating call cannot. Called after every create, and again after a crash: it may find everything
-    /// or nothing done.
+    /// Sets attributes that the creating call cannot set. Called after every create, and again after a crash:
+    /// it may find all or no changes made.
     ///
     /// # Errors
-    /// By class; what may pass is tried again.
+    /// By class; an error that may pass is tried again.
     async fn complete(
         &self,
         _act: &Act<'_>,
@@ -150,8 +151,8 @@ pub(crate) trait Kind: Send + Sync {
         Ok(())
     }
 
-    /// Changes an object from `prior` to `desired`. Sent again after a crash: it may find everything or nothing done. Of
-    /// what nothing else is said here, the tags alone change.
+    /// Changes an object from `prior` to `desired`. Sent again after a crash: it may find all or no changes
+    /// made. The default changes the tags alone.
     ///
     /// # Errors
     /// By class.
@@ -168,7 +169,7 @@ pub(crate) trait Kind: Send + Sync {
         update_tags(act.cloud, identity.as_str(), prior, desired).await
     }
 
-    /// Sends the deleting call. What is gone already may be `not-found`; that counts as a success.
+    /// Sends the deleting call. An object that is gone already may be `not-found`, which counts as a success.
     ///
     /// # Errors
     /// By class; `dependency` leads to [`Kind::blockers`].
@@ -197,8 +198,8 @@ pub(crate) trait Kind: Send + Sync {
         Ok(found.get(kind).and_then(|ids| ids.first()).map(|id| Identity::new(id.as_str())))
     }
 
-    /// The identity that a new object gets, where its desired values determine it: whoever has it already is in the way.
-    /// `None` also where a value is not known yet.
+    /// The identity that a new object gets, if its desired values determine it. An object that has it already
+    /// is in conflict. `None` also if a value is not known yet.
     ///
     /// # Errors
     /// When it cannot be looked up.
@@ -206,41 +207,42 @@ pub(crate) trait Kind: Send + Sync {
         Ok(None)
     }
 
-    /// Whether a create that is sent twice makes one object, so that what is not found needs no second look.
+    /// Whether a create that is sent twice creates one object, so that an object that is not found needs no
+    /// second look.
     fn is_idempotent(&self) -> bool {
         false
     }
 
-    /// Whether an object is only used: somebody else has made it, and it stays when the resource goes.
+    /// Whether an object is only used: it was not created by Slipway, and stays when the resource is deleted.
     fn is_shared(&self, _id: &Identity) -> bool {
         false
     }
 
-    /// Whether an object is still there for a while when AWS has answered its deletion, so that what it stands on cannot
-    /// go yet.
+    /// Whether an object still exists for a while after AWS has answered its deletion, so that its
+    /// dependencies cannot be deleted yet.
     fn lingers(&self) -> bool {
         false
     }
 
-    /// Whether something of an object is still there although the object itself is not, as instances that a roll has taken
-    /// out of their group: they are found by their tags, and go with it.
+    /// Whether parts of an object exist although the object itself does not, such as instances that a roll
+    /// has detached from their group: they are found by their tags, and are deleted with it.
     ///
     /// # Errors
-    /// When it cannot be looked for.
+    /// When the parts cannot be looked up.
     async fn remains(&self, _cloud: &Cloud, _identity: &Identity) -> Result<bool, ProviderError> {
         Ok(false)
     }
 
-    /// What stands in the way of deleting an object.
+    /// The objects that block the deletion of an object.
     ///
     /// # Errors
-    /// When it cannot be looked for.
+    /// When they cannot be looked up.
     async fn blockers(&self, _cloud: &Cloud, _identity: &Identity) -> Result<Blockers, ProviderError> {
         Ok(Blockers::default())
     }
 
-    /// The objects in a network with their tags, whoever made them, for types that EC2's tags do not list; `None` where
-    /// names tell enough.
+    /// The objects in a network with their tags, of any owner, for types that EC2's tags do not list; `None`
+    /// if the names are enough.
     ///
     /// # Errors
     /// When they cannot be listed.
@@ -293,7 +295,7 @@ pub(crate) fn or_gone(result: Result<(), ProviderError>) -> Result<(), ProviderE
     }
 }
 
-/// A name that somebody else's object has.
+/// The error for a name that an object of another owner has.
 pub(crate) fn taken(what: &str) -> ProviderError {
     error(ErrorClass::Conflict, format!("{what} exists already and does not belong to this cluster"))
 }

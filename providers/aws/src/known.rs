@@ -1,5 +1,5 @@
-//! What the session knows to exist: what it has made, and what it has read. AWS may deny for a while what was made a moment
-//! ago; a call that names such an object is sent again.
+//! The objects that the session knows to exist: those that it has created, and those that it has read. AWS
+//! may deny a new object for a while; a call that names such an object is sent again.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -18,12 +18,12 @@ pub(crate) struct Known {
     objects: Mutex<HashMap<String, Object>>,
 }
 
-/// One of them.
+/// A known object.
 #[derive(Clone, Debug)]
 pub(crate) struct Object {
     /// Its type.
     pub kind: &'static str,
-    /// What AWS calls it.
+    /// The identity of the object.
     pub identity: Identity,
     /// When the session made it; none for what was there.
     pub made: Option<Instant>,
@@ -40,7 +40,7 @@ impl Known {
         self.insert(kind, identity, desired, Some(Instant::now()));
     }
 
-    /// Forgets an object that goes.
+    /// Forgets a deleted object.
     pub fn gone(&self, identity: &Identity) {
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         objects.retain(|_, object| object.identity != *identity);

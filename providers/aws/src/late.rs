@@ -1,4 +1,5 @@
-//! Creates whose answers were lost and whose objects were not found: what they made may be shown later than anybody waits.
+//! Creates whose answers were lost and whose objects were not found: the objects may appear after the end of
+//! the wait.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -27,8 +28,8 @@ impl Lost {
     }
 }
 
-/// Removes what an earlier create of the same resource has made and reads show only now. What is shown later still is
-/// found by its tags in the next plan, which removes it.
+/// Removes objects of an earlier create of the same resource that reads show only now. Objects that appear
+/// later still are found by their tags in the next plan, which removes them.
 ///
 /// # Errors
 /// As the calls say.

@@ -1,5 +1,5 @@
-//! AWS as a provider of Slipway: sessions with accounts, observation, and one action at a time. What a cluster consists
-//! of is in `slipway-aws-model`, which knows no SDK.
+//! AWS as a provider of Slipway: sessions with accounts, observation, and actions. `slipway-aws-model` has
+//! the model of a cluster, and does not depend on the SDK.
 
 #![allow(
     clippy::result_large_err,

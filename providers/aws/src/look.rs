@@ -1,4 +1,4 @@
-//! One look at what a cluster owns: what several kinds need of it is asked for once.
+//! One discovery of a cluster's objects: lists that several kinds need are read once.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -18,18 +18,18 @@ use crate::rate::Class;
 /// A list that serves several kinds.
 #[async_trait]
 pub(crate) trait Listing: Send + Sync + Sized + 'static {
-    /// Asks for it.
+    /// Reads the list.
     ///
     /// # Errors
     /// As the calls say.
     async fn list(look: &Look) -> Result<Self, ProviderError>;
 }
 
-/// One look at what a cluster owns.
+/// One discovery of a cluster's objects.
 pub(crate) struct Look {
-    /// Where to look.
+    /// The account and region.
     pub cloud: Cloud,
-    /// Whose objects.
+    /// The cluster.
     pub request: DiscoverRequest,
     listings: Mutex<HashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
 }
@@ -37,18 +37,18 @@ pub(crate) struct Look {
 type Cell<L> = OnceCell<Result<Arc<L>, ProviderError>>;
 
 impl Look {
-    /// Begins a look.
+    /// Begins a discovery.
     pub fn new(cloud: Cloud, request: DiscoverRequest) -> Self {
         Self { cloud, request, listings: Mutex::default() }
     }
 
-    /// Whether only what AWS lists by its tags is asked for. Everything else is listed where no unique id is known, and
-    /// where its types are asked for by name.
+    /// Whether only types that AWS lists by tags are read. All other types are listed if no unique id is
+    /// known, or if the request names them.
     pub fn by_ownership_alone(&self) -> bool {
         self.request.uid.is_some() && self.request.types.is_empty()
     }
 
-    /// Whether objects of a type are asked for.
+    /// Whether objects of a type are requested.
     pub fn wants(&self, kind: &str) -> bool {
         self.request.types.is_empty() || self.request.types.iter().any(|wanted| wanted == kind)
     }
@@ -69,7 +69,7 @@ impl Look {
         }
     }
 
-    /// A list, asked for when it is first needed in this look.
+    /// A list, read when it is first needed in this discovery.
     ///
     /// # Errors
     /// As the calls say, each time.
@@ -105,7 +105,7 @@ impl Listing for Tagged {
     }
 }
 
-/// The type of an object. Stand-ins for AWS have other names for some: there the id tells.
+/// The type of an object. Emulators of AWS use other names for some types: there, the id tells the type.
 fn type_of<'a>(id: &str, kind: &'a ResourceType) -> &'a str {
     match id.split('-').next() {
         Some("eipalloc") => "elastic-ip",

@@ -1,4 +1,4 @@
-//! The tags by which an object is found again, and how they are kept out of what people see.
+//! The tags by which an object is found again, and how they are hidden from users.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +13,15 @@ pub(crate) const CLUSTER: &str = "slipway.dev/cluster";
 pub(crate) const ADDRESS: &str = "slipway.dev/address";
 /// The token of the step that made it.
 pub(crate) const TOKEN: &str = "slipway.dev/token";
-/// What every key of ours begins with.
+/// The prefix of Slipway's keys.
 const PREFIX: &str = "slipway.dev/";
-/// What keys begin with that AWS itself sets.
+/// The prefix of keys that AWS itself sets.
 const RESERVED: &str = "aws:";
 
 /// Tags by key.
 pub(crate) type Tags = BTreeMap<String, String>;
 
-/// Whose an object is, by its tags.
+/// The owner of an object, by its tags.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
     /// The cluster's unique id.
@@ -30,12 +30,12 @@ pub(crate) struct Owner {
     pub cluster: String,
     /// The address; objects that share a tagged parent have none of their own.
     pub address: Option<Address>,
-    /// The token of the step that made it.
+    /// The token of the step that created it.
     pub token: Option<Token>,
 }
 
 impl Owner {
-    /// Reads the tags of an object; `None` when nobody owns it.
+    /// Reads the tags of an object; `None` when it has no owner.
     pub fn of(tags: &Tags) -> Option<Self> {
         Some(Self {
             uid: ClusterUid::new(tags.get(UID)?.as_str()),
@@ -45,13 +45,13 @@ impl Owner {
         })
     }
 
-    /// The same owner of something at another address, made by nobody knows which step.
+    /// The same owner for an object at another address, without a token.
     pub fn at(&self, address: Address) -> Self {
         Self { address: Some(address), token: None, ..self.clone() }
     }
 }
 
-/// The tags that say whose an object is.
+/// The ownership tags of an object.
 pub(crate) fn marks(ownership: &Ownership, token: Option<&Token>) -> Tags {
     let mut tags = Tags::from([
         (UID.to_owned(), ownership.uid.as_str().to_owned()),
@@ -70,8 +70,8 @@ pub(crate) fn wanted(attributes: &Value) -> Tags {
     entries.map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
-/// Tags with which kOps remembers the gateways of a subnet, and how often it has made a load balancer anew. They are nothing
-/// that a spec asks for.
+/// Tags in which kOps stores the gateways of a subnet, and how often it has replaced a load balancer. No spec
+/// names them.
 const REMEMBERED: [&str; 4] = [
     "AssociatedElasticIp",
     "AssociatedElasticIpAllocationId",
@@ -84,7 +84,7 @@ pub(crate) fn is_hidden(key: &str) -> bool {
     key.starts_with(PREFIX) || key.starts_with(RESERVED) || REMEMBERED.contains(&key)
 }
 
-/// The tags that people see: without ours and those of AWS.
+/// The tags that users see: without those of Slipway and of AWS.
 pub(crate) fn visible(tags: &Tags) -> Value {
     let entries: BTreeMap<String, Value> = tags
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn visible(tags: &Tags) -> Value {
     if entries.is_empty() { Value::Null } else { Value::Map(entries) }
 }
 
-/// What has to be set and what removed to come from the tags in `prior` to those in `desired`.
+/// The tags to set and to remove, from those in `prior` to those in `desired`.
 pub(crate) fn difference(prior: &Value, desired: &Value) -> (Tags, Vec<String>) {
     let (before, after) = (wanted(prior), wanted(desired));
     let gone = before.keys().filter(|key| !after.contains_key(*key)).cloned().collect();

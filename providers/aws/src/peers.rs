@@ -1,5 +1,5 @@
-//! Actions of one kind that run side by side: who has done its part waits for those that will look at the same things
-//! right after, so that all of them share one look.
+//! Parallel actions of one kind: an action that has made its change waits for others that will soon read the
+//! same objects, so that all of them share one call.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// The actions of a session that change something, by what they will look at.
+/// The actions of a session that change something, by the type that they will read.
 #[derive(Debug, Default)]
 pub(crate) struct Table(Mutex<HashMap<String, Peers>>);
 
-/// The actions that will look at the same things.
+/// The actions that will read the same type.
 #[derive(Clone, Debug)]
 pub(crate) struct Peers {
     busy: Arc<watch::Sender<usize>>,
 }
 
-/// One of them that is busy, until this is dropped.
+/// One busy action, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Busy {
     peers: Peers,
 }
 
-/// One of them that only waits, until this is dropped.
+/// One action that only waits, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Rest<'a> {
     busy: &'a Busy,
 }
 
 impl Table {
-    /// Those that act on objects of a type.
+    /// The actions on objects of a type.
     pub fn of(&self, kind: &str) -> Peers {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let new = || Peers { busy: Arc::new(watch::Sender::new(0)) };
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-/// The type whose objects tell how those of another are: they come in its answers.
+/// The type whose objects are read for those of another type, because its answers contain them.
 fn looks_at(kind: &str) -> &str {
     match kind {
         "aws_route" | "aws_route_table_association" => "aws_route_table",
@@ -49,7 +49,7 @@ fn looks_at(kind: &str) -> &str {
 }
 
 impl Peers {
-    /// One more is busy.
+    /// Adds a busy action.
     pub fn begin(self) -> Busy {
         self.busy.send_modify(|busy| *busy += 1);
         Busy { peers: self }
@@ -69,7 +69,7 @@ impl Busy {
         &self.peers
     }
 
-    /// It only waits now.
+    /// Marks the action as only waiting.
     pub fn rest(&self) -> Rest<'_> {
         self.peers.busy.send_modify(|busy| *busy -= 1);
         Rest { busy: self }

@@ -1,6 +1,6 @@
-//! What would stop a run before its first change: names that are taken, permissions, quotas, machines that a zone lacks,
-//! images that do not exist. Only what is certain is reported, since a finding stops the run. What cannot be asked is no
-//! finding; what AWS refuses for its pace is asked again, by the engine.
+//! Problems that would stop a run, found before its first change: taken names, permissions, quotas, machines
+//! that a zone lacks, images that do not exist. Only certain problems are reported, since a finding stops the
+//! run. A failed read is no finding; the engine repeats throttled reads.
 
 mod calls;
 mod dry_run;
@@ -25,7 +25,7 @@ pub(crate) async fn check(
     if items.is_empty() {
         return Ok(Vec::new());
     }
-    // Before the permissions: what reads it makes has been allowed then.
+    // Before the permissions, because the permissions of its reads are checked then.
     let names = taken::names(cloud, items).await?;
     let (machines, images, permissions, quotas) = tokio::join!(
         machine::types(cloud, items),
@@ -51,12 +51,12 @@ fn wanted<'a>(items: &'a [PreflightItem], kind: &'a str) -> impl Iterator<Item =
     items.iter().filter(move |item| item.address.kind() == kind && item.action != "delete")
 }
 
-/// Whether something is made anew.
+/// Whether a new object is created.
 fn makes(item: &PreflightItem) -> bool {
     matches!(item.action.as_str(), "create" | "replace")
 }
 
-/// How many objects of a type are made anew.
+/// How many new objects of a type are created.
 fn made(items: &[PreflightItem], kind: &str) -> u64 {
     items.iter().filter(|item| item.address.kind() == kind && item.action == "create").count() as u64
 }

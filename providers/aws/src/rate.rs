@@ -58,7 +58,7 @@ impl Class {
         Self::Quotas,
     ];
 
-    /// The class that the engine knows it under: those that no resource type names count with EC2's.
+    /// The name of the class for the engine: classes that no resource type names count as EC2's.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ec2Read | Self::Ec2Write | Self::Ssm | Self::Sts | Self::Kms | Self::Quotas => rate::EC2,

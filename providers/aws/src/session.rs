@@ -34,15 +34,15 @@ use crate::rate::Class;
 pub(crate) struct AwsSession {
     cloud: Cloud,
     running: Running,
-    /// The list of prices of the settings, in place of the one that is built in.
+    /// The price list of the settings, in place of the built-in one.
     prices: Value,
 }
 
 impl AwsSession {
-    /// Opens a session: finds out whose account it is.
+    /// Opens a session, and reads which account it has.
     ///
     /// # Errors
-    /// `unauthenticated`, `permission`, or `invalid` when it is not the account that the configuration names.
+    /// `unauthenticated`, `permission`, or `invalid` when it is not the account of the configuration.
     pub async fn open(
         config: &Config,
         region: Option<&str>,

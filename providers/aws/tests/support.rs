@@ -1,4 +1,4 @@
-//! A provider process in front of a mended moto, and one resource's life in it.
+//! A provider process in front of a mended moto, and the life of one resource in it.
 
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, missing_docs, reason = "a test")]
 
@@ -24,7 +24,7 @@ mod mended;
 
 /// The cluster of every test.
 pub const CLUSTER: &str = "a.example.com";
-/// Where it is.
+/// The region of the provider.
 pub const REGION: &str = "us-east-1";
 
 /// A mended moto.
@@ -48,12 +48,12 @@ impl Cloud {
         Self::open_as(endpoint, "testing", REGION).await
     }
 
-    /// The same as somebody else, somewhere else.
+    /// The same with other credentials and another region.
     pub async fn open_as(endpoint: &str, key: &str, region: &str) -> Self {
         Self::open_config(&Value::map([("endpoint", endpoint)]), key, region).await
     }
 
-    /// The same with more in the provider's configuration than an endpoint.
+    /// The same with further settings of the provider.
     pub async fn open_with(config: &Value) -> Self {
         Self::open_config(config, "testing", REGION).await
     }
@@ -72,12 +72,12 @@ impl Cloud {
         self.running.provider()
     }
 
-    /// Whose a resource is.
+    /// The ownership of a resource.
     pub fn ownership(&self, address: &Address) -> Ownership {
         Ownership { uid: self.uid.clone(), cluster: CLUSTER.to_owned(), address: address.clone() }
     }
 
-    /// A request with a token of its own.
+    /// A request with a new token.
     pub fn request(&self, address: &Address, action: Action) -> ApplyRequest {
         let number = self.tokens.fetch_add(1, Ordering::Relaxed);
         ApplyRequest {
@@ -105,13 +105,13 @@ impl Cloud {
         applied
     }
 
-    /// What a change means.
+    /// Plans a change.
     pub async fn plan(&self, address: &Address, desired: Option<Value>, observed: Option<Value>) -> Planned {
         let item = PlanItem { address: address.clone(), desired, observed, last_applied: None };
         self.session.plan(vec![item]).await.unwrap().remove(0)
     }
 
-    /// Plans against what is there: nothing may differ.
+    /// Plans against the observed object: nothing may differ.
     pub async fn assert_no_change(&self, address: &Address, desired: &Value, observed: &Value) {
         let planned = self.plan(address, Some(desired.clone()), Some(observed.clone())).await;
         let schema = self.provider().schema().await.unwrap();
@@ -150,7 +150,7 @@ impl Cloud {
         self.session.read(vec![request]).await.unwrap().remove(0)
     }
 
-    /// What the cluster owns.
+    /// The objects of the cluster.
     pub async fn discover(&self) -> Vec<Observed> {
         let request =
             DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
@@ -159,7 +159,7 @@ impl Cloud {
         discovery.observed
     }
 
-    /// What the cluster owns, asked for by its name alone, as when its state is lost.
+    /// The objects of the cluster, found by its name alone, as after the loss of its state.
     pub async fn discover_lost(&self) -> Vec<Observed> {
         let request = DiscoverRequest { uid: None, cluster: CLUSTER.to_owned(), types: Vec::new() };
         let discovery = self.session.discover(request).await.unwrap();
@@ -167,7 +167,7 @@ impl Cloud {
         discovery.observed
     }
 
-    /// What became of a request.
+    /// Resumes a request.
     pub async fn resume(&self, request: &ApplyRequest) -> Resolution {
         let request =
             ResumeRequest { request: request.clone(), identity: None, handle: None, superseded: false };
@@ -183,7 +183,7 @@ impl Cloud {
 
 pub async fn launch(key: &str) -> Running {
     let mut launch = Launch::new("aws", Path::new("/usr/bin/env"));
-    // Moto looks at the secret only when it is told to check who may do what.
+    // Moto only checks the secret when it checks permissions.
     let (key, secret) = key.split_once(':').unwrap_or((key, "testing"));
     let variables = [
         format!("AWS_ACCESS_KEY_ID={key}"),
@@ -198,7 +198,7 @@ pub async fn launch(key: &str) -> Running {
     Running::launch(&launch).await.unwrap()
 }
 
-/// Attributes without what is unknown: as a run sends them.
+/// Attributes without unknown values, as a run sends them.
 pub fn known(value: &Value) -> Value {
     match value {
         Value::Map(entries) => Value::Map(

@@ -1,4 +1,4 @@
-//! A process with a session, and what was made in it.
+//! A provider process with a session, and the objects created in it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ pub(crate) const CLUSTER: &str = "conformance";
 /// How long one action may take, in milliseconds.
 const ACTION_MS: u64 = 60_000;
 
-/// A process with a session, and what was made in it.
+/// A provider process with a session, and the objects created in it.
 pub(crate) struct Bench<'a> {
     pub(crate) suite: &'a Suite,
     pub(crate) running: Running,
@@ -44,9 +44,9 @@ pub(crate) struct Made {
     pub(crate) identity: Identity,
     /// As Apply returned them.
     pub(crate) attributes: Value,
-    /// What was asked for, references resolved.
+    /// The requested attributes, with references resolved.
     pub(crate) asked: Value,
-    /// As Plan said.
+    /// The answer of `Plan`.
     pub(crate) planned: Planned,
     pub(crate) events: Vec<ApplyEvent>,
     /// As it was sent.
@@ -82,13 +82,13 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Kills the process and goes on with a new one at the same place.
+    /// Kills the process and continues with a new one at the same place.
     pub(crate) async fn restart(&mut self) -> Result<(), Stop> {
         let fresh = self.suite.start().await?;
         self.go_on_with(fresh).await
     }
 
-    /// Kills the process and goes on with one that was started before, so that no time passes until then.
+    /// Kills the process and continues with one that was started before, so that no time passes in between.
     pub(crate) async fn go_on_with(&mut self, fresh: Running) -> Result<(), Stop> {
         let old = std::mem::replace(&mut self.running, fresh);
         old.kill().await;
@@ -107,10 +107,10 @@ impl<'a> Bench<'a> {
         Ok(self.running.client().open_session(request).await?)
     }
 
-    /// Deletes what was made, the last first, and kills the process.
+    /// Deletes the created objects, the last one first, and kills the process.
     pub(crate) async fn end(mut self) {
         let mut left: Vec<Made> = std::mem::take(&mut self.made).into_values().collect();
-        // What depends on another thing is refused until that is gone.
+        // A deletion is refused while another object depends on this one.
         for _ in 0..4 {
             let mut refused = Vec::new();
             for made in left {
@@ -134,7 +134,7 @@ impl<'a> Bench<'a> {
         self.running.kill().await;
     }
 
-    /// Deletes what an action has left that did not end well: others work at the same place.
+    /// Deletes the objects of a failed action, because other tests work at the same place.
     async fn delete_found(&self) {
         let request =
             DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };
@@ -142,7 +142,7 @@ impl<'a> Bench<'a> {
         for observed in discovery.observed {
             let delete = self.request(&observed.address, Action::Delete { identity: observed.identity });
             let deleted = self.session.apply(delete, EventSink::discard());
-            // It was tried; whoever looks on finds it.
+            // Best effort: the test's other checks find an object that is left.
             let _ = tokio::time::timeout(Duration::from_secs(10), deleted).await;
         }
     }
@@ -168,7 +168,7 @@ impl<'a> Bench<'a> {
         self.samples()?.into_iter().next().map_or_else(|| skip("the scenario has no samples"), Ok)
     }
 
-    /// One of many.
+    /// A sample of the bulk type, by its number.
     pub(crate) fn bulk(&self, number: u32) -> Result<Ready, Stop> {
         match &self.suite.scenario.bulk {
             Some(sample) => self.places.sample(sample, number).map_err(broken),
@@ -176,7 +176,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// A sample that need not be the first: one of many, if there are such.
+    /// Any sample: a bulk sample if there are some, otherwise the first.
     pub(crate) fn spare(&self) -> Result<Ready, Stop> {
         match self.suite.scenario.bulk {
             Some(_) => self.bulk(1),
@@ -198,7 +198,7 @@ impl<'a> Bench<'a> {
         Ok((ready, Duration::from_millis(*takes_ms)))
     }
 
-    /// Attributes with the references to what was made resolved; others stay.
+    /// Attributes with references to created objects resolved; other references stay.
     pub(crate) fn resolve(&self, attributes: &Value) -> Value {
         attributes.resolve(&mut |reference| {
             let Some(made) = self.made.get(&reference.address) else {
@@ -211,7 +211,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// Makes the samples that these attributes refer to, and those that they refer to.
+    /// Creates the samples that these attributes refer to, directly and indirectly.
     pub(crate) async fn make_needed(&mut self, attributes: &Value) -> Result<(), Stop> {
         let samples = self.samples()?;
         let mut needed = Vec::new();
@@ -233,7 +233,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// Makes a sample and what it refers to.
+    /// Creates a sample and the samples that it refers to.
     pub(crate) async fn make(&mut self, sample: &Ready) -> Result<Made, Stop> {
         self.make_needed(&sample.attributes).await?;
         self.make_one(sample).await
@@ -251,7 +251,7 @@ impl<'a> Bench<'a> {
         Ok(made)
     }
 
-    /// Remembers an object, so that it is deleted in the end.
+    /// Records an object, so that it is deleted in the end.
     pub(crate) fn keep(&mut self, made: Made) {
         self.made.insert(made.request.ownership.address.clone(), made);
     }
@@ -261,7 +261,8 @@ impl<'a> Bench<'a> {
         self.made.contains_key(address)
     }
 
-    /// The request that makes a sample, planned as the engine does, and what was asked for.
+    /// The request that creates a sample, planned as the engine does it, the plan, and the requested
+    /// attributes.
     pub(crate) async fn creation(&self, sample: &Ready) -> Result<(ApplyRequest, Planned, Value), Stop> {
         let asked = self.resolve(&sample.attributes);
         let planned = self.plan_one(&sample.address, Some(asked.clone()), None, None).await?;
@@ -312,7 +313,7 @@ impl<'a> Bench<'a> {
         planned.into_iter().next().map_or_else(|| fail(format!("{address}: no answer to Plan")), Ok)
     }
 
-    /// What the cluster has, as soon as `enough` says so, or when the consistency window is over.
+    /// Discovers the cluster's objects until `enough` accepts them, or until the consistency window is over.
     pub(crate) async fn discover(&self, enough: impl Fn(&Discovery) -> bool) -> Result<Discovery, Stop> {
         let request =
             DiscoverRequest { uid: Some(self.uid.clone()), cluster: CLUSTER.to_owned(), types: Vec::new() };

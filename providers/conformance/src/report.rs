@@ -8,11 +8,11 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It is kept.
+    /// The rule is kept.
     Pass,
-    /// It is broken.
+    /// The rule is broken.
     Fail,
-    /// It cannot be proved: the scenario or the provider does not offer it.
+    /// The rule cannot be checked: the scenario or the provider does not offer what it needs.
     Skip,
 }
 

@@ -10,19 +10,19 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use slipway_resource::{Address, Value};
 
-/// What the suite may make with a provider.
+/// The samples that the suite may use with a provider.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// The configuration of sessions.
     pub config: Json,
-    /// Their region.
+    /// The region of the sessions.
     #[serde(default)]
     pub region: Option<String>,
-    /// Another place, whose objects the first does not see.
+    /// Another place, whose objects the first place does not show.
     #[serde(default)]
     pub other: Option<Place>,
-    /// The same place for a session that may not read.
+    /// The same place, for a session that may not read it.
     #[serde(default)]
     pub unreadable: Option<Place>,
     /// A configuration that `ValidateConfig` refuses.
@@ -40,10 +40,10 @@ pub struct Scenario {
     /// An object that takes its time to be made.
     #[serde(default)]
     pub slow: Option<Slow>,
-    /// Keys of the provider's key service; without, it has none.
+    /// Keys of the provider's key service. Without them, the provider has no key service.
     #[serde(default)]
     pub keys: Option<ServiceKeys>,
-    /// A node and its instance; without, the provider has no instances.
+    /// A node and its instance. Without them, the provider has no instances.
     #[serde(default)]
     pub instances: Option<NodeInstance>,
     /// How long Discover and Read may lag behind, in milliseconds.
@@ -51,7 +51,7 @@ pub struct Scenario {
     pub consistency_ms: u64,
 }
 
-/// Where a session goes.
+/// The configuration and region of a session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Place {
@@ -110,7 +110,7 @@ pub struct Sample {
     /// All its attributes after a change in place.
     #[serde(default)]
     pub mutation: Option<Json>,
-    /// A gate that it passes when it was just made.
+    /// A gate that a new object of this sample passes.
     #[serde(default)]
     pub operation: Option<Operation>,
 }
@@ -182,7 +182,7 @@ pub(crate) struct Ready {
     pub(crate) operation: Option<(String, Value)>,
 }
 
-/// What stands for `${…}`.
+/// The values of the placeholders `${…}`.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
     pub(crate) scratch: String,
@@ -190,7 +190,7 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// A value with its places filled; the error says what is wrong with it.
+    /// A value with its placeholders filled; the error names the problem.
     pub(crate) fn value(&self, json: &Json, number: u32) -> Result<Value, String> {
         let filled = self.fill(json, number);
         serde_json::from_value(filled).map_err(|error| format!("the scenario has no value there: {error}"))

@@ -1,6 +1,7 @@
 //! The simulated cloud keeps every rule.
 //!
-//! This executable is both sides: started by the suite, it serves the provider; started by anybody else, it proves itself.
+//! This executable has two roles: started by the suite, it serves the provider; started otherwise, it runs
+//! the suite.
 
 #![allow(missing_docs, reason = "a test")]
 
@@ -23,7 +24,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/conformance.json");
     let mut scenario = Scenario::read(&file)?;
     if let Some(expand) = &mut scenario.expand {
-        // Pools and add-ons are told apart by name.
+        // Pools and add-ons are distinguished by name.
         let mut reordered = expand.cluster.clone();
         for list in ["pools", "addons"] {
             if let Some(items) = reordered.get_mut(list).and_then(|list| list.as_array_mut()) {

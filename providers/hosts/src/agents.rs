@@ -1,4 +1,4 @@
-//! The agents of hosts: one connection for each, made when it is needed and kept.
+//! The agents of hosts: one connection for each, opened when it is needed, and kept.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ const TRANSFER: Duration = Duration::from_secs(600);
 /// How long the host may take to tell the digest of its program.
 const SAID: Duration = Duration::from_secs(5);
 
-/// How long a host that could not be reached is taken to be so: whoever asks for it meanwhile does not wait again.
+/// How long a host counts as unreachable after a failed connection. Calls in this time fail at once.
 const UNREACHED: Duration = Duration::from_secs(15);
 
 /// The exit code of a host without an agent.
 const NO_AGENT: i32 = 127;
 
-/// The agent of one host, when there is a way to it.
+/// The agent of one host, when it is connected.
 type Slot = Mutex<Option<Arc<Agent>>>;
 
 /// The agents of all hosts of a session.
@@ -50,9 +50,9 @@ pub(crate) struct Agents {
 
 /// A connection with the agent of one host.
 pub(crate) struct Agent {
-    /// The work on that host.
+    /// The session on that host.
     pub session: Arc<dyn Session>,
-    /// The digest of its executable, as it was sent there; none for an agent that somebody else runs.
+    /// The digest of its executable, as it was sent; `None` for an agent that the operator runs.
     pub sha256: Option<String>,
     tunnel: Option<Tunnel>,
 }
@@ -69,17 +69,17 @@ impl Agents {
         Self { config, slots, unreached: std::sync::Mutex::default(), digest: OnceCell::new() }
     }
 
-    /// The agent of a host; none when it has none.
+    /// The agent of a host; `None` when it has none.
     ///
     /// # Errors
-    /// When the host cannot be entered, or its agent does not answer.
+    /// When the host cannot be reached, or its agent does not answer.
     pub async fn of(&self, name: &str) -> Result<Option<Arc<Agent>>, ProviderError> {
         let (host, slot) = self.host(name)?;
         if host.lost {
-            // Nobody enters it again: what was on it is not there any more.
+            // Slipway does not connect to a lost host: its objects do not exist any more.
             return Ok(None);
         }
-        // Whoever needs the same agent meanwhile waits for this connection instead of making another one.
+        // Other calls that need this agent wait for this connection instead of opening another one.
         let mut slot = slot.lock().await;
         if let Some(agent) = slot.as_ref().filter(|agent| agent.is_alive()) {
             return Ok(Some(Arc::clone(agent)));
@@ -108,7 +108,7 @@ impl Agents {
         done
     }
 
-    /// The agent of a host, if there is a connection with it now.
+    /// The agent of a host, if it is connected now.
     pub async fn connected(&self, name: &str) -> Option<Arc<Agent>> {
         self.slots.get(name)?.lock().await.clone()
     }
@@ -119,7 +119,7 @@ impl Agents {
         self.of(name).await?.ok_or_else(missing)
     }
 
-    /// An agent for somebody who only looks: where there is none, one that leaves nothing behind.
+    /// An agent for reading: the host's agent, or a temporary one that leaves no file behind.
     pub async fn to_look(&self, name: &str) -> Result<Arc<Agent>, ProviderError> {
         if let Some(agent) = self.of(name).await? {
             return Ok(agent);
@@ -128,7 +128,7 @@ impl Agents {
         let nobody = || transient(format!("the host {name} has no agent"));
         let ssh = Ssh::to(host, &self.config)?.ok_or_else(nobody)?;
         let mut slot = slot.lock().await;
-        // The folder has to be one from which programs may be started.
+        // The folder must allow the execution of programs.
         let script = r#"umask 077
 for folder in /run /tmp /var/tmp; do
   file=$(mktemp "$folder/slipway.XXXXXX") || continue
@@ -156,7 +156,7 @@ exit 3"#;
         Ok(agent)
     }
 
-    /// What is known of a host before there is an agent on it.
+    /// The facts of a host before it has an agent.
     pub async fn look(&self, name: &str) -> Result<Seen, ProviderError> {
         let (host, _) = self.host(name)?;
         let Some(ssh) = Ssh::to(host, &self.config)? else {
@@ -164,7 +164,7 @@ exit 3"#;
             let catalog = agent.session.catalog().await?;
             return Ok(match catalog.data.get(machine_facts::KEY).and_then(serde_json::Value::as_str) {
                 Some(printed) => facts::read(printed, host, &self.config),
-                // One that works below another root has no machine that could tell.
+                // An agent for another root reports no facts of the machine.
                 None => facts::of_unseen(host, &self.config),
             });
         };
@@ -177,7 +177,8 @@ exit 3"#;
         Ok(facts::read(&printed, host, &self.config))
     }
 
-    /// Reads what the checks look at before a host becomes a node; none for one that has an agent already.
+    /// Reads the facts for the preflight checks of a host; `None` for a host that is reached only through its
+    /// agent.
     pub async fn read_before(
         &self,
         name: &str,
@@ -197,7 +198,7 @@ exit 3"#;
         Ok(Some(preflight::read(&printed, questions, &self.config.root, now)))
     }
 
-    /// Reads which images a host has or can get; none for one that is entered by its agent alone.
+    /// Reads which images a host has or can pull; `None` for a host that is reached only through its agent.
     pub async fn read_images(
         &self,
         name: &str,
@@ -211,7 +212,7 @@ exit 3"#;
         Ok(Some(preflight::read(&printed, questions, &self.config.root, 0)))
     }
 
-    /// Whose cluster's node a host is, by its own word: the unique id and the name.
+    /// The cluster whose node a host is, as its owner file says: the unique id and the name.
     pub async fn owner(&self, name: &str) -> Result<Option<(String, String)>, ProviderError> {
         let (host, _) = self.host(name)?;
         let Some(ssh) = Ssh::to(host, &self.config)? else { return Ok(None) };
@@ -227,17 +228,17 @@ exit 3"#;
         Ok(text("uid").zip(text("cluster")))
     }
 
-    /// Puts the agent on a host, unless it is there. Returns the digest of its executable.
+    /// Installs the agent on a host, unless it is installed. Returns the digest of its executable.
     pub async fn install(&self, name: &str) -> Result<Option<String>, ProviderError> {
         let (host, slot) = self.host(name)?;
         let Some(ssh) = Ssh::to(host, &self.config)? else {
-            // Somebody else runs it; it only has to answer.
+            // The operator runs this agent; it only has to answer.
             self.needed(name).await?;
             return Ok(None);
         };
         let digest = self.digest().await?;
         let mut slot = slot.lock().await;
-        // The one that is replaced goes first.
+        // The old agent ends before it is replaced.
         *slot = None;
         let script = format!(
             r#"set -e
@@ -263,7 +264,7 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
         Ok(Some(digest))
     }
 
-    /// Removes the agent from a host, with what it kept for itself.
+    /// Removes the agent and its own files from a host.
     pub async fn remove(&self, name: &str) -> Result<(), ProviderError> {
         let (host, slot) = self.host(name)?;
         if host.lost {
@@ -342,7 +343,8 @@ mv -f {FOLDER}/.slipway.sha256 {FOLDER}/slipway.sha256"#
     }
 }
 
-/// What the script says of the program before it becomes it. The program may be heard first: they speak by two streams.
+/// The digest of the program, which the script prints before it starts the program. Both use different
+/// streams, so the program may answer first.
 async fn said_digest(tunnel: &Tunnel) -> Option<String> {
     let begin = Instant::now();
     loop {
@@ -355,18 +357,18 @@ async fn said_digest(tunnel: &Tunnel) -> Option<String> {
     }
 }
 
-/// What became of a script is of no use without the host that it ran on.
+/// Converts a failure where the name of the host is not known.
 impl From<Failure> for ProviderError {
     fn from(failure: Failure) -> Self {
         failure.into_error("the host", "do what it was asked")
     }
 }
 
-/// A script that takes what Slipway keeps for itself off a host, whose files are below a root.
+/// The script that removes Slipway's own files from a host, whose files are below a root.
 ///
-/// All that was on the host is deleted, or was gone when its turn came: of that the ledger still knows, and nothing else is
-/// left of the cluster. Folders that were made for its files are removed when they are empty. What else is in the folder is
-/// not the agent's: a folder that is not empty stays.
+/// All objects on the host were deleted, or were gone before their deletion: then the ledger still has
+/// records of them. Folders that were made for the objects' files are removed when they are empty. Other
+/// contents of Slipway's folder are not removed: a folder that is not empty stays.
 fn giving_back(root: &str) -> String {
     format!(
         r#"rm -rf {FOLDER}

@@ -1,4 +1,4 @@
-//! Which host becomes a node of which pool: what is so stays so, and what is chosen spreads over zones.
+//! The assignment of hosts to pools: earlier assignments are kept, and new ones are spread over zones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,12 +8,12 @@ use slipway_resource::ProviderError;
 
 use crate::error::{invalid, together};
 
-/// What is known when hosts are chosen.
+/// The facts on which the choice of hosts is based.
 pub(crate) struct Known<'a> {
     pub cluster: &'a ClusterInput,
-    /// The hosts that there are, those that pools list among them.
+    /// The existing hosts, with those that pools list.
     pub hosts: &'a [Host],
-    /// What was chosen before.
+    /// The earlier choice.
     pub pinned: Option<&'a Placement>,
     /// The cluster that has each host, by inventory and host.
     pub taken: &'a BTreeMap<(String, String), String>,
@@ -32,7 +32,7 @@ pub(crate) fn assign<'a>(known: &Known<'a>) -> Result<Vec<Assigned<'a>>, Provide
     // Control planes choose first.
     pools.sort_by_key(|pool| (pool.role != Role::ControlPlane, pool.name.clone()));
     let mut assigned: Vec<Assigned<'a>> = Vec::new();
-    // What each pool has already is no longer free for another one that fits too.
+    // A host that a pool has already is not available to another pool.
     for pool in &pools {
         let stay = kept(known, pool, &assigned);
         assigned.extend(stay.into_iter().map(|host| Assigned { host, pool }));
@@ -66,13 +66,14 @@ fn kept<'a>(known: &Known<'a>, pool: &NodePool, assigned: &[Assigned<'a>]) -> Ve
         .collect();
     let mut stay: Vec<&Host> =
         candidates(known, pool, assigned).filter(|host| had.contains(host.name.as_str())).collect();
-    // Who goes when a pool shrinks: the last by name, and never the endpoint while another one can go.
+    // When a pool shrinks, the last hosts by name leave, and the endpoint only if no other host can.
     stay.sort_by_key(|host| (pinned.elected.as_deref() != Some(host.name.as_str()), host.name.clone()));
     stay.truncate(usize::try_from(pool.size.min()).unwrap_or(usize::MAX));
     stay
 }
 
-/// The next host of a pool: in the zone that has the fewest of it, one that the cluster has taken already before others.
+/// The next host of a pool: from the zone with the fewest hosts of the pool, and claimed hosts of the cluster
+/// first.
 fn next<'a>(known: &Known<'a>, pool: &NodePool, assigned: &[Assigned<'a>]) -> Option<&'a Host> {
     let in_zone = |zone: &Option<String>| {
         assigned.iter().filter(|other| other.pool.name == pool.name && other.host.zone == *zone).count()
@@ -86,7 +87,7 @@ fn has(known: &Known<'_>, host: &Host) -> bool {
     known.taken.get(&(host.inventory.clone(), host.name.clone())) == Some(&known.cluster.name)
 }
 
-/// The hosts that a pool may take and nobody has.
+/// The hosts that a pool may take and that no other cluster or pool has.
 fn candidates<'a>(
     known: &Known<'a>,
     pool: &NodePool,

@@ -1,4 +1,4 @@
-//! The catalog: which machines a cluster has, and what was read on them; pinned in the state.
+//! The catalog: the machines of a cluster and the facts read on them, pinned in the state.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::facts::{self, Seen, SeenNode};
 use crate::session::HostsSession;
 
 impl HostsSession {
-    /// The machines of a cluster: those that it had stay, and what was read on them stays as it was.
+    /// The machines of a cluster. Earlier machines and the facts read on them are kept.
     pub(crate) async fn place(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
         let cluster = cluster::read(&request.cluster)?.cluster;
         let asks = |key: &str| request.pinned.as_ref().is_some_and(|pinned| pinned.data[key] == true);
@@ -46,7 +46,7 @@ impl HostsSession {
                 Err(error) => failed.push(error),
             }
         }
-        // Whatever stands in the way of any machine is told at once, before anything is changed.
+        // The errors of all machines are reported at once, before any change.
         if let Some(failure) = together(failed) {
             return Err(failure);
         }
@@ -82,7 +82,7 @@ impl HostsSession {
             is_join_token_endless: pinned.is_some() && token_ended.is_none() && !self.offline,
         };
         if adopting {
-            // A cluster that cannot be expanded says so when it is.
+            // If the cluster cannot be expanded, the expansion reports the error.
             let expanded = from_cluster::expand(&cluster, &placement, &[]).unwrap_or_default();
             let digest = settings_of_proxies(&expanded.resources);
             placement.proxies_found = digest.map(|digest| digest.as_str().to_owned());
@@ -150,7 +150,7 @@ fn sent_to(machines: &[Machine], nodes: &[Option<SeenNode>]) -> Option<String> {
     machines.iter().find(|machine| machine.address == server).map(|machine| machine.name.clone())
 }
 
-/// The members that etcd began with, by the word of one that began with them.
+/// The founding members of etcd, from a node that was one of them.
 fn founders_told(nodes: &[Option<SeenNode>]) -> Option<Vec<Founder>> {
     let began = nodes.iter().flatten().find(|node| !node.joined && !node.etcd_members.is_empty());
     began.map(|node| node.etcd_members.clone())
@@ -160,7 +160,7 @@ fn found(node: SeenNode) -> FoundNode {
     FoundNode { etcd_members: node.etcd_members, key_algorithm: node.key_algorithm }
 }
 
-/// The control planes that a cluster began with, by what is found on one of them.
+/// The control planes with which a cluster began, from the facts of one of them.
 fn began_with(machine: &Machine) -> Option<Vec<Founder>> {
     let found = machine.found.as_ref().filter(|found| machine.founding && !found.etcd_members.is_empty())?;
     Some(found.etcd_members.clone())
@@ -174,8 +174,8 @@ fn founders(cluster: &ClusterInput, machines: &[Machine]) -> Vec<Founder> {
     machines.iter().filter(is_control_plane).map(founder).collect()
 }
 
-/// The control plane whose address is the endpoint: the one before while it is there, else one that was there before, by
-/// name; the first of a new cluster.
+/// The control plane whose address is the endpoint: the earlier one while it exists, otherwise an earlier
+/// control plane, by name. For a new cluster, the first one.
 fn elected(cluster: &ClusterInput, assigned: &[Assigned<'_>], pinned: Option<&Placement>) -> Option<String> {
     if !matches!(cluster.control_plane.endpoint, Endpoint::Elected {}) {
         return None;

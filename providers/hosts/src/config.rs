@@ -7,7 +7,7 @@ use serde::Deserialize;
 use slipway_cluster_input::Host;
 use slipway_resource::{Attribute, Names, Type, Value};
 
-/// How a session is configured: the user's settings, and what the caller adds from the specs.
+/// The configuration of a session: the user's settings, and those that the caller adds from the specs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
@@ -19,17 +19,17 @@ pub(crate) struct Config {
     pub agent_executable: Option<PathBuf>,
     /// The folder below which a node is.
     pub root: String,
-    /// What runs services on the hosts.
+    /// The init system of the hosts.
     pub init_system: String,
-    /// Where programs are looked for on the hosts, as in `PATH`.
+    /// The search path for programs on the hosts, as in `PATH`.
     pub path: Option<String>,
     /// How many seconds a connection may take.
     pub connect_timeout_seconds: u32,
-    /// Names of checks before a host becomes a node whose errors do not stop a plan.
+    /// Names of preflight checks whose errors do not stop a plan.
     pub ignore_preflight_errors: Vec<String>,
-    /// Whether the whole cluster goes, by the caller's word: its etcd need not agree to the members that go.
+    /// Whether the caller deletes the whole cluster: then its etcd need not agree to the removal of members.
     pub leaving: bool,
-    /// Networks and names in which the caller allows hosts whose addresses are reserved.
+    /// Networks and names for which the caller allows hosts with reserved addresses.
     #[serde(skip)]
     pub networks: Vec<String>,
 }
@@ -63,14 +63,14 @@ impl Config {
         self.hosts.iter().find(|host| host.name == name)
     }
 
-    /// What a session with the agent of a host is configured with.
+    /// The configuration of a session with the agent of a host.
     pub fn of_node(&self) -> Value {
         Value::map([
             ("root", Value::from(self.root.as_str())),
             ("init_system", self.init_system.as_str().into()),
             ("exclusive", true.into()),
             ("path", self.path.clone().into()),
-            // An agent of an earlier version knows nothing of it.
+            // An agent of an earlier version does not know this setting.
             ("leaving", if self.leaving { true.into() } else { Value::Null }),
         ])
     }

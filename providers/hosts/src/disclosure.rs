@@ -15,8 +15,8 @@ use crate::session::identity_on;
 /// How long one file may take, in milliseconds.
 const TIMEOUT_MS: u64 = 30_000;
 
-/// A file of a host below `/etc/kubernetes`, for a cluster that is taken over: its agent seals it, and it is opened here.
-/// Nothing of a file that is not there, or is no text.
+/// A file of a host below `/etc/kubernetes`, for a cluster that is adopted. The host's agent encrypts it, and
+/// it is decrypted here. `None` when the file does not exist, or is not text.
 ///
 /// # Errors
 /// When the agent does not answer, or the node belongs to another cluster.

@@ -34,7 +34,7 @@ pub(crate) fn together(mut failures: Vec<ProviderError>) -> Option<ProviderError
     };
     let message = lines(failures.iter().map(|failure| failure.message.clone()).collect());
     let hint = lines(failures.iter().filter_map(|failure| failure.hint.clone()).collect());
-    // One that may pass by itself does not make the others pass.
+    // A lasting failure decides about the class, even if other failures may pass.
     let lasting = failures.iter().position(|failure| !failure.class.is_retryable()).unwrap_or_default();
     let ProviderError { class, field, .. } = failures.swap_remove(lasting);
     let failure = ProviderError { field, ..ProviderError::new(class, message) };

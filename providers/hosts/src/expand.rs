@@ -1,4 +1,4 @@
-//! What the provider itself adds to a cluster: for each machine a claim and an agent.
+//! The provider's own additions to a cluster: a claim and an agent for each machine.
 
 use slipway_bootstrap::from_cluster::Placement;
 use slipway_cluster_input::ClusterInput;
@@ -35,7 +35,7 @@ pub(crate) fn expand(request: ExpandRequest) -> Result<Expansion, ProviderError>
     Ok(Expansion { resources, notes })
 }
 
-/// What has no effect on machines that exist already.
+/// Notes on settings without an effect on existing machines.
 fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     let mut notes = Vec::new();
     let mut note = |field: String, message: &str| {

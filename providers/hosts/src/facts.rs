@@ -1,4 +1,4 @@
-//! What a plan takes from a host: what it tells about itself, by SSH before there is an agent on it, or by its agent.
+//! The facts of a host for a plan: read by SSH before there is an agent on it, or by its agent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use slipway_cluster_input::{Architecture, Host};
 
 use crate::config::Config;
 
-/// What was read on a host.
+/// The facts that were read on a host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub facts: Facts,
@@ -37,7 +37,7 @@ pub(crate) struct SeenNode {
     pub key_algorithm: Option<EncryptionAlgorithm>,
 }
 
-/// What a host tells, in the form of [`slipway_provider_node::told`].
+/// Reads the output of a host, in the form of [`slipway_provider_node::told`].
 pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
     let mut seen = of_unseen(host, config);
     let mut proxies = BTreeMap::new();
@@ -78,7 +78,7 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
     seen
 }
 
-/// What is taken to be so of a host on which nothing was read.
+/// The assumed facts of a host on which nothing was read.
 pub(crate) fn of_unseen(host: &Host, config: &Config) -> Seen {
     let mut facts = Facts { hostname: host.name.clone(), ..Facts::default() };
     if config.init_system != "auto" {

@@ -1,4 +1,4 @@
-//! Who has which host: one object for each host that is taken, changed by compare-and-swap only.
+//! Claims of hosts: one object for each claimed host, changed only by compare-and-swap.
 //!
 //! ```text
 //! hosts/<inventory>/<host>
@@ -52,7 +52,7 @@ impl Claim {
     }
 }
 
-/// The inventories of one state store.
+/// The inventories in one state store.
 #[derive(Clone, Debug)]
 pub(crate) struct Inventory {
     backend: Arc<dyn Backend>,
@@ -82,12 +82,12 @@ impl Inventory {
         Ok(claims)
     }
 
-    /// Who has a host.
+    /// The claim of a host.
     pub async fn claim(&self, inventory: &str, host: &str) -> Result<Option<Claim>, ProviderError> {
         Ok(self.read(&key(inventory, host)?).await?.map(|(claim, _)| claim))
     }
 
-    /// Takes a host, unless somebody has it.
+    /// Claims a host, unless another cluster has it.
     ///
     /// # Errors
     /// `conflict` when another cluster has it, or another resource of this one.
@@ -125,10 +125,10 @@ impl Inventory {
         }
     }
 
-    /// Gives a claim of this cluster another address. Who made it, and when, stays as it was.
+    /// Changes the address in a claim of this cluster. Its author and time are kept.
     ///
     /// # Errors
-    /// `not-found` when nobody has the host, `conflict` when another cluster has it.
+    /// `not-found` when the host has no claim, `conflict` when another cluster has it.
     pub async fn rename(
         &self,
         inventory: &str,
@@ -152,7 +152,8 @@ impl Inventory {
             let renamed = Claim { address: address.clone(), ..known };
             match self.backend.update(&key, renamed.to_bytes()?.into(), &tag).await {
                 Ok(_) => return Ok(()),
-                // Whoever was faster may have done the same; a write of unknown outcome is seen when it is read again.
+                // Another process may have made the same change; the next read shows a write of unknown
+                // outcome.
                 Err(
                     BackendError::Conflict { .. }
                     | BackendError::NotFound { .. }
@@ -217,7 +218,7 @@ mod tests {
         let take = async |who: &Ownership| {
             Inventory::open(&url).unwrap().take("rack", "cp-0", who, &Token::new("t")).await
         };
-        // Both at once: one of them gets it.
+        // Two clusters claim the host at once: one of them gets it.
         let (first, second) = tokio::join!(take(&one), take(&other));
         let (winner, loser) = if first.is_ok() { (&one, second) } else { (&other, first) };
         let refused = loser.unwrap_err();
@@ -225,7 +226,7 @@ mod tests {
         take(winner).await.unwrap();
         let inventory = Inventory::open(&url).unwrap();
         assert_eq!(inventory.claims().await.unwrap().len(), 1);
-        // Who does not have it cannot give it back.
+        // Another cluster cannot release the claim.
         let stranger = if *winner == one { &other } else { &one };
         inventory.give_back("rack", "cp-0", &stranger.uid).await.unwrap();
         assert!(inventory.claim("rack", "cp-0").await.unwrap().is_some());

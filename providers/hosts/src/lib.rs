@@ -1,8 +1,8 @@
-//! The provider for machines that exist already.
+//! The provider for existing machines.
 //!
-//! A host belongs to an inventory and is claimed there by one cluster at a time. It is entered by SSH with pinned keys,
-//! or by an agent that runs there; the agent does the work inside it, with the types of the node provider. A session asks
-//! every host once for all that it has.
+//! A host belongs to an inventory and is claimed there by one cluster at a time. The provider connects by SSH
+//! with pinned keys, or to an agent on the host. The agent does the work inside the host, with the types of
+//! the node provider. A session asks every host once for all its objects.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

@@ -1,7 +1,7 @@
-//! The checks before a host becomes a node: kubeadm's, and whether data of another etcd is in the way.
+//! The checks before a host becomes a node: those of kubeadm, and one for data of another etcd.
 //!
-//! Of a host without an agent everything is read by one script; a host with an agent is already a node, or becomes one,
-//! and its agent says which places are taken.
+//! For a host without an agent, one script reads all facts. A host with an agent is a node or becomes one,
+//! and its agent reports the paths that are taken.
 
 mod images;
 mod read;
@@ -20,21 +20,21 @@ pub(crate) use images::alone as about_images;
 pub(crate) use read::{Read, read};
 pub(crate) use script::{of_images, script};
 
-/// What a plan makes on one host.
+/// The objects that a plan creates or changes on one host.
 #[derive(Default)]
 pub(crate) struct Making {
-    /// What it makes there, without claim and agent.
+    /// The objects inside the host, without claim and agent.
     pub inside: Vec<PreflightItem>,
-    /// The images of the static pods that it makes or changes there.
+    /// The images of the static pods that the plan creates or changes.
     pub images: BTreeSet<String>,
-    /// Whether it takes the host from its inventory.
+    /// Whether the plan claims the host.
     pub claims: bool,
-    /// Whether it puts an agent there.
+    /// Whether the plan installs an agent.
     pub installs: bool,
 }
 
 impl Making {
-    /// What a plan makes, by the hosts where it does.
+    /// The objects of a plan, by host.
     pub fn by_host(items: Vec<PreflightItem>, is_inside: impl Fn(&str) -> bool) -> BTreeMap<String, Self> {
         let mut hosts: BTreeMap<String, Self> = BTreeMap::new();
         for item in items {
@@ -94,7 +94,7 @@ pub(crate) fn questions(of_cluster: Option<&Questions>, making: &Making) -> Ques
             questions.images.push(image.clone());
         }
     }
-    // What the plan sets itself need not be so before.
+    // Settings that the plan itself sets are not checked before.
     let set: BTreeSet<String> = making
         .inside
         .iter()
@@ -105,7 +105,7 @@ pub(crate) fn questions(of_cluster: Option<&Questions>, making: &Making) -> Ques
     questions
 }
 
-/// What stands in the way on a host, every finding with the check's name and a way out.
+/// The obstacles on a host. Each finding has the name of its check and a hint.
 pub(crate) fn findings(
     host: &str,
     making: &Making,
@@ -135,7 +135,7 @@ fn findings_of(
     ignored: &[String],
 ) -> Vec<PreflightFinding> {
     report.ignore(ignored);
-    // Whoever ignores data of an etcd gets no other answer from the agent, after the other machines have changed.
+    // This finding cannot be ignored: the agent would refuse the data after the other machines were changed.
     let of_data: BTreeSet<String> =
         facts.etcd_data.keys().map(|path| format!("DirAvailable-{}", path.replace('/', "-"))).collect();
     for finding in
@@ -181,7 +181,7 @@ fn findings_of(
     report.findings.iter().filter(|found| found.severity == Severity::Error).map(finding).collect()
 }
 
-/// A message of a check that a person runs on the host itself, for one who is elsewhere.
+/// Rewrites the message of a check that was written for users on the host itself.
 fn on_host(message: &str) -> String {
     message
         .replace("of this host", "of the host")
@@ -189,7 +189,7 @@ fn on_host(message: &str) -> String {
         .replace("that of the cluster's API", "that of the machine that plans")
 }
 
-/// Every way out once, where it stands first.
+/// Keeps each hint once, at its first finding.
 pub(crate) fn hints_once(findings: &mut [PreflightFinding]) {
     let mut known = BTreeSet::new();
     for finding in findings {

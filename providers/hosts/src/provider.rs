@@ -44,7 +44,7 @@ impl Hosts {
 impl Provider for Hosts {
     async fn info(&self) -> Result<Info, ProviderError> {
         let node = self.node.info().await?;
-        // What runs at once counts per host, and the engine counts per class.
+        // The concurrency limit is per host, and the engine counts per class.
         let mut rate_classes: BTreeMap<String, RateClass> = node.rate_classes;
         for class in rate_classes.values_mut() {
             class.concurrency = class.concurrency.saturating_mul(16);
@@ -85,7 +85,7 @@ impl Provider for Hosts {
     ) -> Result<Arc<dyn Session>, ProviderError> {
         let mut config = Config::read(&request.config).map_err(invalid)?;
         config.networks = terms.networks;
-        // What a change inside a node means is the same for every node, and asks none.
+        // The plan of a change inside a node is the same for every node, and needs no connection.
         let planner = SessionRequest { config: Value::map::<&str, Value>([]), region: None, offline: true };
         let planner = self.node.open_session(planner).await?;
         let schema = Arc::clone(&self.schema);

@@ -10,7 +10,7 @@ pub(crate) use ssh::{Failure, Ssh, quoted};
 
 use crate::config::Config;
 
-/// A host that is entered by SSH, for those who only want to look at something there.
+/// A host with SSH access, for commands that only read facts.
 #[derive(Debug)]
 pub struct Remote {
     name: String,
@@ -18,20 +18,21 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The way to a host; none for one that has an agent of its own. In `networks` the caller allows reserved addresses.
+    /// The SSH access of a host; `None` for one that has its own agent. In `networks` the caller allows
+    /// reserved addresses.
     ///
     /// # Errors
-    /// When its description does not lead there.
+    /// When its document has no usable address.
     pub fn to(host: &Host, networks: &[String]) -> Result<Option<Self>, ProviderError> {
         let config = Config { networks: networks.to_vec(), ..Config::default() };
         let ssh = Ssh::to(host, &config)?;
         Ok(ssh.map(|ssh| Self { name: host.name.clone(), ssh }))
     }
 
-    /// Runs a script there; returns what it prints.
+    /// Runs a script on the host; returns its output.
     ///
     /// # Errors
-    /// When the host cannot be entered, or the script fails.
+    /// When the host cannot be reached, or the script fails.
     pub async fn run(&self, script: &str) -> Result<String, ProviderError> {
         self.ssh.run(script).await.map_err(|failure| failure.into_error(&self.name, "do what it was asked"))
     }

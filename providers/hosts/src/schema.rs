@@ -29,7 +29,7 @@ pub(crate) fn schema(node: &Schema) -> Schema {
         .map(|(name, kind)| {
             let mut kind = kind.clone();
             kind.attributes.insert(HOST.to_owned(), on_host());
-            // What may be there once on a node may be there once on each.
+            // An object that is unique on a node is unique on each host.
             if !kind.exclusive.is_empty() {
                 kind.exclusive.push(HOST.to_owned());
             }

@@ -42,7 +42,7 @@ pub(crate) struct HostsSession {
     node: Arc<Schema>,
     schema: Arc<Schema>,
     scope: Scope,
-    /// What has to be looked at on each machine before it becomes a node, by the cluster that was expanded last.
+    /// The questions for each machine before it becomes a node, from the last expanded cluster.
     questions: Mutex<BTreeMap<String, Questions>>,
 }
 
@@ -80,8 +80,8 @@ impl HostsSession {
         })
     }
 
-    /// Keeps what the checks before a change will ask of each machine. A cluster that cannot be expanded asks nothing:
-    /// whoever expands it says why.
+    /// Stores the questions of the preflight checks for each machine. A cluster that cannot be expanded has
+    /// no questions; the expansion reports the error.
     fn remember_questions(&self, request: &ExpandRequest) {
         let cluster = cluster::read(&request.cluster).ok().map(|received| received.cluster);
         let placement = Placement::of(&request.catalog.data).ok().flatten();
@@ -93,7 +93,7 @@ impl HostsSession {
         }
     }
 
-    /// What has to be looked at on a machine.
+    /// The questions about a machine.
     fn questions_about(&self, host: &str) -> Option<Questions> {
         self.questions.lock().ok()?.get(host).cloned()
     }
@@ -104,12 +104,12 @@ impl HostsSession {
     }
 }
 
-/// What an object inside a host is called: the host, and what its agent calls it.
+/// The identity of an object inside a host: the host, and the identity that its agent has.
 pub(crate) fn identity_on(host: &str, identity: &Identity) -> Identity {
     Identity::new(format!("{host}:{identity}"))
 }
 
-/// The host of an object inside one, and what its agent calls it.
+/// The host and the agent's identity of an object inside a host.
 fn split(identity: &Identity) -> Result<(&str, Identity), ProviderError> {
     let unknown = || not_found(format!("{identity} names no object of a host"));
     let (host, inner) = identity.as_str().split_once(':').ok_or_else(unknown)?;

@@ -22,7 +22,7 @@ use tokio::task::JoinHandle;
 #[path = "support/agent.rs"]
 mod agent;
 
-/// What ends an agent when it is dropped, and its end.
+/// Ends an agent when it is dropped; the second value waits for its end.
 type Agent = (oneshot::Sender<()>, JoinHandle<anyhow::Result<()>>);
 
 /// Two hosts with agents, and an inventory.
@@ -46,7 +46,7 @@ impl Lab {
         self.session_without("").await
     }
 
-    /// A session in whose hosts one is lost.
+    /// A session in which one host is lost.
     async fn session_without(&self, lost: &str) -> Arc<dyn Session> {
         let host = |name: &str, address: &str| {
             serde_json::json!({
@@ -142,12 +142,12 @@ async fn what_is_inside_goes_to_its_host_and_is_found_there() {
     assert_eq!(addresses, expected);
     assert!(found.unlisted.is_empty());
 
-    // Without any state, the inventory tells whose hosts these are.
+    // Without a state, the inventory tells the cluster of the hosts.
     let lost = session.discover(DiscoverRequest { uid: None, ..discover.clone() }).await.unwrap();
     assert_eq!(lost.uid, Some(ClusterUid::new("u1")));
     assert_eq!(lost.observed, found.observed);
 
-    // A host that cannot be asked is unreadable, and the others are as they were.
+    // A host that does not answer is unreadable, and the others are unchanged.
     lab.stop(1).await;
     let session = lab.session().await;
     let found = session.discover(discover).await.unwrap();
@@ -170,14 +170,14 @@ async fn a_host_has_one_cluster() {
     let refused = make(&session, "u2", "host_agent.a", Value::map([("host", "a")])).await.unwrap_err();
     assert!(refused.message.contains("is not claimed by this cluster"), "{refused}");
 
-    // The agent says the same, whatever the inventory says: it has an owner from the first object on.
+    // The agent refuses it too, independently of the inventory: it has an owner since its first object.
     make(&session, "u1", "file.a/greeting", file("a", "hello")).await.unwrap();
     let mut other = file("a", "x");
     other.set(&slipway_resource::Path::key("path"), "/etc/other".into());
     let refused = make(&session, "u2", "file.a/other", other).await.unwrap_err();
     assert!(refused.message.contains("this node belongs to cluster cluster-u1"), "{refused}");
 
-    // Given back, it is free.
+    // A released host is free.
     for (address, identity) in [("file.a/greeting", "a:/etc/greeting"), ("host_claim.a", "rack/a")] {
         let identity = slipway_resource::Identity::new(identity);
         let delete = request("u1", address, &format!("d-{address}"), Action::Delete { identity });
@@ -197,7 +197,7 @@ async fn a_host_that_is_lost_is_given_up() {
     }
     lab.stop(1).await;
     let session = lab.session_without("b").await;
-    // What was on it is gone, and nothing of the others is unknown because of it.
+    // The objects of the lost host are gone, and no other object becomes unknown.
     let discover = DiscoverRequest {
         uid: Some(ClusterUid::new("u1")),
         cluster: "cluster-u1".to_owned(),
@@ -223,7 +223,7 @@ async fn a_host_that_is_lost_is_given_up() {
         .map(|one| matches!(one.observation, Observation::Present(_)))
         .collect();
     assert_eq!(seen, [false, false, true, true], "its member of etcd and its claim have to go");
-    // Nobody enters it for that.
+    // These deletions need no connection to the host.
     for (address, identity) in
         [("etcd_member.b/etcd", "b:b"), ("host_agent.b", "b"), ("host_claim.b", "rack/b")]
     {
@@ -253,7 +253,7 @@ async fn an_agent_gives_files_of_kubeadm_away_for_a_cluster_that_is_taken_over()
         let refused = ask(&uid, path).await.unwrap_err();
         assert_eq!(refused.class, ErrorClass::Invalid, "{path}: {refused}");
     }
-    // A node of one cluster is no other's.
+    // A node of one cluster is not a node of another one.
     set_up(&session, "u1", "a").await;
     make(&session, "u1", "file.a/greeting", file("a", "hello")).await.unwrap();
     assert!(ask(&uid, "/etc/kubernetes/pki/ca.key").await.unwrap().is_some());
@@ -269,7 +269,7 @@ async fn a_host_with_an_agent_tells_about_itself() {
     let stop = async {
         let _ = ended.await;
     };
-    // An agent for the machine that this runs on. It only looks.
+    // An agent for the machine on which the test runs. The agent only reads.
     let task = agent::serve(listener, Path::new("/"), stop);
     let text = format!(
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{name: one}}\nspec:\n  provider: {{name: hosts}}\n  \
@@ -294,7 +294,7 @@ async fn a_host_with_an_agent_tells_about_itself() {
     task.await.unwrap().unwrap();
 }
 
-/// Two hosts whose documents are exchanged: each would be made into the other one.
+/// Two hosts with exchanged documents: each would be changed into the other one.
 #[tokio::test]
 async fn exchanged_hosts_are_refused_before_anything_is_planned() {
     let mut lab = Lab::new();

@@ -1,7 +1,7 @@
-//! The provider for machines that exist already keeps every rule.
+//! The provider for existing machines keeps every rule.
 //!
-//! This executable is both sides: started by the suite, it serves the provider, and agents of hosts below the folder that a
-//! session is about; started by anybody else, it proves itself.
+//! This executable has two roles. Started by the suite, it serves the provider, and agents of hosts below the
+//! session's folder. Started otherwise, it runs the suite.
 
 #![allow(missing_docs, reason = "a test")]
 
@@ -34,7 +34,7 @@ struct WithAgents {
 }
 
 impl WithAgents {
-    /// Serves an agent on a socket, unless somebody does. Behind `dark.sock` there is none that answers.
+    /// Serves an agent on a socket, unless one is served there. `dark.sock` has no agent.
     async fn serve(&self, socket: &Path) -> std::io::Result<()> {
         let mut served = self.served.lock().await;
         if socket.ends_with("dark.sock")
@@ -43,13 +43,13 @@ impl WithAgents {
         {
             return Ok(());
         }
-        // One of a process that is dead.
+        // The socket of a process that has ended.
         let _ = std::fs::remove_file(socket);
         let root = socket.with_extension("root");
         std::fs::create_dir_all(&root)?;
         let listener = UnixListener::bind(socket)?;
         served.insert(socket.to_owned());
-        // It ends with the process.
+        // The agent ends with the process.
         agent::serve(listener, &root, std::future::pending());
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Provider for WithAgents {
     }
 }
 
-/// What may be made many times is a claim: there are as many hosts, behind the agent of the last one.
+/// The bulk type is the claim: adds as many hosts, behind the agent of the last one.
 fn with_many_hosts(config: &mut serde_json::Value) {
     let Some(hosts) = config.get_mut("hosts").and_then(|hosts| hosts.as_array_mut()) else { return };
     let Some(last) = hosts.last().cloned() else { return };

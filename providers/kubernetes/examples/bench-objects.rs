@@ -1,4 +1,5 @@
-//! What objects cost, beside kubectl, against one API server in one run: requests, seconds, and memory.
+//! The cost of objects, compared with kubectl, against one API server in one run: requests, seconds, and
+//! memory.
 //!
 //! `cargo xtask bench --only-objects` runs it. Its arguments are numbers of objects.
 
@@ -50,7 +51,7 @@ fn wanted(manifests: &[Json]) -> Vec<Desired> {
     order(manifests.iter().map(files::desired).collect())
 }
 
-/// What something cost.
+/// The measured cost of an operation.
 struct Cost {
     requests: usize,
     seconds: f64,

@@ -12,18 +12,18 @@ use slipway_resource::{ErrorClass, ProviderError, SecretText};
 
 use crate::endpoint::ApiEndpoint;
 
-/// A kubeconfig: where an API is and as whom to speak with it. It is never shown.
+/// A kubeconfig: the server of an API and the credentials for it. It is never shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretKubeconfig {
     /// The document, YAML or JSON, with all keys and certificates in it or in files that it names.
     pub text: SecretText,
-    /// Which of its contexts; the current one without.
+    /// The context to use; without one, the current context.
     pub context: Option<String>,
-    /// Whether it is the caller's own: then commands that it names are run, and files that it names are read. One that a spec
-    /// names has everything in it.
+    /// Whether the caller named the kubeconfig: then commands and files that it names are used. A kubeconfig
+    /// that a spec names must contain all data itself.
     pub is_callers: bool,
-    /// Of a server that a spec names: the networks and names in which the caller allows reserved addresses. None for a server
-    /// of the caller's own, which may be anywhere.
+    /// For a server that a spec names: networks and names for which the caller allows reserved addresses.
+    /// `None` for a server of the caller, which may have any address.
     pub networks: Option<Vec<String>>,
 }
 
@@ -35,8 +35,9 @@ impl SecretKubeconfig {
     }
 }
 
-/// Gives a session its way to the API. It is asked until there is one, and again when that way fails, since an endpoint
-/// may move and credentials expire. So it may make credentials when it is asked.
+/// Gives a session a kubeconfig for the API. The session calls it until there is one, and again after the API
+/// could not be reached, since an endpoint may move and credentials expire. An implementation may create
+/// credentials when it is called.
 #[async_trait]
 pub trait Access: Send + Sync {
     /// The kubeconfig; `None` when the API does not exist yet: then no object does.
@@ -45,8 +46,8 @@ pub trait Access: Send + Sync {
     /// When it cannot be told. The objects are unreadable then, and not absent.
     async fn kubeconfig(&self) -> Result<Option<SecretKubeconfig>, ProviderError>;
 
-    /// The kubeconfig for an API at an address that a step of the session has or waits for. A kubeconfig that is at hand names
-    /// its own server, and remains.
+    /// The kubeconfig for an API at an address that a step of the session has or waits for. An existing
+    /// kubeconfig names its own server, and is used unchanged.
     ///
     /// # Errors
     /// As [`Access::kubeconfig`].
@@ -57,12 +58,12 @@ pub trait Access: Send + Sync {
         self.kubeconfig().await
     }
 
-    /// Whether it is asked before every step, since its credentials are renewed where it reads them.
+    /// Whether it is called before every step, since its credentials are renewed in their files.
     fn is_read_anew(&self) -> bool {
         false
     }
 
-    /// What to do when the API does not accept the credentials.
+    /// A hint for the case that the API does not accept the credentials.
     fn advice(&self) -> Option<String> {
         None
     }
@@ -79,18 +80,18 @@ impl Access for NotYet {
     }
 }
 
-/// A kubeconfig in a file, read anew each time.
+/// A kubeconfig in a file, read again each time.
 #[derive(Clone, Debug)]
 pub struct FileAccess {
     /// The file.
     pub path: PathBuf,
     /// Which of its contexts; the current one without.
     pub context: Option<String>,
-    /// Whether a missing file means that there is no API yet; else it is a failure.
+    /// Whether a missing file means that there is no API yet; otherwise it is an error.
     pub may_be_missing: bool,
-    /// Whether the caller has named it, and no spec.
+    /// Whether the caller named the file; otherwise a spec did.
     pub is_callers: bool,
-    /// Networks in which the caller allows servers whose addresses are reserved.
+    /// Networks in which the caller allows servers with reserved addresses.
     pub networks: Vec<String>,
 }
 
@@ -124,14 +125,15 @@ impl Access for FileAccess {
     }
 }
 
-/// A server that a setting names, with files for its certificates and its token. They are read anew each time.
+/// A server that a setting names, with files for its certificates and its token. The files are read again
+/// each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenAccess {
     /// The name of the setting, for people.
     pub setting: String,
     /// The URL of the server.
     pub endpoint: String,
-    /// The file with the certificates that the server is trusted by, in PEM; those of the system without.
+    /// The file with the CA certificates for the server, in PEM; without it, those of the system.
     pub ca_file: Option<PathBuf>,
     /// The file with the bearer token.
     pub token_file: Option<PathBuf>,
@@ -141,7 +143,7 @@ pub struct TokenAccess {
 }
 
 impl TokenAccess {
-    /// What is wrong with the setting itself: the name of the field, and a sentence.
+    /// Checks the setting itself. The error is the name of the field, and a sentence.
     ///
     /// # Errors
     /// When the endpoint is not the URL of a server, or a token would be sent unencrypted.
@@ -194,7 +196,7 @@ impl Access for TokenAccess {
             "users": [{ "name": "given", "user": user }],
         });
         let text = SecretText::new(document.to_string());
-        // It has everything in it, and runs nothing.
+        // The kubeconfig contains all data, and its commands are not run.
         Ok(Some(SecretKubeconfig { text, context: None, is_callers: false, networks: self.networks.clone() }))
     }
 

@@ -46,7 +46,7 @@ impl ApplySet {
         format!("{COLLECTION}/{}", self.name)
     }
 
-    /// The parent as it shall be.
+    /// The desired parent.
     pub(crate) fn parent(
         &self,
         uid: &ClusterUid,
@@ -91,7 +91,7 @@ pub(crate) fn uid_of(parent: &Json, cluster: &str) -> Option<ClusterUid> {
     (annotation(CLUSTER) == Some(cluster)).then(|| annotation(UID).map(ClusterUid::new)).flatten()
 }
 
-/// What a set has members of, and where.
+/// The kinds and namespaces of a set's members.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Members {
     /// The kinds.
@@ -101,7 +101,7 @@ pub(crate) struct Members {
 }
 
 impl Members {
-    /// What a parent says.
+    /// The members that a parent names.
     pub(crate) fn of(parent: &Json) -> Self {
         let list = |name: &str| {
             let text = parent.pointer("/metadata/annotations").and_then(|all| all.get(name)?.as_str());

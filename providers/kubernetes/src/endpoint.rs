@@ -1,4 +1,4 @@
-//! The address of a cluster's API, and the resource that stands for it.
+//! The address of a cluster's API, and the resource that represents it.
 
 use std::fmt;
 
@@ -59,7 +59,7 @@ impl ApiEndpoint {
     }
 }
 
-/// A change of the resource. It has no attribute but its address.
+/// Plans a change of the resource. Its address is its only attribute.
 pub(crate) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let Some(desired) = &item.desired else { return Ok(Planned::default()) };
     let normalised = desired.resolve(&mut |_| Value::Unknown);

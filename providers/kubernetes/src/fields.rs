@@ -1,8 +1,9 @@
-//! Which fields of a live object a manager owns, and those fields alone.
+//! The fields of a live object that a manager owns.
 //!
-//! Server-side apply keeps in `metadata.managedFields` who owns which field, as a set in the form `FieldsV1`
-//! (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>): `f:name` is a field, `k:{…}` an item of a list
-//! by its keys, `v:…` an item of a set by its value, `i:n` an item by its place, and `.` the thing itself.
+//! Server-side apply stores the owners of fields in `metadata.managedFields`, as sets in the form `FieldsV1`
+//! (<https://kubernetes.io/docs/reference/using-api/server-side-apply/>). `f:name` is a field, `k:{…}` an
+//! item of a list by its keys, `v:…` an item of a set by its value, `i:n` an item by its index, and `.` the
+//! field or item itself.
 
 use serde_json::{Map, Value as Json};
 
@@ -12,7 +13,7 @@ use crate::object::text;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldSet(Map<String, Json>);
 
-/// The fields that a manager has applied, and in which version of the API they are named.
+/// The fields that a manager has applied, and the API version of their names.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
     /// As `apps/v1`.
@@ -21,16 +22,16 @@ pub struct Applied {
     pub fields: FieldSet,
 }
 
-/// Who else wrote something.
+/// Another field manager that wrote fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Writer {
     /// The manager's name.
     pub manager: String,
-    /// Whether it applies; else it updates.
+    /// Whether it uses server-side apply; otherwise it updates.
     pub applies: bool,
 }
 
-/// What a manager has applied of a live object, its status and other subresources aside.
+/// The fields of a live object that a manager has applied, except status and other subresources.
 #[must_use]
 pub fn applied_by(live: &Json, manager: &str) -> Option<Applied> {
     let entry = entries(live).find(|entry| {
@@ -86,14 +87,14 @@ impl FieldSet {
         json.as_object().cloned().map(Self)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is in one of both. Where one has a whole value and the other parts of it, the parts count: a whole one is
-    /// an empty map then, in which others have written.
+    /// The fields of both sets. Where one set has a whole value and the other has parts of it, the parts
+    /// count: the whole value is then an empty map in which other managers have written.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut merged = self.0.clone();
@@ -101,13 +102,13 @@ impl FieldSet {
         Self(merged)
     }
 
-    /// Whether both have a field in common, or one has a part of what the other has whole.
+    /// Whether the sets have a field in common, or one has a part of a value that the other has whole.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         meets(&self.0, &other.0)
     }
 
-    /// The part of a live object that is in the set. Lists keep the order that they have in the object.
+    /// The part of a live object that is in the set. Lists keep the order of the object.
     #[must_use]
     pub fn project(&self, live: &Json) -> Json {
         project(&self.0, live).unwrap_or_else(|| Json::Object(Map::new()))

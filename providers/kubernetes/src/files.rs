@@ -21,7 +21,7 @@ pub enum Error {
         file: String,
         /// Which of its documents, from 1 on.
         document: usize,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A document is no API object.
@@ -31,7 +31,7 @@ pub enum Error {
         file: String,
         /// Which of its documents, from 1 on.
         document: usize,
-        /// What it has not.
+        /// The missing field.
         missing: &'static str,
     },
     /// Two documents are about one object.
@@ -60,12 +60,12 @@ impl Error {
     }
 }
 
-/// The objects of a file as resources, those behind each other that stand on each other ([`order`]).
+/// The objects of a file as resources, each after those that it depends on ([`order`]).
 ///
-/// Empty documents are passed over, and lists are taken apart.
+/// Empty documents are skipped, and lists are split into their items.
 ///
 /// # Errors
-/// When a document is no YAML, is no API object with a name, or comes twice.
+/// When a document is no YAML, is no API object with a name, or occurs twice.
 pub fn read(file: &str, text: &str) -> Result<Vec<Desired>, Error> {
     let mut found: BTreeMap<ObjectKey, usize> = BTreeMap::new();
     let mut objects = Vec::new();

@@ -1,5 +1,5 @@
-//! What a roll needs of a cluster's API: whether a machine is a ready node, that no new pods come onto it, and that its pods
-//! leave within the budgets. Each request may be repeated.
+//! The calls of a roll to a cluster's API: whether a machine is a ready node, to cordon it, and to evict its
+//! pods within the budgets. Each request may be repeated.
 
 mod budget;
 mod evict;

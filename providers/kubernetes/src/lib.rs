@@ -1,6 +1,6 @@
 //! The objects inside a cluster as a provider: any API object by server-side apply, and its nodes.
 //!
-//! Whoever links it in gives it the way to the API:
+//! A program that links this provider gives it a kubeconfig for the API:
 //!
 //! ```
 //! use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Manifests as values: what is sent of them, and what is shown of live objects.
+//! Manifests as values: the form in which they are sent, and the visible form of live objects.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -12,7 +12,7 @@ use crate::object::{GroupKind, split_api_version, text, wish};
 /// Where a secret comes from that is read from the API and never shown.
 pub(crate) const LIVE: &str = "kubernetes:live";
 
-/// Kind and names of a wanted object.
+/// Kind and names of a desired object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wanted {
     pub kind: GroupKind,
@@ -22,7 +22,7 @@ pub(crate) struct Wanted {
     pub name: String,
 }
 
-/// What a manifest is about.
+/// The object of a manifest.
 ///
 /// # Errors
 /// `invalid` for a manifest without version, kind or name, and for secrets in anything but a Secret.
@@ -71,7 +71,7 @@ pub(crate) fn invalid(text: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Invalid, text)
 }
 
-/// A manifest as it is wished for: without what only the server writes.
+/// The desired manifest, without the fields that only the server writes.
 pub(crate) fn normal(manifest: &Value) -> Value {
     let Value::Map(entries) = manifest else { return manifest.clone() };
     let mut entries = entries.clone();
@@ -94,7 +94,7 @@ pub(crate) fn outgoing(
     text_of: &dyn Fn(&str, &Secret) -> Option<String>,
 ) -> Result<Json, ProviderError> {
     let mut json = wish(sent("", manifest, text_of)?);
-    // Server-side apply does not keep track of what is only written: the text goes where it is kept.
+    // Server-side apply does not track fields that are only written: the text is written to its stored field.
     if let Some(entries) = json.as_object_mut()
         && entries.get("kind").and_then(Json::as_str) == Some("Secret")
         && let Some(Json::Object(plain)) = entries.remove("stringData")
@@ -138,12 +138,12 @@ pub(crate) fn brought(_: &str, secret: &Secret) -> Option<String> {
     secret.text.as_ref().map(|text| text.expose().to_owned())
 }
 
-/// What of a live object is Slipway's: its fields in the set, and a digest by which a change of them is seen.
+/// The fields of a live object that Slipway owns, and a digest by which a change of them is noticed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owned {
-    /// With kind, version and names, without marks; what is never shown is hidden.
+    /// With kind, version and names, without marks; secret values are hidden.
     pub manifest: Value,
-    /// Over the same fields. It tells nothing of what is never shown.
+    /// The digest of the same fields. It does not depend on secret values.
     pub digest: Digest,
 }
 

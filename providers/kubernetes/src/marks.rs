@@ -1,8 +1,8 @@
-//! What Slipway writes on an object that it has made: to which cluster and address it belongs.
+//! The marks on objects that Slipway manages: the cluster and the address to which an object belongs.
 //!
 //! Objects are members of an ApplySet
 //! (<https://kubernetes.io/docs/reference/labels-annotations-taints/#applyset-kubernetes-io-part-of>); the rest is in
-//! annotations, written in the same call.
+//! annotations, written in the same request.
 
 use serde_json::{Map, Value as Json};
 use slipway_resource::{Address, Ownership};
@@ -21,14 +21,15 @@ pub const ADDRESS: &str = "slipway.dev/address";
 pub const CLUSTER: &str = "slipway.dev/cluster";
 /// The annotation with the cluster's unique id.
 pub const UID: &str = "slipway.dev/cluster-uid";
-/// The annotation of objects that were there before Slipway: their fields are given back, they are not deleted.
+/// The annotation of objects that existed before Slipway managed them: Slipway gives up their fields and does
+/// not delete them.
 pub const FOUND: &str = "slipway.dev/found";
-/// The annotation with the way in which dependents go, where it is not the usual one.
+/// The annotation with the deletion propagation, where it is not the usual one.
 pub const PROPAGATION: &str = "slipway.dev/propagation";
 
 const ANNOTATIONS: [&str; 5] = [ADDRESS, CLUSTER, FOUND, PROPAGATION, UID];
 
-/// What is written beside the address.
+/// The marks beside the label.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// The cluster's unique id.
@@ -44,7 +45,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// What is written on a live object; nothing on one of somebody else.
+    /// The marks of a live object; empty for an object that Slipway does not manage.
     pub(crate) fn read(live: &Json) -> Self {
         let annotation = |name: &str| {
             live.pointer("/metadata/annotations").and_then(|annotations| annotations.get(name)?.as_str())
@@ -94,7 +95,7 @@ fn drop_keys(metadata: &mut Map<String, Json>, map: &str, keys: &[&str]) {
     }
 }
 
-/// For people: who made or changed an object.
+/// The names of the field managers of an object, for messages.
 pub(crate) fn managers(live: &Json) -> String {
     let entries = live.pointer("/metadata/managedFields").and_then(Json::as_array).into_iter().flatten();
     let mut names: Vec<&str> = entries.filter_map(|entry| text(entry, "/manager")).collect();

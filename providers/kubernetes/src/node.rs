@@ -1,7 +1,7 @@
-//! Nodes as resources: pure, what Slipway says about one and how that is seen.
+//! Nodes as resources: the fields of a Node that Slipway sets, and how they are read. Pure.
 //!
-//! Labels and annotations are Slipway's by server-side apply. The taints of a node are one list with many writers, so
-//! that which of them are Slipway's is written in an annotation.
+//! Slipway owns labels and annotations by server-side apply. The taints of a node are one list with many
+//! writers, so an annotation names the taints that Slipway set.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(crate) fn key_of(attributes: &Value) -> Option<ObjectKey> {
     Some(ObjectKey { kind: kind(), namespace: String::new(), name })
 }
 
-/// A node is the same as long as it has its name: its kubelet registers it anew when somebody deletes it.
+/// The identity of a node is its name: its kubelet registers the Node again after it was deleted.
 pub(crate) fn identity_of(key: &ObjectKey) -> Identity {
     Identity::new(format!("{}//{}", key.kind, key.name))
 }
@@ -61,7 +61,7 @@ pub(crate) fn attributes(live: &Json) -> Value {
     ])
 }
 
-/// The attributes of a live node of which nothing is Slipway's, as far as they are wanted; `None` for one that is marked.
+/// The desired attributes of a live node that Slipway has not marked; `None` for a marked node.
 pub(crate) fn seen(live: &Json, desired: &Value) -> Option<Value> {
     if fields::applied_by(live, MANAGER).is_some() {
         return None;
@@ -115,8 +115,8 @@ fn wanted_taints(desired: &Value) -> Vec<Json> {
     taints.iter().map(|taint| bare(taint.clone()).to_json()).collect()
 }
 
-/// The taints of a node as they shall be: those of others, and the wanted ones in the place of those that were
-/// Slipway's; `None` when they are so already.
+/// The desired taints of a node: those of other writers, and the desired ones in place of those that Slipway
+/// set; `None` when nothing changes.
 pub(crate) fn merged_taints(live: &Json, desired: &Value) -> Option<Vec<Json>> {
     let known = known_taints(live);
     let wanted = wanted_taints(desired);
@@ -125,7 +125,7 @@ pub(crate) fn merged_taints(live: &Json, desired: &Value) -> Option<Vec<Json>> {
         taints(live).filter(|taint| !replaced.contains(&name_of(taint))).cloned().collect();
     let same = |left: &Json, right: &Json| bare(Value::from_json(left)) == bare(Value::from_json(right));
     for taint in &wanted {
-        // One that is there already keeps its time.
+        // A taint that exists keeps its time.
         let found = taints(live).find(|live| same(live, taint));
         merged.push(found.unwrap_or(taint).clone());
     }
@@ -134,7 +134,7 @@ pub(crate) fn merged_taints(live: &Json, desired: &Value) -> Option<Vec<Json>> {
     (!is_as_wanted).then_some(merged)
 }
 
-/// What is applied to a node, marks aside.
+/// The fields that Slipway applies to a node, without the marks.
 pub(crate) fn body(live: &Json, desired: &Value) -> Json {
     let map = |name: &str| {
         desired.get(name).map(Value::to_json).filter(Json::is_object).unwrap_or_else(|| json!({}))
@@ -157,7 +157,7 @@ pub(crate) fn body(live: &Json, desired: &Value) -> Json {
     })
 }
 
-/// What a change of a node means.
+/// Plans a change of a node.
 pub(crate) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let Some(desired) = &item.desired else { return Ok(Planned::default()) };
     let mut normalised = desired.resolve(&mut |_| Value::Unknown);

@@ -1,11 +1,11 @@
-//! API objects as JSON: which one it is, and what of it is a wish.
+//! API objects as JSON: their identity, and their desired fields.
 
 use std::fmt;
 
 use serde_json::{Map, Value as Json};
 use slipway_resource::{ErrorClass, Identity, ProviderError};
 
-/// Group and kind: what an object is, in whatever version.
+/// Group and kind of an object, without the version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupKind {
     /// The API group; empty for the core.
@@ -42,7 +42,7 @@ impl fmt::Display for GroupKind {
 /// Which object: kind, namespace and name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey {
-    /// What it is.
+    /// The kind of the object.
     pub kind: GroupKind,
     /// Its namespace; empty for what belongs to the whole cluster.
     pub namespace: String,
@@ -60,9 +60,10 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// One life of an object: its key and the uid that the server gave it.
+/// One object in its lifetime: its key and the uid that the server gave it.
 ///
-/// The text is `Kind.group/namespace/name/uid`. It has no version: the same object is read in any.
+/// The text is `Kind.group/namespace/name/uid`. It has no version, because the same object can be read in any
+/// version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectIdentity {
     /// Which object.
@@ -137,7 +138,7 @@ pub fn key_of(manifest: &Json) -> Option<ObjectKey> {
     })
 }
 
-/// What a manifest wishes: without what only the server writes, and without a status.
+/// The desired fields of a manifest: without those that only the server writes, and without a status.
 #[must_use]
 pub fn wish(mut manifest: Json) -> Json {
     if let Some(entries) = manifest.as_object_mut() {
@@ -174,7 +175,7 @@ fn drop_nulls(json: &mut Json) {
     }
 }
 
-/// The map at a path of keys, made where it is missing; `None` when something else stands in the way.
+/// The map at a path of keys, created if it is missing; `None` when another value is in its place.
 pub(crate) fn map_at<'a>(json: &'a mut Json, keys: &[&str]) -> Option<&'a mut Map<String, Json>> {
     let mut place = json;
     for key in keys {

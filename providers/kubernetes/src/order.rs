@@ -1,8 +1,9 @@
-//! Which objects come before which: by what they refer to, and by kind where nothing names the other.
+//! The order of objects: by their references, and by kind where neither names the other.
 //!
-//! Pure. The graph gets as few edges as say it: an object waits for its namespace, a custom resource for its definition, a
-//! binding for its role and its accounts, what runs pods for what those name and for the rights of their account,
-//! and an admission webhook for whatever else is wanted, since it may refuse it while its own service is not there.
+//! Pure. The graph has as few edges as possible. An object waits for its namespace, a custom resource for its
+//! definition, and a binding for its role and its accounts. A workload waits for the objects that its pods
+//! name, and for the permissions of their account. An admission webhook waits for all other objects, since it
+//! may refuse them while its service is down.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +15,8 @@ use crate::schema::OBJECT;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Adds to each object the addresses of those among the others that it stands on. Resources of other types, and manifests
-/// that are not known yet, stay as they are.
+/// Adds to each object the addresses of the other objects that it depends on. Resources of other types, and
+/// manifests that are not known yet, are unchanged.
 #[must_use]
 pub fn order(mut objects: Vec<Desired>) -> Vec<Desired> {
     let index = Index::of(&objects);
@@ -28,7 +29,7 @@ pub fn order(mut objects: Vec<Desired>) -> Vec<Desired> {
     objects
 }
 
-/// The wanted objects by what they are.
+/// The desired objects by kind and name.
 #[derive(Default)]
 struct Index {
     by_name: BTreeMap<(GroupKind, String, String), Address>,
@@ -38,7 +39,7 @@ struct Index {
     groups: BTreeMap<String, Address>,
     /// Bindings by namespace and name of the account that they give rights to.
     bindings: BTreeMap<(String, String), Vec<Address>>,
-    /// All that is wanted, but for the webhooks.
+    /// All desired objects, except the webhooks.
     all: Vec<Address>,
 }
 
@@ -140,7 +141,7 @@ impl Index {
         needs.into_iter().cloned().collect()
     }
 
-    /// A service, and what answers behind it: whatever else of the namespace is wanted and runs pods.
+    /// A service and its backends: all other workloads of the namespace.
     fn served<'a>(&'a self, namespace: &'a str, name: &'a str) -> impl Iterator<Item = &'a Address> {
         let service = self.find("", "Service", namespace, name);
         let workloads = self.by_name.iter().filter(move |((kind, place, _), _)| {
@@ -149,7 +150,7 @@ impl Index {
         service.into_iter().chain(workloads.map(|(_, address)| address))
     }
 
-    /// What pods name.
+    /// The objects that a pod template names.
     fn pod<'a>(&'a self, pod: &Value, namespace: &str, needs: &mut BTreeSet<&'a Address>) {
         let account = match (at(pod, &["serviceAccountName"]), at(pod, &["serviceAccount"])) {
             ("", older) => older,
@@ -191,7 +192,7 @@ impl Index {
     }
 }
 
-/// What a kind runs.
+/// The pod template of a kind.
 fn pod_spec<'a>(kind: &GroupKind, manifest: &'a Value) -> Option<&'a Value> {
     let path: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
         ("", "Pod") => &["spec"],

@@ -53,7 +53,7 @@ fn is_head(rest: &str, name: &str) -> bool {
     rest.strip_prefix(name).is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))
 }
 
-/// What is within brackets, and what follows them.
+/// The text within brackets, and the text after them.
 fn bracket(text: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let mut escaped = false;
@@ -78,7 +78,7 @@ fn item<'a>(items: &'a [Value], inside: &str) -> Option<(usize, &'a Value)> {
         return items.iter().enumerate().find(|(_, item)| written(item) == value);
     }
     let keys: Vec<(&str, &str)> = inside.split(',').filter_map(|pair| pair.split_once('=')).collect();
-    // What a manifest leaves out has its default, as the protocol of a port.
+    // A field that a manifest leaves out has its default, such as the protocol of a port.
     let fits = |item: &Value| {
         let known = keys.iter().filter_map(|(name, value)| Some((item.get(name.trim())?, value)));
         let fitting: Vec<bool> = known.map(|(found, value)| written(found) == *value).collect();

@@ -18,7 +18,8 @@ use crate::session::KubernetesSession;
 /// The one class of calls.
 pub(crate) const RATE_CLASS: &str = "api";
 
-/// How many actions are under way at once: what priority and fairness let through for one user without queueing long.
+/// How many actions run at once: priority and fairness lets this many requests of one user through without
+/// long queueing.
 const CONCURRENCY: u32 = 64;
 
 /// The objects of a cluster as a provider.
@@ -31,13 +32,14 @@ pub struct Kubernetes {
 }
 
 impl Kubernetes {
-    /// A provider that is linked in: whoever links it knows how to come to the API. Its sessions have no configuration.
+    /// A provider that is linked in: the program that links it gives it access to the API. Its sessions have
+    /// no configuration.
     #[must_use]
     pub fn new(access: Arc<dyn Access>) -> Self {
         Self { access: Some(access), nodes: None }
     }
 
-    /// A provider that finds its way by the configuration of each session, as the executable does.
+    /// A provider that connects by the configuration of each session, as the executable does.
     #[must_use]
     pub fn configured() -> Self {
         Self { access: None, nodes: None }
@@ -130,7 +132,7 @@ impl Provider for Kubernetes {
         }
         let access = if request.offline { Arc::new(NotYet) } else { self.access(&request.config, &terms)? };
         let connector = Connector::new(access);
-        // Whose API a linked-in provider speaks to is the caller's matter, and it may come only later.
+        // For a provider that is linked in, its caller chooses the API, which may not exist yet.
         let account = if self.access.is_some() || request.offline {
             String::new()
         } else {

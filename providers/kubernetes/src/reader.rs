@@ -1,4 +1,4 @@
-//! Reads of objects outside of plans: what a report on a cluster's health needs.
+//! Reads of objects outside of plans, for a report on a cluster's health.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub struct Reader {
     connector: Connector,
 }
 
-/// A kubeconfig that is at hand.
+/// An existing kubeconfig.
 struct Given(SecretKubeconfig);
 
 #[async_trait]
@@ -25,7 +25,7 @@ impl Access for Given {
 }
 
 impl Reader {
-    /// A reader with a kubeconfig. Nothing is asked yet.
+    /// A reader with a kubeconfig. No request is sent yet.
     #[must_use]
     pub fn new(kubeconfig: SecretKubeconfig) -> Self {
         Self { connector: Connector::new(Arc::new(Given(kubeconfig))) }

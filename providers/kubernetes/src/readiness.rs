@@ -11,13 +11,13 @@ use crate::object::{kind_of, text};
 /// How far an object is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// It is what was asked for.
+    /// The object is as requested.
     Ready,
-    /// Its controller is at work: what is missing.
+    /// Its controller is at work: the missing parts.
     InProgress(String),
-    /// It will not get there by itself: why.
+    /// The object will not become ready by itself: the reason.
     Failed(String),
-    /// It is being deleted: what holds it.
+    /// The object is being deleted: its holders.
     Terminating(String),
 }
 
@@ -62,7 +62,7 @@ pub fn assess(object: &Json) -> Readiness {
     }
 }
 
-/// Whether the controller has not seen the newest wishes yet.
+/// Whether the controller has not seen the newest generation yet.
 fn generation_behind(object: &Json) -> Option<Readiness> {
     let generation = number(object, "/metadata/generation")?;
     let observed = number(object, "/status/observedGeneration")?;
@@ -135,7 +135,7 @@ fn definition(object: &Json) -> Readiness {
     }
 }
 
-/// What a deletion waits for: finalizers, and what a namespace says of its content.
+/// The reasons why a deletion waits: finalizers, and the conditions of a namespace about its content.
 #[must_use]
 pub fn holders(object: &Json) -> String {
     let mut found: Vec<String> = Vec::new();
@@ -152,7 +152,7 @@ pub fn holders(object: &Json) -> String {
     if found.is_empty() { "it is going".to_owned() } else { found.join("; ") }
 }
 
-/// One of an object's conditions.
+/// A condition of an object.
 pub(super) struct Condition<'a>(&'a Json);
 
 impl Condition<'_> {
@@ -164,7 +164,7 @@ impl Condition<'_> {
         text_of(self.0, "reason") == reason
     }
 
-    /// What it says, for people.
+    /// The condition as text.
     pub(super) fn told(&self) -> String {
         let (kind, status) = (text_of(self.0, "type"), text_of(self.0, "status"));
         let (reason, message) = (text_of(self.0, "reason"), text_of(self.0, "message"));

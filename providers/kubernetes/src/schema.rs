@@ -13,7 +13,7 @@ use crate::provider::RATE_CLASS;
 pub const API: &str = "kubernetes_api";
 /// The type of any API object.
 pub const OBJECT: &str = "kubernetes_object";
-/// The type of a node: what Slipway says about it, and its gates.
+/// The type of a node: its labels, annotations and taints, and its gates.
 pub const NODE: &str = "kubernetes_node";
 
 /// The attribute of a node with the version that its kubelet gets.

@@ -33,21 +33,21 @@ use crate::object::{GroupKind, text};
 use crate::schema::schema;
 use parent::Parents;
 
-/// How long a catalogue counts when something is not in it: kinds come and go with their definitions.
+/// How long a catalogue without a kind is trusted: kinds appear and disappear with their definitions.
 const CATALOGUE_AGE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A session with one cluster's API.
 pub(crate) struct KubernetesSession {
     scope: Scope,
     connector: Connector,
-    /// The way to the API for nodes, where it is another one.
+    /// The connection for nodes, where it is another one.
     nodes: Option<Connector>,
     catalogue: tokio::sync::Mutex<Option<(Arc<Catalogue>, Instant)>>,
     parents: Parents,
     running: Running,
     /// The cluster whose objects were discovered last.
     cluster: Mutex<Option<ClusterUid>>,
-    /// What the server would refuse, by address, from the last rehearsal of each.
+    /// The refusals of the server, by address, from the last rehearsal of each.
     refusals: Mutex<HashMap<Address, PreflightFinding>>,
 }
 
@@ -66,7 +66,7 @@ impl KubernetesSession {
         }
     }
 
-    /// The way to the API for what is asked and done about nodes.
+    /// The connection for reads and actions about nodes.
     fn of_nodes(&self) -> &Connector {
         self.nodes.as_ref().unwrap_or(&self.connector)
     }
@@ -81,7 +81,7 @@ impl KubernetesSession {
         Ok(text(&namespace, "/metadata/uid").unwrap_or_default().to_owned())
     }
 
-    /// What the API serves, as it was read last.
+    /// The catalogue of the API, as it was read last.
     async fn catalogue(&self, connection: &Connection) -> Result<Arc<Catalogue>, ProviderError> {
         let mut cached = self.catalogue.lock().await;
         if let Some((catalogue, _)) = cached.as_ref() {
@@ -92,8 +92,8 @@ impl KubernetesSession {
         Ok(catalogue)
     }
 
-    /// A resource; what is not in the catalogue is looked up again, since a definition may have come. `None` when it is
-    /// not served.
+    /// A resource. If the catalogue does not contain it, the catalogue is read again, since a definition may
+    /// be new. `None` when the API does not serve it.
     async fn resource(
         &self,
         connection: &Connection,
@@ -111,7 +111,7 @@ impl KubernetesSession {
         Ok(cached.as_ref().and_then(|(catalogue, _)| catalogue.resource(kind, version).cloned()))
     }
 
-    /// Reads the catalogue anew the next time that it is asked for.
+    /// Discards the catalogue, so that its next use reads it again.
     async fn forget_catalogue(&self) {
         *self.catalogue.lock().await = None;
     }
@@ -133,7 +133,7 @@ impl Session for KubernetesSession {
     }
 
     async fn expand(&self, request: ExpandRequest) -> Result<Expansion, ProviderError> {
-        // What runs in a cluster is for the core and the cluster's own provider to say.
+        // The core and the cluster's own provider expand the objects that run in a cluster.
         Ok(Expansion { notes: cluster::check(&request.cluster)?, ..Expansion::default() })
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn observed(address: &Address, live: &Json) -> Option<Observed> {
     })
 }
 
-/// What a live object is called, as its type has it.
+/// The identity of a live object, in the form of its type.
 pub(crate) fn identity(address: &Address, live: &Json) -> Option<Identity> {
     let identity = ObjectIdentity::of(live)?;
     Some(if address.kind() == NODE { node::identity_of(&identity.key) } else { identity.to_identity() })

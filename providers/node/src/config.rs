@@ -10,20 +10,20 @@ use slipway_resource::{Attribute, Type, Value};
 pub struct Config {
     /// The folder below which the node is.
     pub root: String,
-    /// What runs the services.
+    /// The init system of the node.
     pub init_system: InitSystem,
-    /// Whether all objects below the root belong to one cluster, so that another one is refused.
+    /// Whether all objects below the root belong to one cluster, so that objects of another one are refused.
     pub exclusive: bool,
-    /// Where programs are looked for, as in `PATH`; the one of the process when empty.
+    /// The search path for programs, as in `PATH`; when empty, the one of the process.
     pub path: String,
-    /// Whether nobody of the cluster stays: then its etcd need not agree to the members that go.
+    /// Whether the whole cluster is deleted: then its etcd need not agree to the removal of members.
     pub leaving: bool,
 }
 
-/// What runs the services of a node.
+/// The init system of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InitSystem {
-    /// What is found.
+    /// The init system that is found on the node.
     Auto,
     /// systemd.
     Systemd,
@@ -51,7 +51,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A configuration, with the problems that it has.
+    /// Reads a configuration, and returns it with its problems.
     pub(crate) fn read(value: &Value) -> (Self, Vec<String>) {
         let mut problems = Vec::new();
         let text = |name: &str| value.get(name).and_then(Value::as_str);

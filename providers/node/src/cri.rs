@@ -25,11 +25,11 @@ use message::{
 const ANSWER: Duration = Duration::from_secs(10);
 const STOP: Duration = Duration::from_secs(60);
 
-/// How often it is asked again, and with which pause: five seconds in all.
+/// How often the runtime is asked again, and the pause in between: five seconds in all.
 const ATTEMPTS: u32 = 20;
 const STARTING: Duration = Duration::from_millis(250);
 
-/// Where the kubelet is told which runtime it has.
+/// The files in which the kubelet's runtime is configured.
 const KUBELET_FILES: [&str; 2] = ["/var/lib/kubelet/instance-config.yaml", "/var/lib/kubelet/config.yaml"];
 
 /// A container runtime.
@@ -38,8 +38,8 @@ pub(crate) struct Runtime {
 }
 
 impl Runtime {
-    /// Connects to the runtime of a node: the one that is named, or the kubelet's, or the first that is there. `None` when
-    /// nobody listens.
+    /// Connects to the runtime of a node: the named one, or the kubelet's, or the first that exists. `None`
+    /// when no runtime listens.
     pub(crate) async fn of(disk: &Disk, endpoint: Option<&str>) -> Option<Self> {
         let named = endpoint.map(str::to_owned).or_else(|| configured(disk));
         let places: Vec<String> = match named {
@@ -67,7 +67,7 @@ impl Runtime {
                 self.ask("ListPodSandbox", ListPodSandboxes {}, ANSWER).await;
             match answer {
                 Ok(answer) => return Ok(answer.items),
-                // One that has just started listens before it knows its pods.
+                // A runtime that has just started listens before it knows its pods.
                 Err(_) if attempt < ATTEMPTS => {
                     attempt += 1;
                     tokio::time::sleep(STARTING).await;
@@ -106,7 +106,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Whether an image is there.
+    /// Whether an image is on the node.
     pub(crate) async fn has_image(&mut self, image: &str) -> Result<bool, ProviderError> {
         let answer: Result<ImageStatusAnswer, _> =
             self.client.ask("ImageService/ImageStatus", of_image(image), ANSWER).await;
@@ -115,7 +115,7 @@ impl Runtime {
         Ok(answer.image.is_some_and(|image| !image.id.is_empty()))
     }
 
-    /// Pulls an image; why it cannot be had, otherwise.
+    /// Pulls an image; the error is the runtime's message.
     pub(crate) async fn pull_image(&mut self, image: &str, patience: Duration) -> Result<(), String> {
         let answer: Result<PullImageAnswer, _> =
             self.client.ask("ImageService/PullImage", of_image(image), patience).await;
@@ -146,8 +146,9 @@ fn configured(disk: &Disk) -> Option<String> {
     })
 }
 
-/// The pods of one manifest of the kubelet: `pod` in `namespace`, with the node's name behind it. The node's name is behind
-/// all pods of manifests, by which `etcd` on `backup-1` is told from `etcd-backup` on `1`.
+/// The pods of one manifest of the kubelet: `pod` in `namespace`. The kubelet appends the node's name to the
+/// pod's name. The node's name, which all pods of manifests share, distinguishes `etcd` on `backup-1` from
+/// `etcd-backup` on `1`.
 pub(crate) fn of_manifest<'a>(
     pods: &'a [PodSandbox],
     namespace: &'a str,

@@ -16,10 +16,10 @@ use crate::root::Root;
 
 pub(crate) use temporary::clear as clear_temporaries;
 
-/// Is told the name of every step that a write consists of, right before it is done. Tests end the process there.
+/// Called with the name of each step of a write, right before the step. Tests end the process there.
 pub type Checkpoint = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Files larger than this are not read: nothing that belongs to a node's setup is.
+/// Files larger than this are not read: no file of a node's setup is.
 const LARGEST: u64 = 16 << 20;
 
 /// The part of a file system below a root.
@@ -29,7 +29,7 @@ pub(crate) struct Disk {
     checkpoint: Option<Checkpoint>,
 }
 
-/// How a file shall be.
+/// The desired mode and owner of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) mode: u32,
@@ -43,7 +43,7 @@ impl Access {
     }
 }
 
-/// A file or folder as it is.
+/// The status of a file or folder.
 #[derive(Clone, Debug)]
 pub(crate) struct Status(Metadata);
 
@@ -72,7 +72,7 @@ impl Status {
         self.0.ino()
     }
 
-    /// When it was changed last, in nanoseconds of the clock on the wall: content, mode, or what stands under its name.
+    /// The time of the last change of content, mode or name, in nanoseconds of the wall clock.
     pub(crate) fn changed(&self) -> i64 {
         self.0.ctime().saturating_mul(1_000_000_000).saturating_add(self.0.ctime_nsec())
     }
@@ -94,7 +94,7 @@ impl Disk {
         }
     }
 
-    /// What stands at a path; a symbolic link is followed, as everything that reads configuration does.
+    /// The status of a path. A symbolic link is followed, as programs do when they read configuration.
     pub(crate) fn status(&self, path: &str) -> Result<Option<Status>, ProviderError> {
         let place = self.target(path)?;
         match fs::metadata(&place) {
@@ -134,8 +134,7 @@ impl Disk {
             .map_err(|_| permanent(format!("{path} holds bytes that are not text")))
     }
 
-    /// Puts a file with its content, mode and owner in its place in one moment. The folders on the way are made when
-    /// they are missing.
+    /// Writes a file with its content, mode and owner atomically. Missing folders above it are created.
     pub(crate) fn write(&self, path: &str, content: &[u8], access: Access) -> Result<(), ProviderError> {
         let place = self.target(path)?;
         let folder = parent(&place)?;
@@ -147,7 +146,7 @@ impl Disk {
             fs::rename(&draft, &place).map_err(|error| of_path(&place, "replace", &error))
         });
         if placed.is_err() {
-            // It holds what shall not be; nobody would look for it.
+            // The draft may contain a secret, so it is not left behind.
             let _ = fs::remove_file(&draft);
         }
         placed?;
@@ -169,7 +168,7 @@ impl Disk {
         file.sync_all()
     }
 
-    /// Makes a file that must not exist, or says that it does.
+    /// Creates a file that must not exist; `false` when it exists.
     pub(crate) fn write_new(&self, path: &str, content: &[u8], mode: u32) -> Result<bool, ProviderError> {
         let place = self.target(path)?;
         let folder = parent(&place)?;
@@ -264,7 +263,7 @@ impl Disk {
         Ok(place)
     }
 
-    /// Where a folder of the node is; it is made when it is missing, with those above it.
+    /// The place of a folder on the node. It is created when it is missing, with the folders above it.
     pub(crate) fn folder(&self, path: &str) -> Result<PathBuf, ProviderError> {
         let place = self.target(path)?;
         self.make_folders(&place)?;

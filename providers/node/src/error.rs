@@ -15,12 +15,12 @@ pub(crate) fn conflict(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Conflict, message)
 }
 
-/// It does not get better by itself.
+/// An error that repetition does not resolve.
 pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Permanent, message)
 }
 
-/// It may be better the next time, and nothing has happened.
+/// An error that may pass; the call had no effect.
 pub(crate) fn transient(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::Transient, message)
 }
@@ -30,7 +30,7 @@ pub(crate) fn not_found(message: impl Into<String>) -> ProviderError {
     ProviderError::new(ErrorClass::NotFound, message)
 }
 
-/// What the operating system says about a path, in the class that the engine understands.
+/// An error of the operating system about a path, with the class for the engine.
 pub(crate) fn of_path(path: &Path, doing: &str, error: &io::Error) -> ProviderError {
     let text = format!("{}: cannot {doing}: {error}", path.display());
     let class = match error.kind() {

@@ -24,7 +24,7 @@ pub(crate) struct Etcd {
     endpoints: Vec<String>,
 }
 
-/// One member. Numbers of 64 bits stand as texts in JSON, and what is empty is left out.
+/// One member. In etcd's JSON, numbers of 64 bits are texts, and empty fields are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Member {
@@ -40,7 +40,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// A member that votes, as it is remembered: by its id in hexadecimal digits.
+    /// A voting member from the ledger, by its id in hexadecimal digits.
     pub(crate) fn known(id: &str, name: &str, peer_urls: &[String]) -> Self {
         let id = u64::from_str_radix(id, 16).map_or_else(|_| id.to_owned(), |id| id.to_string());
         Self { id, name: name.to_owned(), peer_urls: peer_urls.to_vec(), ..Self::default() }
@@ -56,7 +56,7 @@ impl Member {
         !self.name.is_empty()
     }
 
-    /// Whether it is reached by one of these URLs.
+    /// Whether the member has one of these peer URLs.
     pub(crate) fn is_at(&self, peer_urls: &[String]) -> bool {
         self.peer_urls.iter().any(|url| peer_urls.contains(url))
     }
@@ -65,13 +65,14 @@ impl Member {
 /// Why a change of the members was not made.
 #[derive(Debug)]
 pub(crate) enum Refusal {
-    /// It comes right when others are through, or when the cluster is well again: why, for people.
+    /// The request can succeed when other requests are complete, or when the cluster is healthy again: the
+    /// reason, as text.
     Later(String),
     /// There is no such member any more.
     Gone,
-    /// It is so already.
+    /// The request is carried out already.
     Already,
-    /// Anything else.
+    /// Any other error.
     Failed(ProviderError),
 }
 
@@ -153,8 +154,8 @@ impl Etcd {
         }
     }
 
-    /// Sends a request to the first endpoint that answers. One that was lost may have had its effect: whoever changes
-    /// members looks at the list before.
+    /// Sends a request to the first endpoint that answers. A request whose answer was lost may have had its
+    /// effect, so callers list the members before they change them.
     async fn ask(&self, verb: &str, document: &Json) -> Result<Json, Refusal> {
         let mut lost: Option<Failure> = None;
         for endpoint in &self.endpoints {
@@ -186,8 +187,8 @@ impl Etcd {
     }
 }
 
-/// How the members of a node's etcd are asked: as was wanted, or, on a node that was taken over, where kubeadm has it.
-/// `None` when it is in neither place.
+/// The attributes for requests to the node's etcd: the desired ones, or, on an adopted node, those of
+/// kubeadm's manifest. `None` when neither names endpoints.
 pub(crate) fn asked(disk: &Disk, wanted: Attributes<'_>) -> Result<Option<Value>, ProviderError> {
     if !wanted.texts("endpoints").is_empty() || !wanted.texts("client_urls").is_empty() {
         return Ok(Some(wanted.0.clone()));
@@ -211,7 +212,7 @@ pub(crate) fn asked(disk: &Disk, wanted: Attributes<'_>) -> Result<Option<Value>
     Ok(Some(usual))
 }
 
-/// The client URLs of the members that a manifest of kubeadm names: those that were there when its own one came.
+/// The client URLs of the members in a manifest of kubeadm: those that existed when this member joined.
 fn others(manifest: &str) -> Vec<String> {
     let Some((_, rest)) = manifest.split_once("--initial-cluster=") else { return Vec::new() };
     let members = rest.split_whitespace().next().unwrap_or_default().trim_matches(['"', '\'']);
@@ -227,7 +228,7 @@ fn members(answer: &Json) -> Result<Vec<Member>, ProviderError> {
     serde_json::from_value(members).map_err(|error| permanent(format!("etcd's list of members: {error}")))
 }
 
-/// What etcd's words mean (`api/v3rpc/rpctypes` of its sources).
+/// The meaning of etcd's error messages (`api/v3rpc/rpctypes` of its sources).
 fn refusal(status: u16, message: String) -> Refusal {
     let says = |text: &str| message.contains(text);
     if says("too many learner members")

@@ -1,4 +1,4 @@
-//! What a folder has of an etcd's data. Nothing is opened for writing, and no etcd is started.
+//! The etcd data in a folder. No file is opened for writing, and no etcd is started.
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -1,7 +1,7 @@
-//! Folders that were made on the way to a file: they are removed when the node is given back, if nothing is in them then.
+//! Folders that were made for a file: they are removed when the node is released, if they are empty then.
 //!
-//! Each has a small file with its path, written before the folder is made. A folder that was there before has none, and
-//! stays.
+//! Each such folder has a small record with its path, written before the folder is made. A folder that
+//! existed before has no record, and stays.
 
 use std::path::Path;
 
@@ -14,12 +14,12 @@ use crate::root::Root;
 /// Where their paths are written down.
 const FOLDER: &str = "/var/lib/slipway/folders";
 
-/// What Slipway keeps for itself: it has no objects of a cluster.
+/// The folder of Slipway itself, which has no objects of a cluster.
 const OWN: &str = "/var/lib/slipway";
 
-/// Writes down that a folder, named by its path on the node, is about to be made.
+/// Records that a folder, named by its path on the node, is about to be made.
 pub(crate) fn remember(disk: &Disk, path: &Path) -> Result<(), ProviderError> {
-    // Those on the way to this record itself, too: `/var` and `/var/lib` are not of a cluster.
+    // Slipway's own folder and those above it, `/var` and `/var/lib`, do not belong to a cluster.
     if path.starts_with(OWN) || Path::new(OWN).starts_with(path) {
         return Ok(());
     }
@@ -27,13 +27,13 @@ pub(crate) fn remember(disk: &Disk, path: &Path) -> Result<(), ProviderError> {
     disk.write(&record(&text), text.as_bytes(), Access::mode(0o600))
 }
 
-/// Removes the folders that were made and are empty, those inside others first, and forgets all of them.
+/// Removes the recorded folders that are empty, inner folders first, and deletes all records.
 pub(crate) fn remove_empty(disk: &Disk) -> Result<(), ProviderError> {
     let mut paths = Vec::new();
     for name in disk.list(FOLDER)? {
         paths.extend(disk.read_text(&format!("{FOLDER}/{name}"))?);
     }
-    // What is inside a folder comes after it in this order.
+    // In this order, a folder comes before its contents.
     paths.sort();
     for path in paths.iter().rev() {
         if disk.status(path)?.is_none_or(|status| status.is_directory()) {
@@ -44,8 +44,8 @@ pub(crate) fn remove_empty(disk: &Disk) -> Result<(), ProviderError> {
     purge::if_empty(disk, FOLDER).map(drop)
 }
 
-/// The same for a machine on which nothing is left, whose files are below a root: its ledger may still know objects that were
-/// gone before they were deleted.
+/// The same for a machine without objects, whose files are below a root. Its ledger may still have records of
+/// objects that were gone before their deletion.
 ///
 /// # Errors
 /// When a folder or a record cannot be removed.

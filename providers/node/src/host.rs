@@ -23,7 +23,8 @@ impl Host {
         Self { ledger: Ledger::new(disk.clone()), disk, config }
     }
 
-    /// Refuses to look at a root that is not there: what is on a disk that is not mounted is unknown, not absent.
+    /// Refuses a root that does not exist: the contents of a disk that is not mounted are unknown, not
+    /// absent.
     pub(crate) fn reachable(&self) -> Result<(), ProviderError> {
         let path = self.disk.root().path();
         if path.is_dir() {

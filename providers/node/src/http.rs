@@ -1,4 +1,4 @@
-//! Asking a URL: whether a component is ready, and what etcd says.
+//! HTTP requests: whether a component is ready, and the API of etcd.
 
 mod lines;
 mod trust;
@@ -17,23 +17,23 @@ use slipway_resource::with_causes;
 pub(crate) use lines::Lines;
 pub(crate) use trust::Trust;
 
-/// No answer is larger.
+/// The largest accepted answer.
 const LARGEST: usize = 4 << 20;
 
-/// Asks URLs, with one way to trust those who answer.
+/// Sends requests, with one configuration of trust.
 pub(crate) struct Client {
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     limit: Duration,
 }
 
-/// What was answered.
+/// The answer to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body: Bytes,
 }
 
-/// Nobody has answered, or something else went wrong on the way. What was asked may have had its effect.
+/// The request failed, or no server answered. It may have had its effect.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Failure(pub(crate) String);

@@ -46,17 +46,17 @@ pub use static_pod::images_of_pod;
 pub(crate) struct Place {
     pub(crate) host: Arc<Host>,
     pub(crate) identity: Identity,
-    /// What the ledger says of it.
+    /// The ledger's entry of the object.
     pub(crate) entry: Option<Entry>,
 }
 
 impl Place {
-    /// What the type remembers of it.
+    /// The record of the type.
     pub(crate) fn memory(&self) -> &Json {
         self.entry.as_ref().map_or(&Json::Null, |entry| &entry.memory)
     }
 
-    /// What was wanted the last time, without texts of secrets.
+    /// The desired attributes of the last step, without texts of secrets.
     pub(crate) fn wanted(&self) -> Attributes<'_> {
         Attributes(self.entry.as_ref().map_or(&Value::Null, |entry| &entry.wanted))
     }
@@ -75,7 +75,7 @@ impl Place {
 #[derive(Clone)]
 pub(crate) struct Work {
     pub(crate) place: Place,
-    /// What is wanted; null for a delete.
+    /// The desired attributes; null for a delete.
     pub(crate) desired: Value,
     pub(crate) events: EventSink,
     pub(crate) stop: CancellationToken,
@@ -100,7 +100,7 @@ impl Work {
         self.events.send(ApplyEvent::Progress(text.into()));
     }
 
-    /// Whether the object was there before and stays when it is not wanted any more; people are told so.
+    /// Whether the object existed before and stays when it is not desired any more; if so, this is reported.
     pub(crate) fn stays(&self) -> bool {
         let stays = self.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept);
         if stays {
@@ -140,42 +140,42 @@ impl Work {
 
 /// A type of objects of a node.
 ///
-/// Creating and changing are one thing, [`Kind::make`]: from whatever is there to what is wanted. It may be called again
-/// after it was interrupted anywhere.
+/// Creation and change are one operation, [`Kind::make`]: from any existing object to the desired one. It may
+/// be called again after an interruption at any point.
 #[async_trait]
 pub(crate) trait Kind: Send + Sync {
     /// Its attributes.
     fn resource_type(&self) -> ResourceType;
 
-    /// What its object is called, from what is wanted.
+    /// The identity of the object, from the desired attributes.
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError>;
 
-    /// Pure: makes the wanted attributes those that a read will return. `planned.normalised` has the wanted ones with
-    /// their defaults already, and unknown for what the node sets.
+    /// Pure: converts the desired attributes into those that a read will return. `planned.normalised` has the
+    /// desired ones with their defaults already, and unknown for attributes that the node sets.
     fn plan(&self, item: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
         let _ = (item, planned);
         Ok(())
     }
 
-    /// Looks what stands in the place before anything is made there.
+    /// Checks what exists in the object's place, before the first change.
     ///
     /// # Errors
-    /// `conflict` when that must not be touched.
+    /// `conflict` when an existing object must not be changed.
     async fn look(&self, work: &Work) -> Result<Found, ProviderError>;
 
-    /// What must be remembered before the object is touched, so that an interrupted change is understood.
+    /// Returns the record to store before the object is changed, so that an interrupted change is understood.
     async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
         Ok(work.place.memory().clone())
     }
 
-    /// Makes the object as it is wanted; returns what to remember of it.
+    /// Makes the object as desired; returns the record of it.
     async fn make(&self, work: &Work) -> Result<Json, ProviderError>;
 
     /// Takes the object away, as far as it is ours; one that is gone already is a success.
     async fn remove(&self, work: &Work) -> Result<(), ProviderError>;
 
-    /// Takes out of the cluster what other machines see of an object that is not in the ledger and stays here, when its machine
-    /// leaves a cluster that goes on.
+    /// Removes from the cluster what other machines see of an object that is not in the ledger and stays
+    /// here. Called when the machine leaves a cluster that continues.
     async fn part(&self, work: &Work) -> Result<(), ProviderError> {
         let _ = work;
         Ok(())

@@ -1,6 +1,6 @@
-//! Which objects of the node are ours: one small file for each, written before the object.
+//! The objects of the node that are ours: one small file for each, written before the object.
 //!
-//! What is not in the ledger is never deleted.
+//! An object that is not in the ledger is never deleted.
 
 use std::collections::BTreeMap;
 
@@ -36,11 +36,11 @@ pub(crate) struct Entry {
     pub(crate) token: String,
     /// How far that step is.
     pub(crate) stage: Stage,
-    /// What stood in its place before.
+    /// What existed in its place before.
     pub(crate) found: Found,
-    /// What was wanted by the last step, without texts of secrets.
+    /// The desired attributes of the last step, without texts of secrets.
     pub(crate) wanted: Value,
-    /// What the type itself must know again.
+    /// The record of the type.
     #[serde(default)]
     pub(crate) memory: Json,
 }
@@ -49,27 +49,27 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Stage {
-    /// It is being made.
+    /// The object is being created.
     Creating,
-    /// It is being changed.
+    /// The object is being changed.
     Changing,
-    /// It is as it was wanted.
+    /// The object is as desired.
     Done,
-    /// It is being removed.
+    /// The object is being removed.
     Removing,
 }
 
-/// What stood in the place of an object before we came.
+/// What existed in the place of an object before Slipway created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Found {
     /// Nothing: the object is ours from the beginning.
     Nothing,
-    /// The object itself, which was kept as it was: it stays when it is deleted here.
+    /// The object itself, which was kept unchanged: it stays when it is deleted here.
     Kept,
-    /// Something else, which comes back when the object is deleted.
+    /// Another object, which is restored when this one is deleted.
     Replaced,
-    /// The object, which somebody had us take over: it is ours now.
+    /// The object, which was adopted: it is ours now.
     TakenOver,
 }
 
@@ -164,8 +164,8 @@ impl Entry {
         self.stage == Stage::Done || self.uid.is_empty()
     }
 
-    /// An entry that is in no ledger: what would be wanted of an object that others have made. It tells a reader where to
-    /// look, and in which form to answer.
+    /// An entry that is not in the ledger: the desired attributes of an object that another tool has made.
+    /// They tell a reader where to look, and in which form to answer.
     pub(crate) fn supposed(address: &Address, identity: &str, wanted: &Value) -> Self {
         Self {
             version: VERSION,

@@ -1,7 +1,8 @@
-//! The provider for what is inside one node: files, certificates, static pods, services, members of etcd.
+//! The provider for the objects inside one node: files, certificates, static pods, services, members of etcd.
 //!
-//! It works below one root folder: `/` on a running machine, another one for an image. Which objects are ours is in a
-//! ledger on the node itself, written before the object; what is not in it is never deleted.
+//! It works below one root folder: `/` on a running machine, another one for an image. A ledger on the node
+//! names the objects that are ours, and is written before the object. An object that is not in the ledger is
+//! never deleted.
 
 mod attributes;
 mod config;

@@ -1,4 +1,4 @@
-//! What a machine tells about itself: printed by one command of plain shell, which needs no agent on it.
+//! The facts of a machine, printed by one command of plain shell, which needs no agent on the machine.
 
 use slipway_bootstrap::expand::Facts;
 use slipway_resource::ProviderError;
@@ -52,7 +52,7 @@ echo "path=$PATH"
     )
 }
 
-/// What the machine tells that this process runs on. A node below another root is none that could tell.
+/// The facts of the machine on which this process runs. For a node below another root, there are none.
 pub(crate) async fn catalog(host: &Host) -> Result<Catalog, ProviderError> {
     if !host.disk.root().is_machine() {
         return Catalog::empty();

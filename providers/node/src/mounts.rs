@@ -1,4 +1,4 @@
-//! What is mounted where.
+//! The mounts of the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ fn parse(table: &str, folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Blanks and backslashes stand as `\040`.
+/// Blanks and backslashes are escaped, as `\040`.
 fn unescaped(text: &str) -> PathBuf {
     let bytes = text.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());

@@ -1,4 +1,4 @@
-//! Whose node this is: one cluster's, until its last object is gone.
+//! The owner of this node: one cluster, until its last object is deleted.
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::{ErrorClass, Ownership, ProviderError};
@@ -8,7 +8,7 @@ use crate::error::{conflict, permanent};
 use crate::folders;
 use crate::ledger::Ledger;
 
-/// The file that says so.
+/// The file that names the owner.
 pub(crate) const FILE: &str = "/var/lib/slipway/owner";
 
 /// The cluster that a node belongs to.
@@ -20,7 +20,7 @@ pub struct Owner {
     pub cluster: String,
 }
 
-/// Who owns the node; `None` when nobody does.
+/// The owner of the node; `None` when it has none.
 pub(crate) fn read(disk: &Disk) -> Result<Option<Owner>, ProviderError> {
     let Some(text) = disk.read(FILE)? else { return Ok(None) };
     serde_json::from_slice(&text)
@@ -31,10 +31,10 @@ pub(crate) fn read(disk: &Disk) -> Result<Option<Owner>, ProviderError> {
 /// Claims the node for a cluster, unless it belongs to one.
 ///
 /// # Errors
-/// `conflict` when it belongs to another one.
+/// `conflict` when it belongs to another cluster.
 pub(crate) fn claim(disk: &Disk, ownership: &Ownership) -> Result<(), ProviderError> {
     let owner = Owner { uid: ownership.uid.as_str().to_owned(), cluster: ownership.cluster.clone() };
-    // Twice: what was there at the first look may be gone at the second.
+    // Twice, because the file may be removed between the two reads.
     for _ in 0..2 {
         if let Some(known) = read(disk)? {
             return if known.uid == owner.uid { Ok(()) } else { Err(refusal(&known, &owner)) };
@@ -59,7 +59,8 @@ pub(crate) fn check(disk: &Disk, ownership: &Ownership) -> Result<(), ProviderEr
     }
 }
 
-/// Gives the node back when nothing of the cluster is left on it, without the empty folders that were made for it.
+/// Releases the node when no object of the cluster is left, and removes the empty folders that were made for
+/// it.
 pub(crate) fn release(disk: &Disk, ledger: &Ledger) -> Result<(), ProviderError> {
     if ledger.is_empty()? {
         folders::remove_empty(disk)?;

@@ -1,4 +1,4 @@
-//! What a change means, without a look at the node.
+//! Plans a change without reading the node.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ pub(crate) fn plan(kinds: &Kinds, schema: &Schema, item: &PlanItem) -> Result<Pl
     Ok(planned)
 }
 
-/// A wanted value with its default; what the node sets is as it was found, or unknown.
+/// A desired value with its default; values that the node sets are the observed ones, or unknown.
 fn normal(attribute: &Attribute, wanted: Option<&Value>, observed: Option<&Value>) -> Value {
     let wanted = wanted.filter(|value| !value.is_null());
     match (attribute.mode, wanted) {

@@ -40,7 +40,7 @@ pub(crate) fn keep(disk: &Disk, path: &str) -> Result<(), ProviderError> {
     disk.write(&form_place, &form, Access::mode(0o600))
 }
 
-/// What is kept of a file.
+/// The kept content of a file.
 pub(crate) fn content(disk: &Disk, path: &str) -> Result<Option<Vec<u8>>, ProviderError> {
     disk.read(&place(path))
 }

@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Nanoseconds of a second.
 const SECOND: i64 = 1_000_000_000;
 
-/// A process that is like no other: numbers are given away again, also after the machine was started anew.
+/// The identity of a process. Numbers of processes are used again, also after a restart of the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Process {
-    /// The start of the machine that it belongs to.
+    /// The id of the machine's boot.
     boot: String,
     pid: u32,
-    /// When it was started, in ticks since the machine was.
+    /// When it was started, in ticks since the boot.
     started: u64,
 }
 
@@ -27,8 +27,8 @@ impl Process {
         Some(Self { boot: boot.trim().to_owned(), pid, started: start(pid)? })
     }
 
-    /// The last moment at which it may have been started, in nanoseconds of the clock on the wall. What was written until
-    /// then is what it has read.
+    /// The last moment at which it may have been started, in nanoseconds of the wall clock. A file that was
+    /// not changed later has the content that the process has read.
     pub(crate) fn started_before(&self) -> i64 {
         wall_clock(self.started.saturating_add(1))
     }
@@ -46,17 +46,17 @@ fn nanoseconds(time: &Timespec) -> i64 {
     time.tv_sec.saturating_mul(SECOND).saturating_add(time.tv_nsec)
 }
 
-/// When a process was started, in ticks; `None` when there is none of that number, or when it has ended and nobody has
-/// asked for its end yet.
+/// When a process was started, in ticks; `None` when there is no process with that number, or when it is a
+/// zombie.
 pub(crate) fn start(pid: u32) -> Option<u64> {
     let fields = fields(pid)?;
     let is_gone = fields.first().is_none_or(|state| matches!(state.as_str(), "Z" | "X"));
-    // The 22nd of all, which is the 20th behind the name.
+    // The 22nd field of all, which is the 20th after the name.
     if is_gone { None } else { fields.get(19)?.parse().ok() }
 }
 
-/// The first moment at which the process of a number may have been started, since 1970; also of one that has ended and that
-/// its parent has not waited for. `None` when there is none of that number.
+/// The first moment at which the process may have been started, since 1970; also for a zombie. `None` when
+/// there is no process with that number.
 pub(crate) fn started_after(pid: u32) -> Option<Duration> {
     let started = wall_clock(fields(pid)?.get(19)?.parse().ok()?);
     u64::try_from(started).ok().map(Duration::from_nanos)

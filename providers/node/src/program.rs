@@ -13,7 +13,7 @@ use crate::host::Host;
 /// How long a program may take that only asks or switches something.
 const LIMIT: Duration = Duration::from_secs(90);
 
-/// What a program has said.
+/// The output of a program.
 pub(crate) struct Output {
     pub(crate) success: bool,
     /// Its standard output.

@@ -11,7 +11,7 @@ use crate::disk::Disk;
 use crate::error::of_path;
 use crate::mounts;
 
-/// Removes a folder with everything in it. What is mounted in it is not touched: then nothing is removed.
+/// Removes a folder with its contents. If it contains a mount, nothing is removed.
 pub(crate) fn folder(disk: &Disk, path: &str) -> Result<(), ProviderError> {
     let place = disk.target(path)?;
     let Some(device) = unmounted(disk, &place)? else { return Ok(()) };

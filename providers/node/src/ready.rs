@@ -1,4 +1,4 @@
-//! Waiting until something is ready: a URL that answers, a file that is there.
+//! Waits until a component is ready: its URL answers, or its file exists.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use crate::kind::Work;
 
 /// How long an answer may take.
 const ANSWER: Duration = Duration::from_secs(5);
-/// The pause between two looks, at first and at most: what comes up at once is seen at once.
+/// The shortest and longest pause between two checks: a fast start is noticed at once.
 const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_millis(1000);
-/// How often people are told that it still waits.
+/// How often a wait is reported.
 const TELL: Duration = Duration::from_secs(10);
 
-/// The attributes that say when an object is ready.
+/// The attributes with the readiness condition of an object.
 pub(crate) fn attributes() -> [(&'static str, Attribute); 4] {
     let optional = |kind, text: &str| Attribute::optional(kind).write_only().describe(text);
     [
@@ -67,7 +67,7 @@ impl Condition {
         })
     }
 
-    /// The same without anything to look at: it holds.
+    /// The condition without a URL or a path: it always holds.
     pub(crate) fn waived(self) -> Self {
         Self { url: None, path: None, ..self }
     }
@@ -90,7 +90,7 @@ impl Condition {
         }
         let Some(url) = &self.url else { return Ok(()) };
         let authorities = match &self.ca_path {
-            // It may be written by somebody else, a moment later.
+            // Another program may write the file a moment later.
             Some(path) => match disk.read(path).map_err(|error| error.message)? {
                 Some(pem) => Some(pem),
                 None => return Err(format!("{path} is not there")),

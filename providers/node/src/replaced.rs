@@ -1,4 +1,4 @@
-//! Files that had to give way, kept until what stands in their place goes.
+//! Replaced files, kept until the objects in their place are deleted.
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Digest, ProviderError};
@@ -43,8 +43,8 @@ pub(crate) fn is_kept(disk: &Disk, path: &str) -> Result<bool, ProviderError> {
     Ok(disk.status(&format!("{}.json", place(path)))?.is_some())
 }
 
-/// Puts a kept file back in its place. It is kept before anything else is done, so that when none is kept it is back
-/// already.
+/// Puts a kept file back in its place. A replaced file is kept before any other change, so if none is kept,
+/// the original is in its place already.
 pub(crate) fn bring_back(disk: &Disk, path: &str) -> Result<(), ProviderError> {
     let place = place(path);
     let form_place = format!("{place}.json");

@@ -58,7 +58,7 @@ impl Session for NodeSession {
     }
 
     async fn expand(&self, _: ExpandRequest) -> Result<Expansion, ProviderError> {
-        // What a node must look like is said by the core, for every provider of machines alike.
+        // The core expands a node, in the same way for every provider of machines.
         Ok(Expansion::default())
     }
 

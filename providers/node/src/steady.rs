@@ -1,4 +1,4 @@
-//! Whether a service runs well after a change, and goes on doing so: a moment proves nothing.
+//! Whether a service runs well for some time after a change, and not just for a moment.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,13 +19,13 @@ use crate::supervise::{self, State};
 const ANSWER: Duration = Duration::from_secs(5);
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How often people are told that it still waits.
+/// How often a wait is reported.
 const TELL: Duration = Duration::from_secs(10);
 /// How many processes a service may have had before it counts as one that does not stay: it ended and was started again twice.
 const PROCESSES: usize = 3;
 /// How long nothing may run before that counts as such, too: a process that ends at once is never seen.
 const ABSENT: Duration = Duration::from_secs(45);
-/// How many lines of a log people are told, and how long one may be.
+/// How many lines of a log are reported, and how long a line may be.
 const LINES: usize = 3;
 const LONGEST_LINE: usize = 400;
 
@@ -121,7 +121,7 @@ impl Steady {
             if processes.len() >= PROCESSES || seen_at.elapsed() > ABSENT {
                 return Ok(Err("it ends again and again".to_owned()));
             }
-            // The same process all the while: one that was started again begins anew.
+            // It must be the same process all the time: a restarted one begins again.
             let pid = state.as_ref().and_then(|state| state.pid);
             if tells && pid != same {
                 (same, good_since) = (pid, None);
@@ -174,8 +174,8 @@ impl Steady {
     }
 }
 
-/// Whether a node is Ready and reports a version, and has been heard of since a moment: what the API says of a node that was just
-/// left alone is old.
+/// Whether a node is Ready, reports a version, and has sent a status since a moment. The API keeps an old
+/// status of a node whose kubelet was just stopped.
 async fn node(
     disk: &Disk,
     name: &str,
@@ -244,7 +244,7 @@ fn is_ready(node: &Json) -> Result<(), String> {
     }
 }
 
-/// What of a log people should read after a failure: its last errors, or else its last lines.
+/// The lines of a log for the message about a failure: the last errors, otherwise the last lines.
 pub(crate) fn last_errors(lines: &[String]) -> String {
     let is_error = |line: &&String| {
         let mut letters = line.chars();
@@ -294,7 +294,7 @@ mod tests {
                 .map(str::to_owned)
                 .into();
         assert_eq!(last_errors(&lines), "\"command failed\" err=\"unrecognized feature gate: NoSuchGate\"");
-        // As a program of Go ends: what it says first, and then where it was.
+        // As a program in Go ends: first the message, then the stack.
         let panic =
             ["panic: unrecognized feature gate: NoSuchGate", "", "goroutine 1 [running]:", "main.main()"];
         assert_eq!(last_errors(&panic.map(str::to_owned)), "panic: unrecognized feature gate: NoSuchGate");

@@ -1,4 +1,4 @@
-//! What keeps services running: the node's init system, or our own watch where there is none.
+//! The supervisor of services: the node's init system, or Slipway's own watch without one.
 
 mod openrc;
 mod own;
@@ -13,7 +13,7 @@ use crate::config::InitSystem;
 use crate::host::Host;
 use crate::kind::Work;
 
-/// What keeps the services of a node running.
+/// The supervisor of the services of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Supervisor {
     Systemd,
@@ -21,7 +21,7 @@ pub(crate) enum Supervisor {
     Own,
 }
 
-/// What a service is.
+/// The definition of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Definition {
     /// The program and its arguments.
@@ -36,7 +36,7 @@ pub(crate) struct Definition {
 pub(crate) struct State {
     pub(crate) running: bool,
     pub(crate) enabled: bool,
-    /// The text that the init system has, when it is in the administrator's folder.
+    /// The text of the unit, when it is in the administrator's folder.
     pub(crate) unit: Option<String>,
     pub(crate) pid: Option<u32>,
 }
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// What keeps the services of this node running.
+/// The supervisor of this node.
 pub(crate) fn of(host: &Host) -> Supervisor {
     let there = |path: &str| host.disk.status(path).is_ok_and(|status| status.is_some());
     match host.config.init_system {
@@ -61,7 +61,7 @@ pub(crate) fn of(host: &Host) -> Supervisor {
 }
 
 impl Supervisor {
-    /// Whether it is our own watch.
+    /// Whether it is Slipway's own watch.
     pub(crate) fn is_ours(self) -> bool {
         self == Self::Own
     }
@@ -85,7 +85,7 @@ impl Supervisor {
         }
     }
 
-    /// Has the init system know the service; whether that is something new to it.
+    /// Writes the service's definition for the init system; returns whether it has changed.
     pub(crate) async fn define(self, work: &Work, definition: &Definition) -> Result<bool, ProviderError> {
         match self {
             Self::Systemd => systemd::define(work, definition).await,
@@ -102,7 +102,8 @@ impl Supervisor {
         }
     }
 
-    /// What a service has said since a moment, in seconds since 1970; the last lines. Nothing where nobody knows.
+    /// The last lines of a service's log since a moment, in seconds since 1970. Empty when the supervisor has
+    /// no log.
     pub(crate) async fn said(self, host: &Host, name: &str, since: i64) -> Vec<String> {
         let text = match self {
             Self::Systemd => systemd::said(host, name, since).await,
@@ -112,7 +113,7 @@ impl Supervisor {
         text.unwrap_or_default().lines().map(str::to_owned).collect()
     }
 
-    /// Has the service start with the machine, or not.
+    /// Enables or disables the start of the service with the machine.
     pub(crate) async fn enable(self, work: &Work, enabled: bool) -> Result<(), ProviderError> {
         match self {
             Self::Systemd => systemd::enable(work, enabled).await,
@@ -149,7 +150,7 @@ impl Supervisor {
         }
     }
 
-    /// Starts another service anew that runs, as it is defined.
+    /// Restarts another service, if it runs, without changing its definition.
     pub(crate) async fn bounce(self, work: &Work, name: &str) -> Result<(), ProviderError> {
         match self {
             Self::Systemd => systemd::bounce(work, name).await,
@@ -158,7 +159,8 @@ impl Supervisor {
         }
     }
 
-    /// Takes away what was written for the service; `had_unit` says whether its unit was.
+    /// Removes the files that were written for the service; `had_unit` tells whether its unit was one of
+    /// them.
     pub(crate) async fn forget(self, work: &Work, had_unit: bool) -> Result<(), ProviderError> {
         match self {
             Self::Systemd => systemd::forget(work, had_unit).await,

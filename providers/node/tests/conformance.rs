@@ -1,6 +1,7 @@
 //! The provider for a node keeps every rule.
 //!
-//! This executable is both sides: started by the suite, it serves the provider; started by anybody else, it proves itself.
+//! This executable has two roles: started by the suite, it serves the provider; started otherwise, it runs
+//! the suite.
 
 #![allow(missing_docs, reason = "a test")]
 

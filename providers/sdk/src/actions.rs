@@ -20,7 +20,7 @@ const EVENTS: usize = 512;
 
 type Events = UnboundedSender<proto::ApplyEvent>;
 
-/// Runs what comes in until no more comes; the answers end when the last action has.
+/// Runs actions until the requests end; the answers end with the last action.
 pub(crate) fn run(
     open: Arc<OpenSession>,
     first: Vec<proto::ApplyRequest>,
@@ -80,12 +80,12 @@ async fn act(open: Arc<OpenSession>, request: proto::ApplyRequest, events: Event
 /// A sink that puts the events of one action onto the stream.
 pub(crate) fn sink(token: String, events: Events) -> EventSink {
     EventSink::new(move |event| {
-        // Whoever asked may have gone; the action goes on.
+        // The client may have left; the action continues.
         let _ = events.send(proto::ApplyEvent { token: token.clone(), event: Some(event.into()) });
     })
 }
 
-/// Tells the end of an action also when its code panics: nobody then knows what has happened.
+/// Reports the end of an action, also when its code panics: its outcome is not known then.
 struct End {
     token: String,
     events: Events,
@@ -95,7 +95,7 @@ struct End {
 impl End {
     fn tell(&mut self, event: Event) {
         self.told = true;
-        // Whoever asked may have gone.
+        // The client may have left.
         let _ = self
             .events
             .send(proto::ApplyEvent { token: std::mem::take(&mut self.token), event: Some(event) });

@@ -7,7 +7,7 @@ use slipway_resource::ProviderError;
 /// A provider that cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// A variable that the engine sets is missing: somebody started the executable by hand.
+    /// A variable that the engine sets is missing: the executable was started by hand.
     #[error("{variable} is not set: this is a provider of Slipway, which starts it itself")]
     Environment {
         /// The variable.

@@ -1,4 +1,4 @@
-//! Which of the objects that another tool made is which wanted resource.
+//! Matches the objects of another tool with desired resources.
 
 use std::collections::{BTreeMap, BTreeSet};
 

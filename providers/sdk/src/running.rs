@@ -1,4 +1,4 @@
-//! Actions under way, and how they are asked to stop.
+//! Running actions, and requests to stop them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,14 +12,14 @@ pub struct Running {
     actions: Mutex<HashMap<Token, Attempts>>,
 }
 
-/// The attempts of one action that run side by side; they stop together.
+/// The attempts of one action that run in parallel; they stop together.
 #[derive(Debug, Default)]
 struct Attempts {
     count: usize,
     stop: CancellationToken,
 }
 
-/// One attempt of an action; it ends when this is dropped.
+/// One attempt of an action; it ends when this value is dropped.
 #[derive(Debug)]
 pub struct Ticket<'a> {
     running: &'a Running,
@@ -27,7 +27,7 @@ pub struct Ticket<'a> {
     stop: CancellationToken,
 }
 
-/// Somebody asked the action to stop.
+/// The action was asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -40,7 +40,7 @@ impl Running {
         Ticket { running: self, token: token.clone(), stop: attempts.stop.clone() }
     }
 
-    /// Asks one action, or all, to stop. What is not under way is not affected, also when it begins later.
+    /// Asks one action, or all, to stop. Actions that are not running, or start later, are not affected.
     pub fn stop(&self, token: Option<&Token>) {
         for (running, attempts) in self.actions().iter() {
             if token.is_none_or(|token| token == running) {
@@ -61,16 +61,16 @@ impl Ticket<'_> {
         self.stop.is_cancelled()
     }
 
-    /// What tells that the action is to stop, for work that outlives a borrow of the ticket.
+    /// The stop signal of the action, for work that outlives a borrow of the ticket.
     #[must_use]
     pub fn signal(&self) -> CancellationToken {
         self.stop.clone()
     }
 
-    /// Waits for something, or until the action is to stop; an action that was asked to stop waits for nothing.
+    /// Waits for a future, or until the action is asked to stop. A stopped action does not wait at all.
     ///
     /// # Errors
-    /// [`Stopped`] when it is to stop.
+    /// [`Stopped`] when the action was asked to stop.
     pub async fn unless_stopped<F: Future>(&self, wait: F) -> Result<F::Output, Stopped> {
         tokio::select! {
             biased;

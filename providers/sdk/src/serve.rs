@@ -47,15 +47,15 @@ pub async fn serve(provider: Arc<dyn Provider>, options: ServeOptions) -> Result
     })?;
 
     let served = serve_on(provider, listener, &options, end()).await;
-    // The directory goes with it when it is empty; the engine that made it may be dead.
+    // The directory is removed when it is empty, because the engine that made it may be dead.
     let _ = std::fs::remove_file(&socket);
     let _ = std::fs::remove_dir(&options.directory);
     // The sessions are closed. The kernel frees the memory of a process that ends faster than their destructors.
     served.map(std::mem::forget)
 }
 
-/// Serves a provider on a socket until `end` comes, without announcement: what [`serve`] does in a process of its
-/// own, for a provider that shares one.
+/// Serves a provider on a socket until `end`, without an announcement: [`serve`] for a provider that has no
+/// process of its own.
 ///
 /// # Errors
 /// When the provider cannot be reached.
@@ -68,7 +68,7 @@ pub async fn serve_until(
     serve_on(provider, listener, options, end).await.map(drop)
 }
 
-/// Serves until the end, and returns the sessions that were open then; they are closed.
+/// Serves until the end, and returns the sessions that were open; they are closed.
 async fn serve_on(
     provider: Arc<dyn Provider>,
     listener: UnixListener,
@@ -87,7 +87,7 @@ async fn serve_on(
         .serve_with_incoming(service, UnixListenerStream::new(listener));
     tokio::select! {
         served = server => served.map(|()| Vec::new()).map_err(ServeError::Server),
-        // The engine is gone: nobody would read the socket any more.
+        // The engine is gone, so no client would read the socket any more.
         () = end => Ok(sessions.end(options.grace).await),
     }
 }
@@ -103,12 +103,12 @@ fn announce(announcement: &Announcement) -> Result<(), ServeError> {
 /// Waits for the end of standard input, or for a request to terminate.
 async fn end() {
     let (sender, closed) = oneshot::channel();
-    // A thread of its own, since a read of standard input cannot be given up: it ends with the process.
+    // A separate thread, because a read of standard input cannot be cancelled: it ends with the process.
     std::thread::spawn(move || {
         let mut input = std::io::stdin().lock();
         let mut bytes = [0; 256];
         while !matches!(input.read(&mut bytes), Ok(0) | Err(_)) {}
-        // Nobody waits any more when the process is ending for another reason.
+        // The receiver is gone when the process ends for another reason.
         let _ = sender.send(());
     });
     let terminated = async {

@@ -13,7 +13,7 @@ pub(crate) struct OpenSession {
     pub(crate) session: Arc<dyn Session>,
     /// Owns every task of the session; awaited when it closes.
     pub(crate) tasks: TaskTracker,
-    /// One permit for each action under way.
+    /// One permit for each running action.
     pub(crate) slots: Arc<Semaphore>,
 }
 

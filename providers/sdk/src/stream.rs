@@ -53,7 +53,7 @@ where
     }
 }
 
-/// A stream whose end is noticed: the server drops it then.
+/// A stream that signals its drop. The server drops it at the end of the connection.
 struct Only<S> {
     stream: S,
     _alive: oneshot::Sender<()>,

@@ -54,12 +54,12 @@ impl Calls {
         Self { path: Some(directory.join(FILE)), file: Mutex::new(None) }
     }
 
-    /// For who only looks: nothing is written.
+    /// For read-only sessions: no call is recorded.
     pub(crate) fn unrecorded() -> Self {
         Self { path: None, file: Mutex::new(None) }
     }
 
-    /// Appends in one write. A record that cannot be written is lost, and said to be in the trace.
+    /// Appends records in one write. A record that cannot be written is lost, which is logged.
     pub(crate) fn append(&self, records: &[CallRecord]) {
         let Some(path) = &self.path else { return };
         let mut bytes = Vec::new();

@@ -70,8 +70,8 @@ impl Clock {
             let span = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             tokio::time::sleep(span).await;
         } else {
-            // Whoever is ready to begin at this moment begins before the clock jumps, so that what runs at the
-            // same time is simulated so.
+            // Tasks that are ready now run before the clock jumps, so that parallel actions are simulated as
+            // parallel.
             tokio::task::yield_now().await;
         }
         self.advance_to(moment);

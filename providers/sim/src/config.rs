@@ -21,7 +21,7 @@ pub struct Config {
     pub time_scale: f64,
     /// Decides durations and faults.
     pub seed: u64,
-    /// What every call takes, in about 50 simulated milliseconds: 0 for nothing; `true` is 1.
+    /// The latency of every call, in units of about 50 simulated milliseconds: 0 for none; `true` is 1.
     #[serde(deserialize_with = "latency")]
     pub latency: f64,
     /// For how many simulated milliseconds reads show what was before a write.
@@ -48,7 +48,7 @@ pub struct Load {
     pub chain: u32,
     /// The size of each object's text.
     pub payload_bytes: u32,
-    /// What their names begin with.
+    /// The prefix of their names.
     pub prefix: String,
     /// How long each takes to create.
     pub sleep_ms: u64,

@@ -22,7 +22,7 @@ use crate::config::{Config, Load};
 use crate::error::invalid;
 use build::Builder;
 
-/// What only the cloud knows: zones, machine types, images.
+/// The facts that only the cloud knows: zones, machine types, images.
 pub(crate) fn catalog(config: &Config) -> serde_json::Value {
     serde_json::json!({
         "zones": config.zones,

@@ -1,6 +1,6 @@
 //! Faults on request: rules of the configuration and of `faults.json` in the cloud's directory.
 //!
-//! A rule names calls by method, type and address, says which of them it hits, and what goes wrong:
+//! A rule selects calls by method, type and address, tells which of them fail, and how:
 //!
 //! ```json
 //! [{"method": "create", "type": "sim_subnet", "address": "*-a", "nth": 2, "kind": "fail-after"}]
@@ -16,7 +16,7 @@ pub(crate) use select::Faults;
 
 use crate::kind;
 
-/// The name of the file in the cloud's directory whose rules take the place of the configuration's.
+/// The name of the file in the cloud's directory whose rules replace those of the configuration.
 pub const FILE: &str = "faults.json";
 
 /// One fault on request. An absent condition holds for every call.
@@ -42,13 +42,13 @@ pub struct Rule {
     /// Hits a call with this probability, decided by the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probability: Option<f64>,
-    /// What goes wrong.
+    /// The kind of fault.
     pub kind: Kind,
     /// The error's class where `kind` leaves a choice: `transient` (the default), `outcome-unknown`, `permanent`,
     /// `unauthenticated`, `conflict`, `precondition-failed`, `invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// What the error says, in place of a sentence of the simulated cloud.
+    /// The error's message, in place of one of the simulated cloud.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// For `throttle`: when to try again.
@@ -59,7 +59,7 @@ pub struct Rule {
     pub ms: Option<u64>,
 }
 
-/// What goes wrong.
+/// The kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -75,7 +75,7 @@ pub enum Kind {
     Quota,
     /// The call takes longer.
     Latency,
-    /// Reads show what was before a write made under this rule.
+    /// Reads show the attributes from before a write that matched this rule.
     Stale,
     /// A machine that is launched never becomes a ready node.
     NeverReady,
@@ -139,7 +139,7 @@ impl Rule {
 
     fn matches(&self, call: Call<'_>) -> bool {
         let whole = || format!("{}.{}", call.type_name, call.name);
-        // What a rule does not name may be anything.
+        // A condition that is absent matches all calls.
         let fits = |pattern: &Option<String>, text: &str| {
             pattern.as_deref().is_none_or(|pattern| matches(pattern, text))
         };

@@ -1,4 +1,4 @@
-//! The resource types of the simulated cloud: what they look like and which rules they keep.
+//! The resource types of the simulated cloud: their attributes and rules.
 
 mod balance;
 mod builder;
@@ -29,7 +29,7 @@ pub(crate) use workload::WORKLOAD;
 pub(crate) struct Kind {
     /// Its name.
     pub(crate) name: &'static str,
-    /// What identities begin with.
+    /// The start of identities.
     pub(crate) prefix: &'static str,
     /// Its schema.
     pub(crate) resource: ResourceType,
@@ -41,11 +41,11 @@ pub(crate) struct Kind {
     pub(crate) unique: &'static [&'static str],
     /// How many an account may have.
     pub(crate) quota: u64,
-    /// Brings wanted attributes into the cloud's own form.
+    /// Converts desired attributes into the cloud's form.
     pub(crate) normalise: fn(&mut BTreeMap<String, Value>),
-    /// Sets what the cloud decides when an object is made.
+    /// Sets the attributes that the cloud decides when an object is created.
     pub(crate) assign: fn(&Assigned<'_>, &mut BTreeMap<String, Value>),
-    /// Refuses what cannot be, against everything else that exists.
+    /// Refuses an invalid object, given all other objects.
     pub(crate) check: fn(&World, &Candidate<'_>) -> Result<(), ProviderError>,
 }
 
@@ -56,22 +56,22 @@ pub(crate) struct Link {
     pub(crate) attribute: &'static str,
     /// The type of the other object; empty for any.
     pub(crate) target: &'static str,
-    /// What happens when the other object is deleted.
+    /// The effect when the other object is deleted.
     pub(crate) on_delete: OnDelete,
 }
 
-/// What the deletion of an object means to one that refers to it.
+/// The effect of the deletion of an object on one that refers to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDelete {
-    /// It is refused.
+    /// The deletion is refused.
     Refuse,
-    /// The referrer goes too.
+    /// The referring object is deleted, too.
     Follow,
-    /// Nothing.
+    /// The referring object is not affected.
     Nothing,
 }
 
-/// Who an object is that is being made.
+/// The identity of a new object.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Assigned<'a> {
     /// The number in the identity.
@@ -80,7 +80,7 @@ pub(crate) struct Assigned<'a> {
     pub(crate) account: &'a str,
 }
 
-/// An object as it would be.
+/// An object before it is created or changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     /// Its identity, once it exists.
@@ -121,7 +121,7 @@ pub(crate) fn all() -> &'static BTreeMap<&'static str, Kind> {
 }
 
 impl Kind {
-    /// The wanted attributes in the cloud's form: defaults filled in, texts normalised. Unknowns stay.
+    /// The desired attributes in the cloud's form: defaults filled in, texts normalised. Unknown values stay.
     pub(crate) fn normalised(&self, desired: &Value) -> BTreeMap<String, Value> {
         let mut attributes = desired.as_map().cloned().unwrap_or_default();
         attributes.retain(|_, value| !value.is_null());
@@ -134,7 +134,8 @@ impl Kind {
         attributes
     }
 
-    /// Wanted attributes without those that only the server sets: a plan's own form of what is wanted has them.
+    /// Desired attributes without those that only the server sets; the normalised attributes of a plan have
+    /// them.
     pub(crate) fn without_computed(&self, desired: &Value) -> Value {
         let computed = |name: &str| {
             self.resource.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed)
@@ -190,8 +191,8 @@ impl Kind {
     }
 }
 
-/// Whether an id does not have the form of this cloud's identities: it then stands for an object of somebody else
-/// of which nothing is known, and which is taken to exist.
+/// Whether an id does not have the form of this cloud's identities. It then names an object of another owner,
+/// which is assumed to exist.
 pub(crate) fn is_foreign(id: &str) -> bool {
     let Some((prefix, digits)) = id.rsplit_once('-') else {
         return true;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use slipway_provider_sdk::{ServeOptions, serve};
 use slipway_provider_sim::Sim;
 
-// One thread: the work of a call is short, and memory that threads hand to each other costs more than it.
+// One thread: the work of a call is short, and passing memory between threads costs more.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     serve(Arc::new(Sim), ServeOptions::from_environment()?).await?;

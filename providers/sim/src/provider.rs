@@ -100,7 +100,7 @@ impl Provider for Sim {
         terms: Terms,
     ) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|error| invalid(error.to_string()))?;
-        // Who counts the calls of a look asks for it: a look writes nothing.
+        // A read-only session writes nothing, unless the variable asks for a record of its calls.
         let recorded = !terms.read_only || std::env::var_os(CALLS).is_some_and(|asked| !asked.is_empty());
         Ok(Arc::new(SimSession::new(config, request.region, request.offline, recorded)))
     }

@@ -37,7 +37,7 @@ use crate::fault::{Call, Faults, Kind as FaultKind, Rule};
 use crate::hash;
 use crate::kind::{self, Kind};
 
-/// What every call takes at a latency of 1, in milliseconds.
+/// The latency of a call at latency 1, in milliseconds.
 const LATENCY_MS: f64 = 50.0;
 
 /// A session with one account of the simulated cloud.

@@ -56,7 +56,7 @@ pub(super) async fn init(
         invitation.sign(&root).await?;
     }
     if code == ExitCode::SUCCESS && uploads {
-        // Every encryption of a file is another one: it is no state that a plan could keep.
+        // Each encryption of a file gives another result, so a plan could not compare it.
         invitation.upload(&root, &configuration).await?;
     }
     if code == ExitCode::SUCCESS && tells {
@@ -101,7 +101,7 @@ pub(super) async fn join(
     Ok(code)
 }
 
-/// As in kubeadm, nobody is asked: the plan is looked at with `--dry-run`.
+/// As with kubeadm, the command asks no question: `--dry-run` shows the plan.
 static YES: RunArguments = RunArguments {
     infrastructure_only: false,
     yes: true,
@@ -119,7 +119,7 @@ fn manner<'a>(
     Manner { dry_run: carry_out.dry_run, full: carry_out.full, output: machine.output, run, replace: &[] }
 }
 
-/// A machine has one part in one cluster.
+/// Refuses another role: a machine has one role in one cluster.
 fn refuse_other_role(before: Option<&NodeSpec>, wanted: Purpose) -> Result<(), CommandError> {
     let Some(before) = before.filter(|before| before.role != wanted) else { return Ok(()) };
     let part = match before.role {

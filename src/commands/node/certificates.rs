@@ -37,7 +37,7 @@ pub(super) async fn run(context: &Context, command: &CertificatesCommand) -> Res
     }
 }
 
-/// What there is at a place where a certificate should be.
+/// The result for a place where a certificate should be.
 struct Line {
     name: String,
     found: Option<Expiry>,

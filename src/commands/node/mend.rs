@@ -1,4 +1,4 @@
-//! `slipway node plan` and `slipway node apply`: what differs on the machine, and mending it.
+//! `slipway node plan` and `slipway node apply`: show and correct the drift of a machine.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ use crate::node::work::{Manner, Work, selection};
 use crate::node::{begin, join, settings};
 use crate::program::Context;
 
-/// Shows what differs.
+/// Shows the drift of the machine.
 pub(super) async fn plan(context: &Context, arguments: &NodePlanArguments) -> Result<ExitCode, CommandError> {
     let run = RunArguments::default();
     let MachineArguments { rootfs, output, .. } = &arguments.machine;
@@ -33,7 +33,7 @@ pub(super) async fn plan(context: &Context, arguments: &NodePlanArguments) -> Re
     go(context, rootfs, arguments.config.as_ref(), &[], manner).await
 }
 
-/// Mends what differs.
+/// Corrects the drift of the machine.
 pub(super) async fn apply(
     context: &Context,
     arguments: &NodeApplyArguments,
@@ -115,7 +115,7 @@ async fn go(
     work.apply(spec, phased, manner).await
 }
 
-/// The same on a machine that booted from a document: the document says what it is to be.
+/// The same on a machine that booted from a document, which is then the desired state.
 async fn booted(
     context: &Context,
     machine: Machine,
@@ -139,7 +139,7 @@ async fn booted(
     work.apply(spec, phased, manner).await
 }
 
-/// Tokens that have ended are nobody's any more: the cluster removes them by itself.
+/// Drops expired tokens: the cluster removes them by itself.
 fn drop_ended_tokens(spec: &mut NodeSpec, now: Timestamp) {
     spec.configuration.node.bootstrap_tokens.retain(|token| token.expires.is_none_or(|end| end > now));
 }

@@ -15,8 +15,9 @@ use crate::node::machine::root_of_files;
 use crate::node::{facts, settings};
 use crate::program::Context;
 
-/// Writes keys and requests for an external CA: for every certificate, and for every kubeconfig, which has its key in it
-/// and lacks its certificate. A key that is there is kept, and so is a kubeconfig that has its certificate.
+/// Writes keys and requests for an external CA: for each certificate, and for each kubeconfig. The kubeconfig
+/// contains its key and lacks its certificate. An existing key and a kubeconfig that has its certificate are
+/// kept.
 pub(super) fn run(context: &Context, arguments: &GenerateRequestArguments) -> Result<ExitCode, CommandError> {
     let source = SourceArguments { config: arguments.config.clone() };
     let root = root_of_files(&arguments.rootfs)?;
@@ -45,7 +46,7 @@ pub(super) fn run(context: &Context, arguments: &GenerateRequestArguments) -> Re
             None => new_key(algorithm)?,
         };
         let subject = entry.subject(&configuration);
-        // One that has its certificate may be in use.
+        // A kubeconfig that has its certificate may be in use.
         if !there.is_some_and(|there| there.certificate().is_ok_and(|certificate| certificate.is_some())) {
             write(&path, kubeconfig(entry, &configuration, &root, &key)?.expose())?;
         }
@@ -65,7 +66,7 @@ fn new_key(algorithm: EncryptionAlgorithm) -> Result<PrivateKey, CommandError> {
     PrivateKey::generate(algorithm).map_err(|error| failed(&error))
 }
 
-/// The key of a file: as it is there, or a new one.
+/// The key in a file, or a new one.
 fn key(path: &Path, algorithm: EncryptionAlgorithm) -> Result<PrivateKey, CommandError> {
     if let Some(text) = read(path)? {
         return PrivateKey::from_pem(&text).map_err(|error| failed(&error));
@@ -87,7 +88,7 @@ fn kubeconfig(
     key: &PrivateKey,
 ) -> Result<SecretText, CommandError> {
     let authority = format!("{}/ca.crt", configuration.cluster.certificates_dir);
-    // The CA's certificate is put in by whoever signs, where it is not here yet.
+    // If the CA's certificate is not on this machine yet, the operator of the external CA adds it.
     let authority = std::fs::read_to_string(facts::named(root, Path::new(&authority))).unwrap_or_default();
     let credentials = Credentials::Key(key.to_pem().map_err(|error| failed(&error))?);
     let server = entry.server(configuration).url();
@@ -95,7 +96,7 @@ fn kubeconfig(
     Ok(Kubeconfig::new(&configuration.cluster.name, &server, &authority, &user, &credentials).to_yaml())
 }
 
-/// What there is in a file, when there is one.
+/// The text of a file; `None` when the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, CommandError> {
     files::read(path).map_err(|error| CommandError::file("the file", path, &error))
 }

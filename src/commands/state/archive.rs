@@ -59,7 +59,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     let archive = Archive::decode(&Bytes::from(bytes))?;
     let about = &archive.about;
     let (cluster, imported) = (&about.cluster, about.generation);
-    // A state that nobody could read is not put back.
+    // A state that cannot be read is not imported.
     let snapshot = State::snapshot_of(cluster.as_str(), &archive.snapshot)?;
     if snapshot.cluster != cluster.as_str() || snapshot.uid.as_str() != about.uid.as_str() {
         let message =
@@ -145,7 +145,8 @@ async fn check_history(backend: &dyn Backend, archive: &Archive) -> Result<(), C
     )))
 }
 
-/// Refuses to put an older state over a newer one, or one cluster over another, unless the newer one is named.
+/// Refuses to replace a newer state by an older one, or one cluster by another, unless `--force` names the
+/// present generation.
 fn check(present: &Head, archive: &Archive, arguments: &ImportArguments) -> Result<(), CommandError> {
     let about = &archive.about;
     let (cluster, now, force) = (&present.cluster, present.generation, arguments.force);

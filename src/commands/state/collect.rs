@@ -22,7 +22,7 @@ const GENERATIONS: usize = 10;
 /// For how many days earlier generations are kept when nothing is said.
 const DAYS: u32 = 30;
 
-/// Removes what the retention does not keep.
+/// Removes the objects that the retention settings do not keep.
 pub(crate) async fn run(context: &Context, arguments: &GcArguments) -> Result<ExitCode, CommandError> {
     let backend = context.backend()?;
     let retention = retention(context, arguments);
@@ -58,7 +58,7 @@ pub(crate) async fn run(context: &Context, arguments: &GcArguments) -> Result<Ex
     report(context, arguments, &removed, true)
 }
 
-/// Removes under a hold: nobody else is about to commit what would be removed.
+/// Removes objects while holding the cluster, so that no other run commits a state that refers to them.
 async fn collect(
     context: &Context,
     arguments: &GcArguments,
@@ -68,7 +68,7 @@ async fn collect(
     let mut acquire = Acquire::new(context.actor().doing("state gc"));
     acquire.wait = arguments.change.wait;
     let holder = match Holder::acquire(context.backend()?, cluster, acquire, Arc::new(SystemClock)).await {
-        // A tombstone cannot be held; its past stays.
+        // A tombstone cannot be held; its history stays.
         Err(Error::NoCluster { .. }) => return Ok(Garbage::default()),
         holder => holder?,
     };
@@ -79,7 +79,7 @@ async fn collect(
 
 fn retention(context: &Context, arguments: &GcArguments) -> Retention {
     let configured = &context.configuration.retention;
-    // Who says only one of the two wants no more than that.
+    // If the command line gives one of the two limits, the configuration does not add the other one.
     let is_said = arguments.keep.is_some() || arguments.keep_days.is_some();
     let (keep, days) =
         if is_said { (arguments.keep, arguments.keep_days) } else { (configured.keep, configured.keep_days) };

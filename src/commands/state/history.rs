@@ -15,7 +15,7 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui::table::table;
 
-/// Shows who made which generation, and which runs made none.
+/// Shows the actor of each generation, and the runs that made no generation.
 pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Result<ExitCode, CommandError> {
     let backend = context.backend()?;
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
@@ -25,14 +25,14 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     let mut unfinished = None;
     let mut running = None;
     if let Some((head, _)) = read_head(&*backend, &cluster).await? {
-        // Of the time before such runs had records, there is only the head.
+        // Runs of older versions have no records; only the head names them.
         unfinished =
             head.unfinished.clone().filter(|unfinished| runs.iter().all(|run| run.run != *unfinished));
-        // Who was taken for dead and is at work was not interrupted.
+        // While the cluster has a holder, the run of this epoch was not interrupted.
         runs.retain(|run| run.epoch != head.epoch || head.holder.is_none());
         running = under_way(&*backend, &cluster, &head).await?;
     }
-    // What ended before the oldest generation that is shown is as old.
+    // Runs that ended before the oldest generation shown are not shown either.
     let oldest = entries.last().filter(|_| entries.len() >= limit).map(|entry| entry.generation);
     runs.retain(|run| oldest.is_none_or(|oldest| run.generation >= oldest));
     let text = match arguments.output {
@@ -54,10 +54,11 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// The run of who holds the cluster now.
+/// The run of the present holder.
 struct Running {
     run: Run,
-    /// Whether the process is known to be no more; on other hosts nobody knows.
+    /// Whether the process has surely ended; false when it runs on another host, where this cannot be
+    /// checked.
     is_gone: bool,
 }
 
@@ -68,7 +69,7 @@ async fn under_way(
 ) -> Result<Option<Running>, CommandError> {
     let Some(holder) = &head.holder else { return Ok(None) };
     let is_gone = backend.locality() == Locality::Local && holder.process.is_surely_dead();
-    // How far it came is worth telling, and no reason to tell nothing.
+    // How far the run came is extra information: without it, the run is shown all the same.
     let view = slipway_state_store::read(backend, cluster).await.ok().flatten();
     let run = Run::interrupted(head, view.as_ref().and_then(State::progress));
     Ok(run.map(|run| Running { run, is_gone }))
@@ -95,7 +96,7 @@ fn text(
         ]
     };
     let without = |commit: &CommitMeta| row("-".to_owned(), commit, commit.outcome.as_str());
-    // What made no generation stands above the one that it began with.
+    // A run that made no generation is shown above the generation that it began with.
     let mut rows: Vec<Vec<String>> = running
         .map(|running| {
             let outcome = if running.is_gone { running.run.run.outcome.as_str() } else { "running" };

@@ -45,7 +45,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     if let Err(error) = recorded::select(&arguments.cluster, &snapshot, &[from.to_string()]) {
         return holding.give_back(CommandError::from(error)).await;
     }
-    // What was shown is what is moved; somebody may have changed it since.
+    // The object shown to the user must be the one that is moved; another run may have changed the record
+    // since.
     if identity(&snapshot) != object {
         let error =
             CommandError::new("CLI0031", format!("{from} was changed in the meantime; nothing was done"));
@@ -76,7 +77,7 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     Ok(ExitCode::SUCCESS)
 }
 
-/// Forgets records. What they stand for is left alone from now on.
+/// Forgets records. Slipway does not change their objects any more.
 pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Result<ExitCode, CommandError> {
     let environment = context.environment()?;
     let shown = recorded::read(&environment, &arguments.cluster, None).await?;
@@ -90,7 +91,8 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     }
     let holding = Holding::take(&environment, &arguments.cluster, "state rm", arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
-    // What was shown is what is forgotten; somebody may have changed it since.
+    // The object shown to the user must be the one that is forgotten; another run may have changed the record
+    // since.
     let moved = selected.iter().find(|address| {
         let identity = |snapshot: &slipway_plan::Snapshot| {
             snapshot.resources.get(address).map(|record| record.identity.clone())

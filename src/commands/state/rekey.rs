@@ -11,7 +11,7 @@ use crate::cli::state::RekeyArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 
-/// Seals everything of clusters anew, with new data keys, for the keys of the configuration.
+/// Encrypts all objects of clusters again, with new data keys, for the keys of the configuration.
 pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result<ExitCode, CommandError> {
     let place = context.bare_backend()?;
     let mut total = Rekeyed::default();
@@ -35,7 +35,7 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// Under a hold: nobody else writes meanwhile.
+/// Rekeys one cluster while holding it, so that no other run writes.
 async fn one(
     context: &Context,
     arguments: &RekeyArguments,
@@ -43,7 +43,7 @@ async fn one(
     cluster: &ClusterName,
 ) -> Result<Rekeyed, CommandError> {
     let (keyring, seals) = (context.keyring(), context.configuration.encryption.state);
-    // What lies in clear so far is to be sealed, and therefore read.
+    // Objects that are not encrypted yet are read, too, because they are to be encrypted.
     let backend = Arc::new(SealedBackend::new(place.clone(), keyring.clone(), seals).with_clear());
     let mut acquire = Acquire::new(context.actor().doing("state rekey"));
     acquire.wait = arguments.wait;

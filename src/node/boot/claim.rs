@@ -2,7 +2,7 @@
 //!
 //! The founder renews its record while it begins the cluster, and marks it as begun when its API answered. Another control
 //! plane takes over a record that was not renewed for [`TERM`] on its own clock, unless the cluster has begun. A control
-//! plane that joins marks the record as begun first, so that nobody takes over a cluster that has members.
+//! plane that joins marks the record as begun first, so that a cluster with members is not taken over.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::node::facts::below;
 
-/// How long a record must stay as it is before another control plane takes it over.
+/// A record that was not renewed for this time is taken over by another control plane.
 pub(super) const TERM: Duration = Duration::from_secs(60);
 /// How often the founder renews its record.
 pub(super) const RENEWAL: Duration = Duration::from_secs(15);
@@ -53,14 +53,14 @@ impl Founder {
     }
 }
 
-/// What this process has seen of the record of another control plane.
+/// The record of another control plane, as this process saw it last.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     record: Option<(Founder, Instant)>,
 }
 
 impl Seen {
-    /// Whether the record has stayed as it is for a full term.
+    /// Whether the record has not changed for a full term.
     fn is_stale(&mut self, found: &Founder) -> bool {
         match &self.record {
             Some((known, since)) if known == found => since.elapsed() >= TERM,
@@ -92,8 +92,8 @@ impl Claim {
         Ok(Self { backend, key, cluster: cluster.to_owned(), own })
     }
 
-    /// Whether this control plane begins the cluster: it was the first, or the one before it did not come to an end. Its
-    /// record is renewed. Repeated, it has the same result.
+    /// Whether this control plane begins the cluster: it created the record first, or the founder's record
+    /// became stale. Its record is renewed. A repeated call has the same result.
     pub async fn begins(&self, seen: &mut Seen) -> Result<bool, Stop> {
         match self.backend.create(&self.key, self.bytes(&self.own)?).await {
             Ok(_) | Err(BackendError::AlreadyExists { .. } | BackendError::OutcomeUnknown { .. }) => {}
@@ -122,8 +122,8 @@ impl Claim {
         self.replace(&Founder { renewals: found.renewals + 1, ..found }, &tag).await
     }
 
-    /// Marks that the API of the cluster has answered: nobody else begins the cluster from now on. False when this control
-    /// plane was to be the founder and another one has taken its record over.
+    /// Marks that the API of the cluster has answered, so that no other control plane begins the cluster.
+    /// False when this control plane was the founder and another one has taken its record over.
     pub async fn has_begun(&self, is_founder: bool) -> Result<bool, Stop> {
         loop {
             let (found, tag) = self.read().await?;
@@ -252,7 +252,7 @@ mod tests {
             advance(TERM).await;
         }
         assert!(one.begins(&mut seen[0]).await.unwrap());
-        // A later cluster of the same name begins anew.
+        // A later cluster of the same name has a new founder.
         assert!(claim(&backend, "u2", 2).begins(&mut Seen::default()).await.unwrap());
     }
 

@@ -9,7 +9,7 @@ use slipway_resource::SecretText;
 use super::Stop;
 use crate::error::CommandError;
 
-/// What a worker knows of its cluster by its credential.
+/// The contents of a worker's credential.
 pub(super) struct Credential {
     /// The URL of the API.
     pub server: String,
@@ -32,7 +32,7 @@ pub(super) fn read(path: &Path) -> Result<Credential, Stop> {
         }
         Err(error) => return Err(CommandError::file("the credential", path, &error).into()),
     };
-    // Whoever brings another file mends it: the next attempt reads it again.
+    // The next attempt reads the credential again, so that another file corrects the problem.
     let unusable = |cause: String| {
         CommandError::new("NODE0018", format!("the credential {} cannot be used", path.display()))
             .cause(cause)

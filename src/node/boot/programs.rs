@@ -17,7 +17,7 @@ use crate::node::facts::{below, init_system, program};
 
 /// Downloads that are not in their place yet.
 const DOWNLOADS: &str = "/var/lib/slipway/boot/downloads";
-/// One file for each installed program, with the digest of what it came from.
+/// One file for each installed program, with the digest of its source.
 const RECORDS: &str = "/var/lib/slipway/boot/programs";
 /// The configuration of containerd.
 const CONFIGURATION: &str = "/etc/containerd/config.toml";
@@ -110,7 +110,8 @@ fn record(root: &Path, file: &ProgramFile) -> Result<(), CommandError> {
     write().map_err(|error| failed(&path, &error))
 }
 
-/// Whether the image has the program. What Slipway has installed there, of another digest, is not the image's.
+/// Whether the image has the program. A program that Slipway has installed there, with another digest, is not
+/// the image's.
 async fn is_in_image(document: &NodeBootstrap, name: ProgramName, root: &Path) -> bool {
     if below(root, &record_of(name)).exists() {
         return false;

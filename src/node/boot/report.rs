@@ -1,4 +1,5 @@
-//! What a booting machine says: on its console, on standard error (the journal of its unit), and in a status file.
+//! Messages of a booting machine: on its console, on standard error (the journal of its unit), and in a
+//! status file.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use crate::output::Output;
 /// Where the status is.
 pub(crate) const STATUS: &str = "/var/lib/slipway/boot/status.json";
 
-/// Where the boot of a machine stands.
+/// The progress of the boot of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Phase {
@@ -22,7 +23,7 @@ pub(crate) enum Phase {
     Applying,
     /// An attempt failed, and another one follows.
     Retrying,
-    /// Nothing follows until somebody changes something.
+    /// The boot stopped, and only a change by the operator lets it continue.
     Refused,
     /// The machine is a node.
     Done,
@@ -46,7 +47,7 @@ struct Status<'a> {
     without_effect: &'a [String],
 }
 
-/// The sentences of one boot. A sentence is written once, when it becomes true.
+/// The messages of one boot. A message is written once, when it becomes true.
 pub(crate) struct Report {
     output: Output,
     console: PathBuf,
@@ -77,7 +78,7 @@ impl Report {
         }
     }
 
-    /// Says where the boot stands. That a place cannot be written to does not stop the boot.
+    /// Reports the progress. A place that cannot be written to does not stop the boot.
     pub fn say(&mut self, phase: Phase, message: &str) {
         let now = (phase, message.to_owned());
         if self.last.as_ref() == Some(&now) {
@@ -95,7 +96,8 @@ impl Report {
 
     fn on_console(&self, message: &str) -> std::io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // A console whose reader is slow must not hold up the boot, and must not become the terminal of this process.
+        // The console must not hold up the boot when its reader is slow, and must not become the terminal of
+        // this process.
         let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
         let flags = i32::try_from(flags.bits()).unwrap_or_default();
         let mut options = std::fs::OpenOptions::new();

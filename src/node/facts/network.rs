@@ -77,7 +77,7 @@ fn default_interfaces() -> Vec<String> {
     four.chain(six).collect()
 }
 
-/// Whether somebody listens on a port, found out by trying to.
+/// Whether a program listens on a port. The check binds to the port.
 pub(super) fn port(number: u16) -> PortState {
     let everywhere: [SocketAddr; 2] =
         [(Ipv6Addr::UNSPECIFIED, number).into(), (std::net::Ipv4Addr::UNSPECIFIED, number).into()];

@@ -57,7 +57,7 @@ pub(super) fn kernel_options() -> Option<BTreeSet<String>> {
     Some(set.collect())
 }
 
-/// Whether systemd runs; nobody can tell of a machine that is prepared below another root.
+/// Whether systemd runs; unknown for a machine that is prepared below another root.
 pub(super) fn systemd(root: &Path) -> Option<bool> {
     (root == Path::new("/")).then(|| Path::new("/run/systemd/system").is_dir())
 }
@@ -97,7 +97,7 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
-/// What starts services on this host: `systemd`, `openrc` or `none`.
+/// The init system of this host: `systemd`, `openrc` or `none`.
 pub(crate) fn init_system(root: &Path) -> &'static str {
     if root.join("run/systemd/system").is_dir() {
         "systemd"

@@ -1,4 +1,4 @@
-//! Who gets the credential of a node.
+//! Decides which machine gets the credential of a node.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,8 @@ use crate::node::authority::Authority;
 const NONCE: Duration = Duration::from_secs(120);
 /// How many nonces are kept at most.
 const NONCES: usize = 4096;
-/// How old a machine may be that asks. One that is older has joined, or never will; what it was bound to is forgotten then.
+/// The largest age of a machine that asks. An older machine has joined, or never will; its binding is
+/// forgotten.
 const YOUNG: Duration = Duration::from_secs(24 * 3600);
 /// How long the certificate is good for: until the kubelet has asked for its own.
 const CERTIFICATE: Duration = Duration::from_secs(1800);
@@ -35,9 +36,9 @@ const NODES: &str = "system:nodes";
 pub(crate) enum Refusal {
     /// The nonce is not known, used up or old: another one may help.
     Nonce,
-    /// It is refused, with the reason.
+    /// The machine is refused, with the reason.
     Refused(String),
-    /// Something that is needed does not answer: it may pass.
+    /// A service that is needed does not answer. A later attempt may succeed.
     Unavailable(String),
 }
 
@@ -49,9 +50,9 @@ pub(crate) struct Desk<R> {
     pub names: Vec<String>,
     /// The provider of the cloud.
     pub session: Arc<dyn Session>,
-    /// What the cluster knows.
+    /// The cluster's records of nodes.
     pub registry: R,
-    /// Nonces that were given out, with their ends.
+    /// Nonces that were issued, with the end of each.
     nonces: Mutex<BTreeMap<String, Instant>>,
 }
 
@@ -77,7 +78,7 @@ impl<R: Registry> Desk<R> {
         Ok(Challenge { nonce, now: Timestamp::now().as_second() })
     }
 
-    /// The credential of a node for a machine that proves who it is.
+    /// Returns the credential of a node for a machine that proves its identity.
     pub async fn grant(&self, ask: &Ask, authority: &Authority) -> Result<Grant, Refusal> {
         let end = self.nonces.lock().unwrap_or_else(PoisonError::into_inner).remove(&ask.nonce);
         if end.is_none_or(|end| end <= Instant::now()) {

@@ -1,4 +1,5 @@
-//! The cloud's provider on a machine: it proves who a machine is, and tells who another one is.
+//! The cloud's provider on a machine: it proves the identity of this machine, and verifies that of another
+//! one.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ pub(crate) struct Identifier {
 }
 
 impl Identifier {
-    /// The program of a provider on this machine, where it is.
+    /// The path of a provider's executable on this machine; `None` when it is not installed.
     pub fn find(provider: &str) -> Option<PathBuf> {
         // The name comes from the document; it is no path.
         let is_name = provider.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');

@@ -3,8 +3,8 @@
 //! No object goes, so that no type of a provider tells the loss. The specs of the last and the next apply do.
 
 use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
-use slipway_resource::{Path, Segment, Value};
 use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Path, Segment, Value};
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
 
@@ -112,7 +112,10 @@ fn shortens(change: &ResourceChange) -> bool {
         _ => false,
     };
     change.action == ChangeAction::Update
-        && change.changes.iter().any(|change| is_retention(&change.path) && is_lower(&change.before, &change.after))
+        && change
+            .changes
+            .iter()
+            .any(|change| is_retention(&change.path) && is_lower(&change.before, &change.after))
 }
 
 /// Whether a change brings what a field says: by the field that it names, or by the flags of an API server.

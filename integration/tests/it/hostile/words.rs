@@ -1,5 +1,6 @@
-//! The built program with a provider whose errors are long, or have escape sequences in them: what is printed and what is
-//! kept is bounded, and no such sequence reaches the terminal. The provider is linked in once, and once a process of its own.
+//! The built program with a provider whose errors are long or contain escape sequences. Output and stored
+//! texts are bounded, and no escape sequence reaches the terminal. The provider is linked in once, and runs
+//! as a process once.
 
 use std::fs;
 
@@ -13,7 +14,7 @@ use crate::{APPLY, PLAN, PROGRAM, SMALL};
 /// The most that one command may print, in bytes: a message of 4 KiB for each step that fails, shown twice.
 const PRINTED: usize = 256 << 10;
 
-/// What stands in the error of a call: a title for the terminal's window, a cleared screen, and many letters.
+/// The error of a call: a title for the terminal's window, a cleared screen, and many letters.
 fn words(mebibytes: usize) -> String {
     format!("hostile words \u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r{}", "x".repeat(mebibytes << 20))
 }
@@ -54,7 +55,7 @@ fn a_provider_with_long_words_and_escapes_is_shown_in_bounds() -> Result<()> {
         said(&place, &path, "preflight", 1, APPLY)?;
         said(&place, &path, "create", 1, APPLY)?;
     }
-    // What was kept of it is bounded too.
+    // The stored text of the error is bounded, too.
     let mut kept = 0;
     let mut folders = vec![place.state()];
     while let Some(folder) = folders.pop() {

@@ -13,10 +13,10 @@ use slipway_spec::leaves::{Leaf, leaves};
 use super::read;
 use crate::PROGRAM;
 
-/// The kind of document that is about machines that exist.
+/// The kind of the documents for existing machines.
 pub(super) const DOCUMENT: &str = "Host";
 
-/// What the program calls as its SSH client: it tells what it was called with, and gets nobody in.
+/// The program's SSH client: it records its arguments and fails.
 const SSH: &str = r#"#!/bin/sh
 for word in "$@"; do
   case "$word" in HostKeyAlias=*) host=${word#HostKeyAlias=} ;; esac
@@ -32,8 +32,8 @@ echo "nobody is there" >&2
 exit 255
 "#;
 
-/// A control plane that is entered by SSH and has an address for every rule; workers of which two are wanted, and which are
-/// not all in one zone; and one more machine for each, one of them with an agent.
+/// A control plane with SSH and an address for every rule; a pool of two workers, with hosts in two zones;
+/// and one more host for each pool, one of them with an agent.
 const BASE: &str = r#"
 apiVersion: slipway.dev/v1alpha1
 kind: Cluster
@@ -86,10 +86,10 @@ metadata: { name: worker-2, labels: { role: worker } }
 spec: { inventory: rack, zone: b, addresses: [ { address: 10.0.0.22 } ], agent: { socket: /run/slipway/worker-2.sock } }
 "#;
 
-/// Leaves that only count when a step works inside the machine; tests of the provider that does it have them.
+/// Leaves that only have an effect when a step runs on the machine; the tests of its provider cover them.
 const INSIDE: [&str; 1] = ["spec.agent.socket"];
 
-/// Values that fit the rest of the base, for leaves whose own examples do not.
+/// Values that fit the rest of the base, for leaves whose examples do not.
 fn chosen(path: &str) -> Vec<Json> {
     match path {
         "spec.addresses[].address" => vec![json!("10.0.0.99")],
@@ -102,7 +102,8 @@ fn chosen(path: &str) -> Vec<Json> {
     }
 }
 
-/// What comes of documents: the changes of a plan that enters no machine, and how machines are entered for one that does.
+/// The results for documents: the changes of a plan that connects to no machine, and the SSH calls of a plan
+/// that does.
 #[derive(PartialEq)]
 struct View {
     changes: Json,

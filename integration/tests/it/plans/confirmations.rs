@@ -1,4 +1,4 @@
-//! What is lost only after somebody named it.
+//! Objects that are lost only after a confirmation by name.
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::{Ended, Place};
@@ -110,7 +110,8 @@ fn no_other_name_confirms_the_deletion_of_a_cluster() -> Result<()> {
     Ok(())
 }
 
-/// A cluster whose objects cannot be found is not gone: the wrong account was asked, or the wrong folder.
+/// A cluster whose objects are not found may exist all the same: the account or the folder may be the wrong
+/// one.
 #[test]
 fn a_cluster_without_data_or_objects_is_deleted_only_by_its_name() -> Result<()> {
     let place = applied(&spec())?;
@@ -126,7 +127,7 @@ fn a_cluster_without_data_or_objects_is_deleted_only_by_its_name() -> Result<()>
     Ok(())
 }
 
-/// What a deletion keeps is kept when it is asked for once more, and when it was killed before its commit.
+/// Backups that a deletion keeps are kept by a second deletion, and by one that was killed before its commit.
 #[test]
 fn kept_backups_outlive_a_second_deletion() -> Result<()> {
     const STORE: &str = "sim_backup_store.etcd-main";
@@ -153,7 +154,7 @@ fn a_deletion_that_was_interrupted_asks_again() -> Result<()> {
     let ended = Ended::of(killed.env("SLIPWAY_TEST_KILL", "4:after").output()?)?;
     ensure!(ended.code.is_none(), "it was not killed: {}", ended.err);
     ensure!(!place.inventory()?.at(&VOLUME.parse()?).is_empty(), "killed too late to prove anything");
-    // Taken up without the name: what was begun is found out, and nothing else goes.
+    // A deletion that continues without the name resolves interrupted steps, and deletes nothing else.
     let again = place.expect(1, &["delete", "small", "--yes"])?;
     ensure!(again.err.contains("RUN0008") && again.err.contains("--confirm small"), "{}", again.err);
     ensure!(!place.inventory()?.at(&VOLUME.parse()?).is_empty(), "the volume is gone");
@@ -171,7 +172,7 @@ fn at_a_terminal_the_name_is_typed_once() -> Result<()> {
         ensure!(asked.code == Some(1) && asked.out.contains("CLI0036"), "{wrong:?}: {}", asked.out);
         ensure!(identities(&place)? == before, "{wrong:?} deleted something");
     }
-    // No name is asked for where `--yes` says that nobody is asked.
+    // With `--yes`, the program does not ask for a name.
     let silent = typing(&place.command(&["delete", "small", "--yes"]), "small\n")?;
     ensure!(silent.code == Some(1) && silent.out.contains("RUN0008"), "{}", silent.out);
     let asked = typing(&place.command(&["delete", "small"]), "small\n")?;

@@ -11,12 +11,12 @@ use crate::{APPLY, PLAN};
 
 const POOL: &str = "sim_machine_pool.workers";
 
-/// A text as if no line of it were wrapped.
+/// A text without its line breaks.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A disk cannot become smaller: drift shows the difference, and a plan says what to write.
+/// A disk cannot become smaller: drift shows the difference, and a plan tells which value to write.
 #[test]
 fn a_volume_that_somebody_grew_is_drift() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
@@ -71,11 +71,11 @@ fn what_a_roll_cordoned_takes_pods_again() -> Result<()> {
     place.expect(0, APPLY)?;
     ensure!(cordoned()? == [by_hand.1.clone()], "{:?}", cordoned()?);
     place.expect(0, PLAN)?;
-    // A person who cordoned it in the meantime keeps it so.
+    // A machine that a person cordoned in the meantime stays cordoned.
     Ok(())
 }
 
-/// The machines of a roll that went through are not looked for any more.
+/// The machines of a completed roll are not checked any more.
 #[test]
 fn a_roll_that_went_through_leaves_nothing_to_take_back() -> Result<()> {
     let place = applied(&spec())?;
@@ -87,7 +87,7 @@ fn a_roll_that_went_through_leaves_nothing_to_take_back() -> Result<()> {
     Ok(())
 }
 
-/// What is left alone does not let go of what goes.
+/// An ignored attribute still holds the object that it refers to.
 #[test]
 fn an_ignored_reference_holds_what_is_deleted() -> Result<()> {
     let two = with_volume("sim-1a");
@@ -110,7 +110,7 @@ fn an_ignored_reference_holds_what_is_deleted() -> Result<()> {
     ensure!(place.expect(1, &replace)?.err.contains("PLAN0044"), "a volume that its pool keeps");
     ensure!(identities(&place)? == before, "something was done");
     place.expect(0, PLAN)?;
-    // What nothing holds comes and goes.
+    // Objects that no other object holds can be created and deleted.
     place.write("spec.yaml", &ignored(&two).replace(WORKERS, ""))?;
     place.expect(2, PLAN)?;
     Ok(())
@@ -128,7 +128,7 @@ fn a_volume_gets_another_address_only_by_name() -> Result<()> {
     ensure!(wrong.contains("CLI0036"), "{wrong}");
     place.expect(0, PLAN)?;
     place.expect(0, &[&mv[..], &["--confirm", VOLUME]].concat())?;
-    // What can be made again needs no name.
+    // An object that can be created again needs no confirmation.
     place.expect(0, &["state", "mv", "small", "sim_target_group.api", "sim_target_group.other", "--yes"])?;
     Ok(())
 }
@@ -145,7 +145,7 @@ fn a_rebuilt_state_is_as_protected_as_before() -> Result<()> {
     let rebuilt = place.expect(0, &[REBUILD, &["--force"]].concat())?.out;
     ensure!(rebuilt.contains("protected from deletion, as it was in the state"), "{rebuilt}");
     place.expect(1, DELETE)?;
-    // Nothing is left of it.
+    // The old state does not exist any more.
     std::fs::remove_dir_all(place.state())?;
     let rebuilt = place.expect(0, REBUILD)?.out;
     ensure!(rebuilt.contains("is not known, so it is protected now"), "{rebuilt}");
@@ -311,7 +311,8 @@ fn an_archive_with_exchanged_objects_changes_nothing() -> Result<()> {
     Ok(())
 }
 
-/// An archive whose identities were exchanged: by the history where there is one, and by the tags of the objects.
+/// An archive with exchanged identities is detected: by the history if there is one, and by the tags of the
+/// objects.
 #[test]
 fn an_edited_archive_changes_nothing_of_another_cluster() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;

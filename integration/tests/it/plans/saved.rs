@@ -21,7 +21,7 @@ fn a_saved_plan_is_applied_as_it_is() -> Result<()> {
     place.write("spec.yaml", &spec())?;
     place.expect(0, PLAN)?;
 
-    // It was for a state before this one.
+    // The plan was made for an earlier state.
     let stale = place.expect(1, &["apply", "first.plan", "--yes"])?;
     ensure!(stale.err.contains("RUN0004"), "{}", stale.err);
     ensure!(stale.out.is_empty(), "a plan that cannot be applied is shown: {}", stale.out);

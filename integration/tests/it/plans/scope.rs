@@ -1,4 +1,4 @@
-//! What a plan leaves out, adds, renames and refuses.
+//! Plans that leave out, add, rename and refuse changes.
 
 use std::collections::BTreeSet;
 
@@ -52,7 +52,7 @@ fn ignored_changes_stay_as_others_made_them() -> Result<()> {
     let tamper = Tamper::open(place.cloud());
     tamper.set(&subnet.id, &"tags.finance".parse()?, "4711".into())?;
     place.expect(0, PLAN)?;
-    // What is not ignored is mended, and the ignored part stays.
+    // Drift that is not ignored is corrected, and the ignored part stays.
     tamper.set(&subnet.id, &"tags.team".parse()?, "others".into())?;
     place.expect(2, PLAN)?;
     place.expect(0, APPLY)?;
@@ -66,7 +66,7 @@ fn ignored_changes_stay_as_others_made_them() -> Result<()> {
     );
     ensure!(attributes(&place)?.at(&"tags.team".parse()?) == Some(&"platform".into()));
     place.expect(0, &["drift", "small"])?;
-    // Without the rule it is somebody else's tag that the spec does not have.
+    // Without the rule, the tag is drift: the spec does not have it.
     place.write("spec.yaml", &with(""))?;
     place.expect(2, PLAN)?;
     Ok(())
@@ -176,7 +176,7 @@ fn a_run_that_did_not_complete_takes_no_protection_away() -> Result<()> {
         );
     }
     ensure!(identities(&place)? == before, "something was deleted");
-    // Once it is through, the protection is gone; and before, for who says so.
+    // The protection ends when the run has completed, or before that with `--unprotect`.
     let other = fresh("")?;
     other.copy_from(&place)?;
     other.expect(0, &[DELETE, &["--unprotect"]].concat())?;
@@ -210,7 +210,7 @@ fn a_plan_of_a_part_takes_no_protection_away() -> Result<()> {
 fn a_saved_deletion_is_held_against_the_protection_again() -> Result<()> {
     let place = applied(&spec())?;
     place.expect(2, &["delete", "small", "--dry-run", "--out", "small.plan"])?;
-    // It is being protected, and that is not through yet: the generation is the one of the plan.
+    // The run that protects the cluster is killed, so the present generation still is the one of the plan.
     place.write("spec.yaml", &protected())?;
     let mut killed = place.command(APPLY);
     let ended = Ended::of(killed.env("SLIPWAY_TEST_KILL", "3:after").output()?)?;

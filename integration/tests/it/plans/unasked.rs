@@ -9,7 +9,7 @@ use super::confirmations::{VOLUME, with_volume};
 use super::shared::*;
 use crate::{APPLY, PLAN, PROGRAM};
 
-/// A plan file with steps of somebody else's, and the digest that fits.
+/// A plan file with added steps and a matching digest.
 #[test]
 fn a_plan_file_with_steps_that_it_does_not_show_is_refused() -> Result<()> {
     let place = applied(&spec())?;
@@ -99,7 +99,7 @@ fn what_is_ignored_rolls_and_replaces_nothing() -> Result<()> {
         place.expect(0, APPLY)?;
     }
     ensure!(identities(&place)? == before, "something came or went");
-    // What is not ignored any more is a change again.
+    // An attribute that is not ignored any more is a change again.
     place.write("spec.yaml", &larger)?;
     ensure!(place.expect(2, PLAN)?.out.contains("to roll"), "it is forgotten");
     Ok(())
@@ -159,7 +159,7 @@ fn a_cluster_of_another_store_is_not_taken_over() -> Result<()> {
     place.expect(0, PLAN).map(|_| ()).context("the store that has it")
 }
 
-/// A store whose cluster was deleted has no claim to the next cluster of the name.
+/// The store of a deleted cluster has no claim to the next cluster with the name.
 #[test]
 fn a_tombstone_does_not_claim_the_cluster_of_another_store() -> Result<()> {
     let place = applied(&spec())?;
@@ -175,7 +175,7 @@ fn a_tombstone_does_not_claim_the_cluster_of_another_store() -> Result<()> {
     place.expect(0, &elsewhere(PLAN)).map(|_| ())
 }
 
-/// What etcd holds was encrypted with the generated key.
+/// The objects in etcd are encrypted with the generated key.
 #[test]
 fn a_given_key_does_not_replace_a_generated_one() -> Result<()> {
     let at_rest = "encryption: { atRest: { provider: secretbox, key: { file: key.txt } } }";

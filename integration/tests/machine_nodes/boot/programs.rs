@@ -11,13 +11,13 @@ use super::state::State;
 use super::{CLUSTER, STATE, boot, document, started_with, status};
 use crate::place::{become_ready, unchanged};
 
-/// Takes from a machine what an image without Kubernetes does not have.
+/// Removes from a machine the files that an image without Kubernetes does not have.
 const STRIP: &str = "systemctl stop containerd kubelet; systemctl disable containerd kubelet
 rm -rf /usr/bin/containerd* /usr/bin/ctr /usr/bin/runc /usr/sbin/runc /usr/local/bin/kubelet \
   /usr/lib/systemd/system/containerd.service /usr/lib/systemd/system/kubelet.service* /lib/systemd/system/containerd.service \
   /etc/systemd/system/multi-user.target.wants/* /etc/containerd /opt/cni/bin /usr/lib/cni /run/containerd/containerd.sock";
 
-/// What containerd needs on machines of tests.
+/// Settings of containerd for test machines.
 const EXTRA: &str = "[plugins.\"io.containerd.grpc.v1.cri\"]
 disable_apparmor = true
 restrict_oom_score_adj = true
@@ -76,7 +76,7 @@ fn nothing_is_left_over(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// Files as releases have them, made of what this host has: their folder, and what the document says of them.
+/// Files in the layout of releases, copied from this host: their folder, and their entries for the document.
 fn release(network: &Network) -> Result<(std::path::PathBuf, Vec<Json>)> {
     let folder = network.folder().join("release");
     std::fs::create_dir(&folder)?;

@@ -66,7 +66,7 @@ impl State {
         Ok(())
     }
 
-    /// What must appear nowhere but in the files that hold it.
+    /// A text that may only appear in the files that contain it.
     pub fn secret(&self) -> &str {
         &self.identity
     }

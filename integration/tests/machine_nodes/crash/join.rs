@@ -39,7 +39,7 @@ fn program<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     ["slipway", "node"].into_iter().chain(arguments.iter().copied()).collect()
 }
 
-/// One machine that joins and leaves, again and again.
+/// One machine that joins and leaves, several times.
 struct Rounds<'a> {
     first: &'a Machine,
     machine: &'a Machine,

@@ -1,4 +1,4 @@
-//! What only the account knows, and what an expansion may read of it.
+//! Facts that only the account knows, for the expansion.
 
 mod needs;
 
@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 pub use needs::{Needs, ZoneNeed, image_name};
 
-/// A snapshot of what only the account knows; pinned in the state.
+/// A snapshot of the facts that only the account knows; pinned in the state.
 ///
-/// Offline everything is empty: what an expansion needs of it is then unknown until apply, and nothing fails for it.
+/// Offline, everything is empty: facts that an expansion needs are then unknown until apply, which is no
+/// error.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Catalog {
@@ -53,7 +54,8 @@ pub struct Image {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct InstanceType {
-    /// How many disks of its own it has that an image's mapping must name; those on NVMe need none and do not count.
+    /// How many instance store disks it has that an image's mapping must name; NVMe disks need no mapping and
+    /// do not count.
     pub instance_store_disks: u32,
     /// Processors.
     pub cpus: u32,
@@ -116,7 +118,7 @@ pub struct VpcSubnet {
 pub const UNKNOWN_ACCOUNT: &str = "123456789012";
 
 impl Catalog {
-    /// What is known without asking AWS: the region.
+    /// The catalog of offline plans: the region.
     #[must_use]
     pub fn offline(region: &str) -> Self {
         Self { region: region.to_owned(), ..Self::default() }
@@ -128,7 +130,7 @@ impl Catalog {
         self.account.is_none()
     }
 
-    /// The partition of ARNs: what is known, or what the region's name says.
+    /// The partition of ARNs: the known one, or that of the region's name.
     #[must_use]
     pub fn partition(&self) -> &str {
         match &self.partition {
@@ -157,7 +159,7 @@ impl Catalog {
         self.vpcs.values().find_map(|vpc| vpc.subnets.get(id))
     }
 
-    /// The hosted zone that a spec names by its id or its domain; a private or a public one, as asked for.
+    /// The hosted zone with this id or domain; a private or a public one, as requested.
     #[must_use]
     pub fn hosted_zone(&self, named: &str, private: bool) -> Option<&HostedZone> {
         let (id, name) = (named.trim_start_matches("/hostedzone/"), named.trim_end_matches('.'));

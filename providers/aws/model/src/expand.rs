@@ -83,7 +83,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
 /// How policies are written.
 const POLICY: &str = "write a list of statements in JSON, each with Effect, Action and Resource";
 
-/// A cluster that asks for what cannot be: the field, what is wrong with it, and the way out.
+/// The error for an impossible setting: the field, the problem, and the hint.
 fn refuse(field: &str, message: &str, hint: &str) -> ProviderError {
     invalid(format!("{field}: {message}")).with_field(field).with_hint(hint)
 }

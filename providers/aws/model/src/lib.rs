@@ -1,4 +1,4 @@
-//! What a cluster consists of on AWS: resource types, expansion, normalisation. Pure, without a word to AWS.
+//! The model of a cluster on AWS: resource types, expansion, normalisation. Pure, without calls to AWS.
 
 #![allow(
     clippy::result_large_err,

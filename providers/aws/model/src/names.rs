@@ -5,9 +5,10 @@ use slipway_cluster_input::{NodePool, Role};
 /// How many characters of a hash a name ends with.
 const HASH_LENGTH: usize = 6;
 
-/// The name of a resource's address: what Terraform allows in one.
+/// The name in a resource's address, in the characters that Terraform allows.
 ///
-/// Dots become hyphens, slashes two of them, colons underscores; what would begin with a digit gets a prefix.
+/// Dots become hyphens, slashes two hyphens, colons underscores; a name that begins with a digit gets a
+/// prefix.
 #[must_use]
 pub fn address(name: &str) -> String {
     let clean = name.replace('.', "-").replace('/', "--").replace(':', "_").replace('*', "wildcard");
@@ -42,7 +43,7 @@ fn hash(text: &str) -> String {
         .collect()
 }
 
-/// The part of a security group's name that stands for a role.
+/// The part for a role in a security group's name.
 #[must_use]
 pub const fn security_group_role(role: Role) -> &'static str {
     match role {
@@ -52,7 +53,7 @@ pub const fn security_group_role(role: Role) -> &'static str {
     }
 }
 
-/// The part of an instance role's name that stands for a role of pools.
+/// The part for a role of pools in an instance role's name.
 #[must_use]
 pub const fn instance_role(role: Role) -> &'static str {
     match role {

@@ -1,4 +1,4 @@
-//! The cloud's own form of attributes: what is wanted and what was found are brought into it before they are
+//! The cloud's normal form of attributes. Desired and observed attributes are converted before they are
 //! compared, so that spelling is no difference.
 
 mod form;
@@ -28,8 +28,9 @@ use crate::types::{self, Kind};
 /// Attributes of one resource.
 pub type Attributes = BTreeMap<String, Value>;
 
-/// Attributes in the form in which AWS returns them: texts normalised, numbers as numbers, sets sorted, defaults
-/// filled in, nothing empty. What is unknown, or refers to another resource, stays. Doing it twice changes nothing.
+/// Attributes in the form in which AWS returns them: texts normalised, numbers as numbers, sets sorted,
+/// defaults filled in, empty values removed. Unknown values and references stay. A second conversion changes
+/// nothing.
 #[must_use]
 pub fn normalised(kind: &str, attributes: &Value) -> Value {
     let Value::Map(entries) = attributes else { return attributes.clone() };

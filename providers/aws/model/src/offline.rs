@@ -27,7 +27,7 @@ pub fn schema() -> Arc<Schema> {
         .clone()
 }
 
-/// A session that plans without the account: what only the account knows stays unknown until apply.
+/// A session that plans without the account: facts that only the account knows stay unknown until apply.
 #[derive(Debug, Clone)]
 pub struct Offline {
     scope: Scope,

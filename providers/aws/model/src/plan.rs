@@ -1,4 +1,4 @@
-//! What a change means to a resource: pure, and of one resource alone.
+//! Plans the change of one resource. Pure.
 
 pub mod boot;
 mod disruption;
@@ -14,18 +14,18 @@ use slipway_resource::{ErrorClass, Mode, Path, ProviderError, ResourceType, Valu
 use crate::normalise::{Attributes, normalised};
 use crate::types::{self, Kind};
 
-/// The type that has instances.
+/// The type with instances.
 const GROUP: &str = "aws_autoscaling_group";
-/// The type whose rules others may add to.
+/// The type to which controllers may add rules.
 const SECURITY_GROUP: &str = "aws_security_group";
-/// The type of what instances are made from.
+/// The type from which instances are launched.
 const TEMPLATE: &str = "aws_launch_template";
 
-/// What one change means.
+/// Plans one change.
 ///
 /// # Errors
-/// `invalid` for a type that is not known, for attributes that do not fit it, for what AWS never does, and for what cannot
-/// reach machines that boot by another tool's user data.
+/// `invalid` for an unknown type, and for attributes that do not fit it. Also for changes that AWS does not
+/// support, and for those that cannot reach machines that boot with another tool's user data.
 pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let kind = item.address.kind();
     let Some(resource) = types::get(kind) else {
@@ -88,14 +88,14 @@ fn revoked(kind: &str, observed: &Value) -> Option<String> {
     ))
 }
 
-/// What it means that something goes: the nodes of a group are drained before it does.
+/// Plans a deletion: the nodes of a group are drained first.
 fn removal(item: &PlanItem) -> Planned {
     let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item)).flatten();
     let reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
     Planned { disruption: disruption::of_removal(item), rollout, reasons, ..Planned::default() }
 }
 
-/// What becomes of a group's instances, and what is noticed of it.
+/// Adds the rollout of a group's instances, and its disruption.
 fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
     let rollout = rollout::rollout(&planned.normalised, Some(observed));
     if rollout.has_leaving() {
@@ -106,7 +106,8 @@ fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
     planned
 }
 
-/// Refuses what does not fit the schema. What AWS sets does not count: a plan's own form of what is wanted has it.
+/// Refuses attributes that do not fit the schema. Attributes that AWS sets are ignored: the normalised form
+/// of a plan has them.
 fn check(resource: &ResourceType, wanted: &Value) -> Result<(), ProviderError> {
     let Value::Map(entries) = wanted else { return Err(invalid("the attributes are not an object")) };
     let set_by_aws =
@@ -142,7 +143,7 @@ fn changed(resource: &ResourceType, observed: &Value, wanted: &Value) -> Vec<Str
     names
 }
 
-/// What AWS sets anew in an update.
+/// The attributes that AWS sets again in an update.
 fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
     let changes = |name: &str| changed.iter().any(|changed| changed == name);
     let left_open = |name: &str| wanted.get(name).is_none();
@@ -205,8 +206,8 @@ fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
     names.into_iter().map(Path::key).collect()
 }
 
-/// Load balancers and target groups that another tool made are known by their tags, and may have any name. It stays: another
-/// would be another object.
+/// Load balancers and target groups of another tool are found by their tags, and may have any name. The name
+/// is kept, because another name would be another object.
 fn with_name_as_found(kind: &str, mut wanted: Value, observed: &Value) -> Value {
     let name = Path::key("name");
     let is_known_by = |key: &str| {
@@ -222,7 +223,7 @@ fn with_name_as_found(kind: &str, mut wanted: Value, observed: &Value) -> Value 
     wanted
 }
 
-/// Where a load balancer's addresses are left to AWS, they are those that it has.
+/// If the spec leaves a load balancer's addresses to AWS, the present ones are kept.
 fn with_addresses_as_found(kind: &str, mut wanted: Value, observed: &Value) -> Value {
     if kind != "aws_lb" {
         return wanted;
@@ -247,8 +248,8 @@ fn with_addresses_as_found(kind: &str, mut wanted: Value, observed: &Value) -> V
     wanted
 }
 
-/// A group that another tool made takes the newest version of its launch template, whichever that is. As long as the template
-/// stays as it is, so does that; a new version is wanted by its number.
+/// A group of another tool uses the newest version of its launch template. The version is kept while the
+/// template does not change; a new version is set by its number.
 fn with_version_as_found(mut wanted: Value, observed: &Value) -> Value {
     let own = Path::key("launch_template").index(0).child("version");
     let of_mix = Path::key("mixed_instances_policy").index(0).child("launch_template").index(0);

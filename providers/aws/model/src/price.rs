@@ -1,5 +1,5 @@
-//! What a cluster costs a month, from a snapshot of list prices. Nothing is asked of anybody: a price list of one's own
-//! takes the snapshot's place by the setting `prices`.
+//! The monthly cost of a cluster, from a snapshot of list prices. No network request is made. The setting
+//! `prices` replaces the snapshot by the user's price list.
 
 mod list;
 
@@ -12,11 +12,11 @@ use crate::types::Kind;
 
 pub use list::PriceList;
 
-/// What the resources cost, as they are and as they shall be. What is not among the types below costs nothing by
-/// itself; data transfer, requests and metrics are never counted.
+/// The cost of the resources, before and after the plan. Types that are not listed below have no cost of
+/// their own. Data transfer, requests and metrics are never counted.
 ///
 /// # Errors
-/// `invalid` when the list of the settings does not have its form.
+/// `invalid` when the price list of the settings does not have the right form.
 pub fn price(region: &str, own: &Value, items: &[PlanItem]) -> Result<PriceReport, ProviderError> {
     let list = PriceList::read(own)?;
     let of_zone = if region.is_empty() { region_of(items) } else { None };
@@ -71,24 +71,26 @@ fn millis(dollars: f64) -> u64 {
     text.parse().unwrap_or(u64::MAX)
 }
 
-/// Everything that stands on one side.
+/// All resources of one side.
 struct Side<'a> {
     list: &'a PriceList,
     there: &'a [(&'a Address, &'a Value)],
 }
 
 impl Side<'_> {
-    /// What a resource costs; `None` for what costs nothing by itself, an error for what the list does not say.
+    /// The cost of a resource; `None` when it has no cost of its own, an error when the list has no price for
+    /// it.
     fn dollars(&self, kind: &str, attributes: &Value) -> Option<Result<f64, String>> {
         match Kind::of(kind)? {
             Kind::AutoscalingGroup => Some(self.group(attributes)),
             Kind::EbsVolume => Some(self.volume(attributes, "size", "type")),
             Kind::NatGateway => Some(Ok(self.list.monthly(self.list.nat_gateway_per_hour))),
-            // The address of a NAT gateway or a load balancer; those of machines are counted with them.
+            // The address of a NAT gateway or a load balancer; addresses of machines are counted with the
+            // machines.
             Kind::Eip => Some(Ok(self.list.monthly(self.list.public_address_per_hour))),
             Kind::Lb => Some(Ok(self.list.monthly(self.list.network_load_balancer_per_hour))),
             Kind::Route53Zone => Some(Ok(self.list.hosted_zone_per_month)),
-            // The rest costs nothing by itself, or by its use only.
+            // All other types have no cost of their own, or one by use only.
             Kind::AutoscalingLifecycleHook
             | Kind::CloudwatchEventRule
             | Kind::CloudwatchEventTarget
@@ -182,7 +184,7 @@ impl Side<'_> {
             .ok_or_else(|| format!("the list has no price of volumes of {kind}"))
     }
 
-    /// The resource of a type that a value refers to: by its address, or by its id where it stands already.
+    /// The resource of a type to which a value refers: by its address, or by its id if it exists already.
     fn find(&self, kind: &str, wanted: &Value) -> Option<&Value> {
         let of_kind = self.there.iter().filter(|(address, _)| address.kind() == kind);
         match wanted {

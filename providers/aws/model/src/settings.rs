@@ -1,7 +1,8 @@
 //! The provider's own settings of a cluster and its pools, from `provider.config` and `providerConfig`.
 //!
-//! Their names are those that kOps' documents have. What is read from such a document comes under the key `kops`, where
-//! it stood in `spec`; a spec of Slipway's own writes the same without that key. What both say, the outer one decides.
+//! Their names are those of kOps' documents. Settings from such a document are under the key `kops`, in their
+//! place in `spec`; a spec of Slipway has the same settings without that key. If both are given, the outer
+//! one counts.
 
 mod cluster;
 mod pool;
@@ -57,7 +58,7 @@ pub fn read<T: DeserializeOwned + Default>(
     })
 }
 
-/// What is said of a field that the schema does not have.
+/// The message about a field that the schema does not have.
 const UNKNOWN: &str = "is not known";
 
 /// The path of what does not fit, in the words of a spec's places: items of lists go by their names.

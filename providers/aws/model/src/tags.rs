@@ -10,7 +10,7 @@ pub const CLUSTER: &str = "KubernetesCluster";
 pub const NAME: &str = "Name";
 /// The tag that tells route tables apart.
 pub const ROUTE_TABLE_ROLE: &str = "kubernetes.io/kops/role";
-/// What tags begin with that tell the cluster autoscaler which labels a pool's nodes will have.
+/// The prefix of tags from which the cluster autoscaler learns the labels of a pool's nodes.
 pub const NODE_TEMPLATE_LABEL: &str = "k8s.io/cluster-autoscaler/node-template/label/";
 
 /// Tags of one resource.
@@ -22,7 +22,7 @@ pub fn membership(cluster: &str) -> String {
     format!("kubernetes.io/cluster/{cluster}")
 }
 
-/// The tags of a resource that the cluster owns: its labels for the cloud, and under what name it goes.
+/// The tags of a resource that the cluster owns: the cluster's cloud labels, and its name.
 #[must_use]
 pub fn owned(cluster: &ClusterInput, name: &str) -> Tags {
     let mut tags = cluster.cloud_labels.clone();

@@ -1,5 +1,5 @@
-//! The resource types: attributes, what they mean, and what the engine may rely on. Names, nesting and ids are those
-//! of the Terraform AWS provider, so that plans can be read by whoever knows it.
+//! The resource types: attributes, their meaning, and their guarantees for the engine. Names, nesting and ids
+//! are those of the Terraform AWS provider, which many readers of plans know.
 
 mod balance;
 mod builder;

@@ -27,14 +27,14 @@ use slipway_spec::diagnostic::Severity;
 
 use case::{base, beside, group, merge, put, read_beside, samples};
 
-/// What a document becomes: its resources, or why it cannot be.
+/// The result for a document: its resources, or the error.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Resources(Vec<slipway_resource::Desired>),
     Refused(String),
 }
 
-/// What the account knows: the images and zones of the samples.
+/// The facts of the account: the images and zones of the samples.
 fn catalog() -> Catalog {
     let image = |id: &str| Image { id: id.to_owned(), ..Image::default() };
     let zone = |id: &str, name: &str| HostedZone {
@@ -91,7 +91,7 @@ fn outcome(reader: &KopsReader, kind: Kind, path: &str, document: &Value) -> (Ou
     }
 }
 
-/// What must stand beside some fields so that they mean something to AWS.
+/// Other fields without which some fields have no effect on AWS.
 fn beside_on_aws(kind: Kind, path: &str) -> Value {
     use Kind::{Cluster, InstanceGroup};
     let on = |section: &str| json!({ "spec": { section: { "enabled": true } } });
@@ -212,7 +212,7 @@ fn identifies(kind: Kind, path: &str) -> bool {
 const ONE_VALUE: [&str; 3] =
     ["spec.api.loadBalancer.class", "spec.etcdClusters[].provider", "spec.rollingUpdate.drainAndTerminate"];
 
-/// What a field changes.
+/// The effect of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     /// The resources themselves.
@@ -221,8 +221,8 @@ enum Reach {
     Document,
 }
 
-/// Resources without the documents that Slipway writes for its machines. What a pool adds to its user data is read by
-/// every image, and stays.
+/// Resources without the documents that Slipway writes for its machines. Further parts of a pool's user data,
+/// which every image reads, stay.
 fn without_documents(resources: &[slipway_resource::Desired]) -> Vec<slipway_resource::Desired> {
     let mut resources = resources.to_vec();
     for resource in &mut resources {

@@ -50,7 +50,7 @@ const EDITS: &[(&str, &str)] = &[
     ("arn:sim:certificate/one", "arn:aws:acm:eu-west-1:111122223333:certificate/one"),
 ];
 
-/// What can only stand in place of something else of the base, as merge patches of its cluster, and the leaves that are there.
+/// Parts that exclude parts of the base, as merge patches of its cluster, and the leaves in them.
 fn variants() -> Vec<(&'static str, Json)> {
     let endpoint = |endpoint: Json| {
         let mut patch = json!({ "spec": { "controlPlane": { "endpoint": { "loadBalancer": null } } } });
@@ -81,7 +81,7 @@ fn variants() -> Vec<(&'static str, Json)> {
     ]
 }
 
-/// What came of another value; of several values the first of these counts.
+/// The effect of another value; if there are several values, the first effect in this order counts.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     /// Other resources.
@@ -94,7 +94,7 @@ enum Outcome {
     Refused(String),
 }
 
-/// What documents become.
+/// The result for documents.
 enum Expanded {
     Resources(String, Vec<String>),
     Refused(String, bool),
@@ -141,7 +141,7 @@ fn every_leaf_changes_the_resources_or_is_named() {
         .collect();
     let mut silent = Vec::new();
     let mut refused = BTreeMap::new();
-    // What machines fetch has tests of its own among those of user data.
+    // The tests of user data cover the downloads of machines.
     for leaf in leaves().into_iter().filter(|leaf| {
         leaf.document != "Host"
             && !leaf.path.starts_with("spec.hosts.")
@@ -185,14 +185,14 @@ const OF_CORE: &[&str] = &[
     "Cluster spec.provider.name",
     "Cluster spec.region",
 ];
-/// Leaves that no other value fits while the rest stays: what refuses it is said where it stands.
+/// Leaves for which no other value fits the rest of the spec: the value is refused at its place.
 const REFUSED: &[&str] = &[
-    // The pools name their cluster, and the cluster's name is who it is.
+    // Pools refer to their cluster by name, and the name identifies the cluster.
     "Cluster metadata.name",
     "NodePool spec.cluster",
-    // Each mode has settings of its own.
+    // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
-    // A key has one source, and the program reads it.
+    // A key has one source, which the program reads.
     "Cluster spec.encryption.atRest.key.file",
     "Cluster spec.encryption.atRest.key.sops",
     "Cluster spec.encryption.atRest.kmsEndpoint",
@@ -236,7 +236,7 @@ fn outcome(leaf: &Leaf, documents: &[Json], before: &str) -> Option<Outcome> {
     best
 }
 
-/// Values that fit the rest of the base, for leaves whose own examples do not.
+/// Values that fit the rest of the base, for leaves whose examples do not.
 fn chosen(path: &str) -> Vec<Json> {
     match path {
         "spec.addons[].manifest.url.sha256" => vec![json!("ab".repeat(32))],

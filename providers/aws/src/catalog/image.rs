@@ -11,8 +11,8 @@ use crate::cloud::Cloud;
 use crate::look::filter;
 use crate::rate::Class;
 
-/// Who publishes the images of a name, where the spec does not say. A name alone is never enough: anybody may publish
-/// an image under it.
+/// The publishers of images by the start of their names, if the spec names none. A name alone is never
+/// enough, because any account may publish an image under it.
 const PUBLISHERS: [(&str, &str); 7] = [
     ("Flatcar-", "075585003325"),
     ("RHEL-", "309956199498"),
@@ -23,7 +23,7 @@ const PUBLISHERS: [(&str, &str); 7] = [
     ("ubuntu/images", "099720109477"),
 ];
 
-/// Domains that stand for an owner in specs.
+/// Domains that specs use for an owner.
 const DOMAINS: [(&str, &str); 5] = [
     ("amazon.com", "137112412989"),
     ("kope.io", "383156758163"),
@@ -32,7 +32,7 @@ const DOMAINS: [(&str, &str); 5] = [
     ("debian", "136693071363"),
 ];
 
-/// Images by what specs call them; one that is not there is left out, and found missing before anything is changed.
+/// Images by their names in specs. A missing image is left out, and preflight reports it.
 pub(super) async fn images(
     cloud: &Cloud,
     names: &BTreeSet<String>,
@@ -82,7 +82,7 @@ async fn by_name(cloud: &Cloud, name: &str) -> Result<Option<Image>, ProviderErr
     Ok(newest.map(known))
 }
 
-/// The owner and the name in it.
+/// The owner and the rest of an image name.
 fn owner_of(name: &str) -> (&str, &str) {
     if let Some((first, rest)) = name.split_once('/') {
         let is_account = first.len() == 12 && first.bytes().all(|byte| byte.is_ascii_digit());

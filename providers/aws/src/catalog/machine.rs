@@ -109,7 +109,7 @@ fn known(info: &InstanceTypeInfo) -> InstanceType {
     }
 }
 
-/// Disks of its own that an image's mapping must name: those that are not on NVMe.
+/// The number of instance store disks that an image's mapping must name: those that are not on NVMe.
 fn mapped_disks(info: &InstanceTypeInfo) -> u32 {
     let Some(storage) = info.instance_storage_info() else { return 0 };
     let is_nvme = matches!(

@@ -40,7 +40,7 @@ async fn by_domain(cloud: &Cloud, domain: &str, private: bool) -> Result<Vec<Hos
         .filter(|zone| zone.name().trim_end_matches('.') == domain && is_private(zone) == private);
     let mut found = Vec::new();
     for zone in own {
-        // Networks are told one zone at a time.
+        // One call returns the networks of one zone.
         if private {
             found.extend(by_id(cloud, zone.id()).await?);
         } else {

@@ -1,4 +1,5 @@
-//! Elastic Load Balancing. Objects are read by ARN, many in one call; whose they are their tags say, twenty to a call.
+//! Elastic Load Balancing. Objects are read by ARN, many in one call. Their tags name the owner, and are read
+//! for twenty objects in one call.
 
 mod balancer;
 mod listener;
@@ -64,7 +65,7 @@ by_arn! {
     sdk::TargetGroup, target_group_arn
 }
 
-/// Tags by the ARN of what has them.
+/// Tags by the ARN of their object.
 struct TagsOf;
 
 #[async_trait]
@@ -103,7 +104,7 @@ async fn set_tags(cloud: &Cloud, arn: &str, tags: &Tags) -> Result<(), ProviderE
     cloud.write(Class::Balancing, "AddTags", || request.clone().send()).await.map(drop)
 }
 
-/// Brings the tags of an object from those in `prior` to those in `desired`.
+/// Changes the tags of an object from those in `prior` to those in `desired`.
 async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -> Result<(), ProviderError> {
     let (set, gone) = difference(prior, desired);
     set_tags(cloud, arn, &set).await?;
@@ -114,7 +115,7 @@ async fn update_tags(cloud: &Cloud, arn: &str, prior: &Value, desired: &Value) -
     cloud.write(Class::Balancing, "RemoveTags", || request.clone().send()).await.map(drop)
 }
 
-/// What a creating call has made, by its ARN; what has the name already is claimed.
+/// The ARN of the created object; an object that has the name already is claimed.
 async fn made_or_claimed(
     kind: &dyn Kind,
     act: &Act<'_>,
@@ -132,12 +133,13 @@ async fn made_or_claimed(
     }
 }
 
-/// Of the attributes that are wanted, those that are not there.
+/// The desired attributes that the object does not have.
 fn missing<T: PartialEq>(wanted: Vec<T>, there: &[T]) -> Vec<T> {
     wanted.into_iter().filter(|pair| !there.contains(pair)).collect()
 }
 
-/// Refuses what belongs to somebody else: creating calls succeed for what is there already with the same settings.
+/// Refuses an object of another owner: a creating call succeeds for an existing object with the same
+/// settings.
 async fn check_owner(act: &Act<'_>, arn: &str) -> Result<(), ProviderError> {
     let cloud = act.patient();
     let Some(tags) = act.rest(cloud.get::<TagsOf>(arn)).await? else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What stands in the way of deleting parts of a network, ours or not.
+//! Objects that block the deletion of parts of a network, of any owner.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::cloud::Cloud;
 use crate::look::filter;
 use crate::rate::Class;
 
-/// What is in a VPC.
+/// The objects in a VPC.
 pub(super) async fn of_vpc(cloud: &Cloud, vpc: &str) -> Result<Blockers, ProviderError> {
     let (interfaces, subnets, groups, gateways, nat) = tokio::try_join!(
         interfaces(cloud, "vpc-id", vpc),
@@ -29,7 +29,7 @@ pub(super) async fn of_vpc(cloud: &Cloud, vpc: &str) -> Result<Blockers, Provide
     Ok(blockers)
 }
 
-/// What is in a subnet.
+/// The objects in a subnet.
 pub(super) async fn of_subnet(cloud: &Cloud, subnet: &str) -> Result<Blockers, ProviderError> {
     let (mut blockers, nat) =
         tokio::try_join!(interfaces(cloud, "subnet-id", subnet), nat_gateways(cloud, "subnet-id", subnet))?;
@@ -37,7 +37,7 @@ pub(super) async fn of_subnet(cloud: &Cloud, subnet: &str) -> Result<Blockers, P
     Ok(blockers)
 }
 
-/// What uses a security group: interfaces, and other groups' rules.
+/// The users of a security group: interfaces, and other groups' rules.
 pub(super) async fn of_security_group(cloud: &Cloud, group: &str) -> Result<Blockers, ProviderError> {
     let (mut blockers, naming, naming_out) = tokio::try_join!(
         interfaces(cloud, "group-id", group),
@@ -50,7 +50,7 @@ pub(super) async fn of_security_group(cloud: &Cloud, group: &str) -> Result<Bloc
     Ok(blockers)
 }
 
-/// What has a public address in the VPC of an internet gateway.
+/// The objects with a public address in the VPC of an internet gateway.
 pub(super) async fn of_internet_gateway(cloud: &Cloud, vpc: &str) -> Result<Blockers, ProviderError> {
     let request = cloud.ec2().describe_network_interfaces().filters(filter("vpc-id", [vpc]));
     let page = cloud.read(Class::Ec2Read, "DescribeNetworkInterfaces", || request.clone().send()).await?;
@@ -65,7 +65,8 @@ async fn interfaces(cloud: &Cloud, name: &str, value: &str) -> Result<Blockers, 
     sort_out(cloud, page.network_interfaces().iter().collect()).await
 }
 
-/// Which interfaces go by themselves: those of AWS' own services, and those of instances that are going.
+/// Separates interfaces that AWS removes (those of its own services, and of terminating instances) from
+/// lasting ones.
 async fn sort_out(cloud: &Cloud, interfaces: Vec<&NetworkInterface>) -> Result<Blockers, ProviderError> {
     let instances: Vec<&str> = interfaces.iter().filter_map(|interface| instance_of(interface)).collect();
     let going = instances_going(cloud, &instances).await?;
@@ -100,7 +101,7 @@ fn is_of_a_service(interface: &NetworkInterface) -> bool {
     of_a_service || interface.requester_managed().unwrap_or_default()
 }
 
-/// Instances that use something: those that go let it go.
+/// The instances that use an object: terminating ones release it.
 pub(super) async fn of_instances(cloud: &Cloud, ids: &[String]) -> Result<Blockers, ProviderError> {
     let going = instances_going(cloud, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
     let (passing, lasting) = ids.iter().cloned().partition(|id| going.get(id).copied().unwrap_or_default());
@@ -136,7 +137,7 @@ async fn groups(cloud: &Cloud, name: &str, value: &str) -> Result<Vec<String>, P
     let page = cloud.read(Class::Ec2Read, "DescribeSecurityGroups", || request.clone().send()).await?;
     let named = |group: &SecurityGroup| {
         let (id, name) = (group.group_id()?, group.group_name().unwrap_or_default());
-        // A VPC's own group goes with it.
+        // A VPC's default group is deleted with it.
         (name != "default").then(|| format!("{id} (security group {name})"))
     };
     Ok(page.security_groups().iter().filter_map(named).collect())

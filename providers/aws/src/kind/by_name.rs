@@ -1,4 +1,5 @@
-//! What kinds share whose objects have a name that cannot be there twice: a create that is sent again finds what it made.
+//! Common parts of types whose names are unique: a create that is sent again finds the object that it
+//! created.
 
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::{Found, Kind, taken};
 use crate::act::{Act, Wait};
 use crate::owner::Owner;
 
-/// For how long an object is waited for that is said to exist and cannot be read yet.
+/// How long an object is waited for that exists by its name and cannot be read yet.
 const CONSISTENCY: Duration = Duration::from_secs(30);
 
 /// `None` in place of `not-found`.
@@ -34,8 +35,8 @@ pub(super) fn owns(act: &Act<'_>, owner: Option<&Owner>) -> bool {
     }
 }
 
-/// What a creating call means that was refused because the name is taken: an object that an earlier attempt made is
-/// brought into shape, any other is a conflict.
+/// Handles a creating call that was refused because the name is taken. An object of an earlier attempt is
+/// completed; any other object is a conflict.
 ///
 /// # Errors
 /// `conflict`, or as the calls say.
@@ -58,7 +59,7 @@ pub(super) async fn claim(
     }
 }
 
-/// The object of that name, when it is the one that an action is about.
+/// The object with this name, if it is the one of the action.
 ///
 /// # Errors
 /// As the read says.

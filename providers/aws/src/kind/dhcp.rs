@@ -20,7 +20,7 @@ pub(super) struct Options;
 /// `aws_vpc_dhcp_options_association`.
 pub(super) struct Association;
 
-/// Attributes with lists, and what DHCP calls them.
+/// Attributes with lists, and their names in DHCP.
 const LISTS: [(&str, &str); 3] = [
     ("domain_name_servers", "domain-name-servers"),
     ("netbios_name_servers", "netbios-name-servers"),
@@ -30,8 +30,8 @@ const DOMAIN: (&str, &str) = ("domain_name", "domain-name");
 const NODE_TYPE: (&str, &str) = ("netbios_node_type", "netbios-node-type");
 const LEASE: (&str, &str) = ("ipv6_address_preferred_lease_time", "ipv6-address-preferred-lease-time");
 
-/// Stand-ins for AWS are known to leave the tags of the creating call out. Without tags nobody finds the options again, so
-/// that giving up at the first failure would leave them behind.
+/// Emulators of AWS may ignore the tags of the creating call. Without tags, the options are not found again,
+/// so one failure must not end the attempts.
 async fn tag_late(act: &Act<'_>, id: &str, tags: &Tags) -> Result<(), ProviderError> {
     for _ in 1..ATTEMPTS {
         match create_tags(act.cloud, id, tags).await {
@@ -135,7 +135,7 @@ fn attributes(cloud: &Cloud, options: &Sdk) -> Value {
     Value::map(entries)
 }
 
-/// The options that a VPC has when it shall have none of its own.
+/// The options of a VPC that has none of its own.
 const DEFAULT: &str = "default";
 /// How often new options are tagged where the creating call has left that out.
 const ATTEMPTS: u32 = 6;

@@ -1,5 +1,5 @@
-//! EventBridge. Rules are listed by the beginning of their names; whose one is its tags say, which can be asked for one
-//! rule at a time only and are therefore compared with what was applied last.
+//! EventBridge. Rules are listed by the prefix of their names. Their tags name the owner, and can be read for
+//! one rule at a time only, so they are compared with the last applied ones.
 
 mod rule;
 mod target;
@@ -26,7 +26,8 @@ use crate::rate::Class;
 const DEFAULT_BUS: &str = "default";
 /// The longest part of a rule's name that the cluster's name may be.
 const LONGEST_CLUSTER: usize = 40;
-/// Names that share less than this are asked for one by one: a list by so little might be the whole account's.
+/// A shorter common prefix is not listed, because the list might contain all rules of the account: rules are
+/// read one by one.
 const SHORTEST_PREFIX: usize = 6;
 
 /// The bus and the name of a rule.

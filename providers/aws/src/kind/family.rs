@@ -1,4 +1,4 @@
-//! Objects of EC2 that one Describe call reads many of.
+//! Families of EC2 objects of which one Describe call reads many.
 
 /// A family whose objects one paged Describe call finds by a filter.
 macro_rules! describe_family {

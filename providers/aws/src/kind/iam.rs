@@ -1,5 +1,5 @@
-//! IAM. It has no list by tag: with a state, its objects are read by the names that the state has; without one, the
-//! account's roles are listed once and those looked at whose names end with the cluster's.
+//! IAM has no list by tag. With a state, its objects are read by the names in the state. Without one, the
+//! account's roles are listed once, and those whose names end with the cluster's are read.
 
 mod attachment;
 mod openid;

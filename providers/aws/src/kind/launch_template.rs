@@ -1,4 +1,4 @@
-//! Launch templates. What an instance is like is never changed: each change is a new version.
+//! Launch templates. A version is never changed: each change of the instances is a new version.
 
 mod request;
 mod response;
@@ -28,15 +28,15 @@ use crate::rate::Class;
 /// `aws_launch_template`.
 pub(super) struct LaunchTemplate;
 
-/// Launch templates by id, without what their versions say.
+/// Launch templates by id, without the contents of their versions.
 struct LaunchTemplates;
 
 /// The newest versions, by the id of their template and the cluster's name with a blank between them.
 struct NewestVersions;
 
-/// What the API calls the newest version.
+/// The API's name for the newest version.
 const NEWEST: &str = "$Latest";
-/// So many templates of one cluster are asked for in one call.
+/// From this number of templates of one cluster on, one call reads them together.
 const SEVERAL: usize = 3;
 
 #[async_trait]
@@ -99,8 +99,8 @@ async fn newest(cloud: &Cloud, id: &str) -> Result<Option<LaunchTemplateVersion>
     Ok(if_any(answer)?.and_then(|answer| answer.launch_template_versions().first().cloned()))
 }
 
-/// The newest versions whose machines have a profile of the cluster's. The call has no filter for tags or for several
-/// templates; what this one misses, as a template with somebody else's profile, is asked for alone.
+/// The newest versions whose machines have a profile of the cluster. The call has no filter for tags or for
+/// several templates. Templates that it misses, such as one with another profile, are read alone.
 async fn newest_of_cluster(
     cloud: &Cloud,
     cluster: &str,
@@ -129,7 +129,7 @@ impl Kind for LaunchTemplate {
         Some("launch-template")
     }
 
-    /// Whose templates they are is known, so that templates and versions are asked for at once.
+    /// The cluster of the templates is known, so that templates and versions are read in parallel.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
         let ids = look.tagged("launch-template").await?;
         let reads = ids.iter().map(|id| async move {

@@ -39,7 +39,7 @@ impl Kind for NatGateway {
         let Some(gateway) = cloud.get::<NatGateways>(id.as_str()).await? else { return Ok(None) };
         let found = Found::ready(id.as_str(), gateway_attributes(&gateway), &of_ec2(gateway.tags()));
         Ok(match gateway.state() {
-            // It is shown for an hour after its end.
+            // AWS shows a deleted gateway for an hour.
             Some(NatGatewayState::Deleted) => None,
             Some(NatGatewayState::Deleting) => Some(found.but(Condition::Ending)),
             Some(NatGatewayState::Pending) => {
@@ -75,7 +75,7 @@ impl Kind for NatGateway {
         act.cloud.write(Class::Ec2Write, "DeleteNatGateway", || request.clone().send()).await.map(drop)
     }
 
-    /// It keeps its address and its interface until it is deleted.
+    /// A NAT gateway keeps its address and its interface until it is deleted.
     fn lingers(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! S3 objects. Whose one is stands in its metadata, which comes with the answer that says that it exists.
+//! S3 objects. The metadata name the owner, and are part of the answer that tells whether the object exists.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ use crate::rate::Class;
 /// `aws_s3_object`.
 pub(super) struct Object;
 
-/// The keys of metadata that say whose an object is.
+/// The keys of metadata with the ownership.
 const UID: &str = "slipway-cluster-uid";
 const CLUSTER: &str = "slipway-cluster";
 const ADDRESS: &str = "slipway-address";
@@ -36,7 +36,7 @@ impl Kind for Object {
         "aws_s3_object"
     }
 
-    /// Nothing: buckets are not searched. An object is known by the state, or by its name when it shall be made.
+    /// Nothing: buckets are not searched. The state knows an object, or a create finds it by its name.
     async fn list(&self, _look: &Look) -> Result<Vec<Found>, ProviderError> {
         Ok(Vec::new())
     }

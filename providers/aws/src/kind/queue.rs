@@ -40,7 +40,7 @@ const ATTRIBUTES: [(&str, QueueAttributeName, Form); 10] = [
     ("kms_data_key_reuse_period_seconds", QueueAttributeName::KmsDataKeyReusePeriodSeconds, Form::Number),
 ];
 
-/// How a value stands in SQS' texts.
+/// The form of a value in SQS' texts.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Number,
@@ -71,7 +71,7 @@ impl Kind for Queue {
     }
 
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
-        // The creating call succeeds for a queue that is there already with the same attributes, whosever it is.
+        // The creating call succeeds for an existing queue with the same attributes, even of another owner.
         let name = need(desired, "name")?;
         if let Some(url) = url_of(act.cloud, name).await? {
             return claim(self, act, Identity::new(url), desired).await;
@@ -115,7 +115,8 @@ impl Kind for Queue {
     ) -> Result<(), ProviderError> {
         let (cloud, url) = (act.cloud, id.as_str());
         let changed = ATTRIBUTES.iter().filter(|(name, _, _)| differs(prior, desired, name));
-        // What is left to SQS stays as it is; of the rest an empty text takes an attribute away.
+        // Attributes that are left to SQS stay unchanged. For the others, an empty text removes the
+        // attribute.
         let changed: HashMap<QueueAttributeName, String> = changed
             .filter_map(|(name, key, form)| {
                 let text = match form {
@@ -201,7 +202,7 @@ async fn read(cloud: &Cloud, url: &str) -> Result<Option<Found>, ProviderError> 
     Ok(Some(Found::ready(url, Value::map(entries), &tags)))
 }
 
-/// A wanted value as SQS takes it.
+/// A desired value in the form of SQS.
 fn to_text(desired: &Value, name: &str, form: Form) -> Option<String> {
     let value = desired.get(name)?;
     match form {

@@ -17,7 +17,7 @@ use crate::rate::Class;
 /// `aws_vpc_ipv4_cidr_block_association`.
 pub(super) struct Range;
 
-/// What the key of a tag on the VPC begins with that says that a range is ours; the range follows.
+/// The prefix of the tag on the VPC that marks a range as ours; the range follows.
 const MARK: &str = "slipway.dev/range/";
 
 #[async_trait]

@@ -109,7 +109,7 @@ impl Kind for Route {
         let sent = act.cloud.write(Class::Ec2Write, "CreateRoute", || request.clone().send()).await.map(drop);
         match sent {
             Err(error) if error.class == ErrorClass::Conflict => {
-                // One with that destination is there: ours if it leads where ours shall.
+                // A route with that destination exists: it is ours if it has the desired target.
                 let found = self.read(act.cloud, &id).await?;
                 if found.is_some_and(|found| leads_alike(&found.attributes, desired)) {
                     Ok(id)

@@ -166,7 +166,7 @@ impl Kind for Association {
     }
 }
 
-/// Who uses the table: its id is that of the association, since it uses one table at most.
+/// The user of the table. Its id is that of the association, since it uses at most one table.
 fn user(desired: &Value) -> Result<&str, ProviderError> {
     text(desired, "subnet_id").or(text(desired, "gateway_id")).ok_or_else(|| invalid("subnet_id is missing"))
 }

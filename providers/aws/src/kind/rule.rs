@@ -161,7 +161,8 @@ impl Kind for SecurityGroupRule {
         if !parts.iter().all(is_ours) {
             return Ok(None);
         }
-        // What is taken over with a group that another tool did not make for the cluster may have been there before.
+        // Rules that are adopted with a group that another tool did not create for the cluster may have
+        // existed before.
         let cluster = act.request.ownership.cluster.as_str();
         let is_of_cluster = |tags: &[aws_sdk_ec2::types::Tag]| {
             of_ec2(tags).get(OTHER_TOOL).is_some_and(|name| name == cluster)

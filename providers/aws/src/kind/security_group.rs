@@ -86,8 +86,8 @@ impl Kind for SecurityGroup {
         Ok(identity(answer.group_id().ok_or_else(|| incomplete("CreateSecurityGroup", "id"))?))
     }
 
-    /// A new group lets everything out, by IPv6 too where its VPC has that; what it shall let out are rules of their
-    /// own.
+    /// A new group allows all outgoing traffic, with IPv6 if its VPC has it; the desired outgoing traffic has
+    /// separate rules.
     async fn complete(&self, act: &Act<'_>, id: &Identity, _desired: &Value) -> Result<(), ProviderError> {
         let everything = IpPermission::builder()
             .ip_protocol("-1")
@@ -95,7 +95,7 @@ impl Kind for SecurityGroup {
             .ipv6_ranges(Ipv6Range::builder().cidr_ipv6("::/0").build())
             .build();
         match revoke(act.cloud, id.as_str(), vec![everything]).await {
-            // The group is not known yet, or it lets out less: what it has tells.
+            // The group is not known yet, or it allows less: its rules tell.
             Err(error) if error.class == ErrorClass::NotFound => {
                 let Some(group) = act.cloud.get::<SecurityGroups>(id.as_str()).await? else {
                     return Err(error);

@@ -36,7 +36,7 @@ const SWITCHES: [(&str, Modify); 5] = [
     }),
 ];
 
-/// What instances are named after.
+/// The setting for the names of instances.
 const HOSTNAMES: &str = "private_dns_hostname_type_on_launch";
 
 #[async_trait]
@@ -149,7 +149,7 @@ async fn name_after(cloud: &Cloud, id: &str, hostnames: &str) -> Result<(), Prov
     cloud.write(Class::Ec2Write, "ModifySubnetAttribute", || request.clone().send()).await.map(drop)
 }
 
-/// Gives the subnet another IPv6 range: it has one at most.
+/// Gives the subnet another IPv6 range, in place of the present one: a subnet has at most one.
 async fn change_range(cloud: &Cloud, id: &str, prior: &Value, desired: &Value) -> Result<(), ProviderError> {
     if let Some(association) = text(prior, "ipv6_cidr_block_association_id") {
         let request = cloud.ec2().disassociate_subnet_cidr_block().association_id(association);

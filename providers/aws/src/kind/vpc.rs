@@ -133,7 +133,7 @@ impl Family for Hostnames {
     }
 }
 
-/// One of the switches of some VPCs: AWS tells one at a time.
+/// One of the switches of some VPCs: AWS returns one in each call.
 async fn switches(
     cloud: &Cloud,
     ids: &[String],

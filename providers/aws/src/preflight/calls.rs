@@ -1,5 +1,5 @@
-//! The permissions that the calls of each type need, as policies name them: what the operations in `kind/` send, and what
-//! AWS asks for beside it, as `iam:PassRole` where machines get a role.
+//! The permissions for the calls of each type, as policies name them: for the calls of the operations in
+//! `kind/`, and those that AWS requires in addition, such as `iam:PassRole` if machines get a role.
 
 mod balance;
 mod identity;
@@ -20,11 +20,11 @@ use super::{makes, wanted};
 /// A permission, and the attribute without which its call is not made; always made without one.
 type Need = (&'static str, &'static str);
 
-/// What one type needs.
+/// The permissions for one type.
 struct Calls {
-    /// To be looked at, before and after each change.
+    /// For reads, before and after each change.
     read: &'static [&'static str],
-    /// To be made, with the tags that all objects get.
+    /// For the creation, with the tags of all objects.
     make: &'static [Need],
     /// To be changed in place.
     change: &'static [&'static str],
@@ -90,18 +90,18 @@ const fn calls(kind: Kind) -> Calls {
     }
 }
 
-/// What the changes of a plan need.
+/// The permissions for the changes of a plan.
 #[derive(Debug, Default)]
 pub(super) struct Needed {
-    /// To make something: what no policy grants will fail.
+    /// For creations: a call that no policy grants will fail.
     pub make: BTreeSet<&'static str>,
-    /// To change or delete something, as far as that may need it: only what a policy denies is sure to fail.
+    /// For updates and deletions, which may not need all of them: only a denied call is sure to fail.
     pub other: BTreeSet<&'static str>,
-    /// To look at what is made, changed and deleted.
+    /// For reads of the objects that are created, changed and deleted.
     pub read: BTreeSet<&'static str>,
 }
 
-/// The permissions that changes need.
+/// The permissions for changes.
 pub(super) fn needed(items: &[PreflightItem]) -> Needed {
     let mut needed = Needed::default();
     for item in items {
@@ -117,7 +117,8 @@ pub(super) fn needed(items: &[PreflightItem]) -> Needed {
             needed.other.extend(calls.delete);
         }
     }
-    // Whoever lets a group launch machines gives them the role of the group's launch template.
+    // The caller who launches machines through a group passes the role of the group's launch template to
+    // them.
     if needed.make.contains(RUN) && launch_with_role(items) {
         needed.make.insert(PASS_ROLE);
     } else if needed.other.contains(RUN) && launch_with_role(items) {
@@ -126,7 +127,7 @@ pub(super) fn needed(items: &[PreflightItem]) -> Needed {
     needed
 }
 
-/// Whether machines that groups launch get a role: as the launch templates of the plan say, and else probably.
+/// Whether machines that groups launch get a role: by the launch templates of the plan, otherwise probably.
 fn launch_with_role(items: &[PreflightItem]) -> bool {
     let mut templates =
         wanted(items, "aws_launch_template").map(|item| is_set(&item.desired, "iam_instance_profile"));
@@ -173,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// What policies call the families of calls.
+    /// The names of call families in policies.
     const SERVICES: [(&str, &str); 8] = [
         ("Ec2Read", "ec2"),
         ("Ec2Write", "ec2"),
@@ -184,8 +185,8 @@ mod tests {
         ("Sqs", "sqs"),
         ("Events", "events"),
     ];
-    /// Calls that look for what is in the way of a deletion, for a cluster whose state is lost, or for what an instance says
-    /// that does not become a node. Nothing fails without them.
+    /// Calls that look for blockers of a deletion, or for a cluster whose state is lost, or read the console
+    /// output of an instance. No change fails without them.
     const HELPFUL: [&str; 7] = [
         "ec2:DescribeNetworkInterfaces",
         "ec2:GetConsoleOutput",

@@ -1,6 +1,6 @@
-//! Permissions, where nobody may ask for all of them at once: creating calls of EC2 that only try. AWS answers them with
-//! "it would have been done" or with a refusal, and makes nothing. What stands on something that is made in the same plan
-//! cannot be tried before that is there.
+//! Permissions for callers that may not use the policy simulator: dry runs of EC2's creating calls. AWS
+//! answers them with "it would have succeeded" or with a refusal, and creates nothing. An object that depends
+//! on another new one cannot be tried before that one exists.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -32,7 +32,7 @@ macro_rules! trial {
     }};
 }
 
-/// Actions that the caller may not do: one call for each type, with the first object that is to be made of it.
+/// Actions that the caller may not do: one call for each type, with the first new object of the type.
 pub(super) async fn missing(
     cloud: &Cloud,
     items: &[PreflightItem],

@@ -20,7 +20,7 @@ const GROUP: &str = "aws_autoscaling_group";
 /// The page on new pools of such clusters.
 const NEW_POOL: &str = "PROVIDER0111";
 
-/// New pools of a cluster whose machines boot by another tool's user data, which nobody writes for them.
+/// New pools of a cluster whose machines boot with another tool's user data, which Slipway does not write.
 pub(super) fn pools(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
     if !cloud.shared::<Seen>().other_user_data.load(Ordering::Relaxed) {
         return Vec::new();
@@ -94,7 +94,7 @@ async fn offers(cloud: &Cloud, names: &BTreeSet<String>) -> Result<Vec<(String, 
     catalog::offered(cloud, names).await
 }
 
-/// The types of a group: those of its mix, or that of its template.
+/// The machine types of a group: those of its mix, or that of its template.
 fn types_of<'a>(group: &'a Value, templates: &BTreeMap<&Address, &'a str>) -> BTreeSet<&'a str> {
     let template = |block: Option<&Value>, name: &str| {
         let address = referred(block.and_then(|block| block.get(name)))?;
@@ -125,7 +125,7 @@ fn is_usual(name: &str) -> bool {
     name.starts_with(['a', 'c', 'd', 'h', 'i', 'm', 'r', 't', 'z'])
 }
 
-/// Asks for the types of new groups that the session has not seen: those that the state has pinned were not asked for.
+/// Reads the machine types of new groups that the session has not read: pinned ones were not read.
 ///
 /// # Errors
 /// As the call says.
@@ -200,7 +200,7 @@ fn on_demand(mix: &Value, count: u64) -> u64 {
     base.saturating_add(count.saturating_sub(base).saturating_mul(percent).div_ceil(100))
 }
 
-/// How many processors the machines have that run in the region, whoever made them.
+/// The number of processors of running machines in the region, of any owner.
 ///
 /// # Errors
 /// As the call says.
@@ -245,7 +245,7 @@ fn zones_of<'a>(group: &Value, items: &'a [PreflightItem]) -> BTreeSet<&'a str> 
         .collect()
 }
 
-/// Images that do not exist, or that nobody knows the id of.
+/// Images that do not exist, or whose id is not known.
 pub(super) async fn images(
     cloud: &Cloud,
     items: &[PreflightItem],
@@ -287,7 +287,7 @@ pub(super) async fn images(
     Ok(found)
 }
 
-/// What to say of an image that nobody knows the id of.
+/// The message about an image whose id is not known.
 fn missing(cloud: &Cloud) -> String {
     let seen = cloud.shared::<Seen>();
     let names = seen.missing_images.lock().unwrap_or_else(PoisonError::into_inner);

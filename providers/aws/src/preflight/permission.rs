@@ -1,4 +1,4 @@
-//! Permissions: what AWS says of the caller's policies when asked for all actions at once.
+//! Permissions: the answer of the policy simulator about the caller's policies, for all actions at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,11 +15,11 @@ use crate::kind::attribute::text;
 use crate::owner::wanted;
 use crate::rate::Class;
 
-/// How many objects one question names.
+/// How many objects one request names.
 const AT_ONCE: usize = 50;
 
-/// Permissions that the caller certainly lacks. Who may not ask for all of them at once is answered by calls that only try
-/// (`dry_run.rs`).
+/// Permissions that the caller certainly lacks. If the caller may not use the policy simulator, dry runs are
+/// used (`dry_run.rs`).
 pub(super) async fn missing(
     cloud: &Cloud,
     items: &[PreflightItem],
@@ -30,7 +30,7 @@ pub(super) async fn missing(
     let (principal, results) = match ask(cloud, caller, &names).await {
         Ok(answer) => answer,
         Err(error) => {
-            // Who may not ask, or whose role nobody may look up.
+            // The caller may not use the simulator, or the role of the session cannot be looked up.
             let may_not_ask = matches!(error.class, ErrorClass::Permission { .. })
                 || error.class == ErrorClass::NotFound && session_role(caller).is_some();
             if may_not_ask {
@@ -47,8 +47,8 @@ pub(super) async fn missing(
         results.iter().filter(is_denied).map(|result| refused(result.eval_action_name(), DENIED)).collect();
     let blind = results.iter().filter(|result| is_blind(result)).map(EvaluationResult::eval_action_name);
     found.extend(blind.map(|name| refused(name, NOT_GRANTED)));
-    // A policy that names objects or has conditions says no to everything as such: those are asked for once more, with what
-    // is to be made.
+    // A policy that names objects or has conditions denies an action on `*`. These actions are checked again,
+    // with the new objects.
     let is_open = |result: &&EvaluationResult| {
         *result.eval_decision() == PolicyEvaluationDecisionType::ImplicitDeny
             && make.contains(result.eval_action_name())
@@ -83,14 +83,15 @@ fn is_blind(result: &EvaluationResult) -> bool {
         && result.missing_context_values().is_empty()
 }
 
-/// A question about what is to be made.
+/// A request about new objects.
 struct Question {
     names: Vec<&'static str>,
     arns: Vec<String>,
     context: Vec<ContextEntry>,
 }
 
-/// What is asked once more: by type, with the new objects; and of roles that are passed to machines, with the roles.
+/// The second requests: by type, with the new objects; and for roles that are passed to machines, with the
+/// roles.
 fn questions(cloud: &Cloud, items: &[PreflightItem], open: &BTreeSet<&str>) -> Vec<Question> {
     let mut of_kind: BTreeMap<&str, Vec<&PreflightItem>> = BTreeMap::new();
     for item in items.iter().filter(|item| makes(item)) {
@@ -99,7 +100,7 @@ fn questions(cloud: &Cloud, items: &[PreflightItem], open: &BTreeSet<&str>) -> V
     let mut questions = Vec::new();
     for (kind, made) in &of_kind {
         let names: BTreeSet<&'static str> = made.iter().flat_map(|item| to_make(item)).collect();
-        // What Auto Scaling does in EC2 for the caller is not done to the group.
+        // Actions that Auto Scaling runs in EC2 for the caller do not concern the group.
         let is_of_it =
             |name: &str| *kind != Kind::AutoscalingGroup.name() || name.starts_with("autoscaling:");
         let names: Vec<&'static str> = names
@@ -143,7 +144,7 @@ async fn ask(
     }
 }
 
-/// Asks what the caller's policies say of actions, on everything or on what the ARNs name.
+/// Simulates the caller's policies for actions, on all objects or on those of the ARNs.
 async fn simulate(
     cloud: &Cloud,
     principal: &str,
@@ -163,7 +164,7 @@ async fn simulate(
     Ok(answer.evaluation_results().to_vec())
 }
 
-/// What is to be made, as policies name it: by its name where it has one, else any new one of its type.
+/// The ARNs of new objects: by name if there is one, otherwise for any new object of the type.
 fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
     let (partition, region, account) = (cloud.partition(), cloud.region(), cloud.account());
     let of = |item: &&PreflightItem| {
@@ -195,7 +196,7 @@ fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
             Kind::LbTargetGroup => regional("elasticloadbalancing", format!("targetgroup/{}/*", name?)),
             Kind::SqsQueue => regional("sqs", name?.to_owned()),
             Kind::CloudwatchEventRule => regional("events", format!("rule/{}", name?)),
-            // Policies name them by what they belong to, or by ids that AWS chooses.
+            // Policies name these by their parents, or by ids that AWS chooses.
             Kind::AutoscalingLifecycleHook
             | Kind::CloudwatchEventTarget
             | Kind::IamOpenidConnectProvider
@@ -218,7 +219,7 @@ fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
     arns.into_iter().take(AT_ONCE).collect()
 }
 
-/// What conditions may ask for: the region, and the tags of the creating calls.
+/// The context keys that conditions may use: the region, and the tags of the creating calls.
 fn context(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<ContextEntry> {
     let entry = |key: String, kind: ContextKeyTypeEnum, values: Vec<String>| {
         ContextEntry::builder()
@@ -243,7 +244,7 @@ fn context(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<ContextEntry> {
     entries
 }
 
-/// What is not granted for what is to be made; nothing where a condition could not be judged.
+/// The action that is not granted for the new objects; `None` if a condition could not be evaluated.
 fn lacking(result: &EvaluationResult) -> Option<PreflightFinding> {
     let is_denied =
         |decision: &PolicyEvaluationDecisionType| *decision != PolicyEvaluationDecisionType::Allowed;
@@ -260,14 +261,14 @@ const DENIED: &str = "a policy denies it";
 /// Why an action is refused that no policy speaks of.
 pub(super) const NOT_GRANTED: &str = "no policy grants it";
 
-/// What is said of an action that the caller may not do.
+/// The finding about an action that the caller may not do.
 pub(super) fn refused(action: &str, why: &str) -> PreflightFinding {
     let text = format!("the caller may not {action}: {why}");
     let class = ErrorClass::Permission { action: action.to_owned() };
     finding(None, class, text, "use other credentials, or change the policy")
 }
 
-/// Whose policies count: those of the role behind a session.
+/// The principal whose policies count: the role of a session.
 fn principal(caller: &str) -> String {
     let parts: Vec<&str> = caller.splitn(6, ':').collect();
     match (parts.as_slice(), session_role(caller)) {

@@ -25,7 +25,7 @@ const PROCESSORS: (&str, &str) = ("ec2", "L-1216C47A");
 const SPOT_PROCESSORS: (&str, &str) = ("ec2", "L-34B43A08");
 /// Network load balancers in a region.
 const BALANCERS: (&str, &str) = ("elasticloadbalancing", "L-69A177A2");
-/// How many of each every account may have: up to that nobody is asked.
+/// The least quota of every account: up to this number, the quota is not read.
 const VPCS_AT_LEAST: u64 = 5;
 const ADDRESSES_AT_LEAST: u64 = 5;
 const RULES_AT_LEAST: u64 = 60;
@@ -84,7 +84,7 @@ async fn addresses(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Preflig
     Ok(over("elastic IP addresses", limit(cloud, ADDRESSES).await?, used, new).into_iter().collect())
 }
 
-/// Gateways are counted in the zones of the subnets that the same plan makes; what the account has already comes on top.
+/// Gateways are counted in the zones of the subnets that the plan creates, and added to the existing ones.
 async fn gateways(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
     let mut of_zone: BTreeMap<&str, u64> = BTreeMap::new();
     for item in
@@ -105,7 +105,7 @@ async fn gateways(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<Prefligh
     Ok(of_zone.into_iter().filter_map(over).collect())
 }
 
-/// The machines that new groups begin with are counted, and those that run already.
+/// The initial machines of new groups are counted, and the running ones.
 async fn processors(cloud: &Cloud, items: &[PreflightItem]) -> Result<Vec<PreflightFinding>, ProviderError> {
     machine::learn_processors(cloud, items).await?;
     let new = machine::processors(cloud, items);

@@ -1,7 +1,8 @@
-//! Names that the plan would give to new objects, and that objects outside of the cluster have.
+//! Names of new objects that existing objects outside the cluster have.
 //!
-//! A creating call refuses such a name, in the middle of a run. Types whose names are unique in the account and region are
-//! asked for in one call each, as long as their lists have one page; what is found by its name is read, to know its owner.
+//! A creating call would refuse such a name in the middle of a run. Types with unique names in the account
+//! and region are listed with one call each, as long as their lists have one page. An object that has the
+//! name is read, to know its owner.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,10 +33,10 @@ type Names<'a> = BTreeMap<&'a str, &'a PreflightItem>;
 /// Names with the identities of the objects that have them.
 type Hits = Vec<(String, Identity)>;
 
-/// Every new object whose name another one has.
+/// All new objects whose names are taken.
 ///
 /// # Errors
-/// `throttled`, when a question was refused for its pace.
+/// `throttled`, when a call was throttled.
 pub(super) async fn names(
     cloud: &Cloud,
     items: &[PreflightItem],
@@ -67,7 +68,7 @@ pub(super) async fn names(
     Ok(found)
 }
 
-/// The objects that have one of the names. Types whose names are not unique, or that have none, have no hits.
+/// The objects that have one of the names. Types without unique names have no hits.
 async fn hits(cloud: &Cloud, kind: Kind, names: &Names<'_>) -> Result<Hits, ProviderError> {
     let all: Vec<&str> = names.keys().copied().collect();
     let hits = match kind {
@@ -166,7 +167,7 @@ async fn target_groups(cloud: &Cloud) -> Result<Hits, ProviderError> {
     Ok(groups.filter_map(|group| named(group.target_group_name()?, group.target_group_arn())).collect())
 }
 
-/// Objects whose identity their desired values determine, of which a cluster has few, are read one by one.
+/// Reads objects one by one. Their desired values determine their identity, and a cluster has few of them.
 async fn by_identity(cloud: &Cloud, names: &Names<'_>) -> Result<Hits, ProviderError> {
     let reads = names.iter().map(|(name, item)| async move {
         let kind = kind::of(&item.address)?;
@@ -182,7 +183,8 @@ fn named(name: &str, identity: Option<&str>) -> Option<(String, Identity)> {
     Some((name.to_owned(), Identity::new(identity?)))
 }
 
-/// The hits that do not belong to the cluster: what it has itself is replaced or was created by an earlier attempt.
+/// The hits that do not belong to the cluster: its own objects are replaced, or were created by an earlier
+/// attempt.
 async fn owned_by_others(
     cloud: &Cloud,
     names: &Names<'_>,
@@ -205,7 +207,7 @@ async fn owned_by_others(
         let is_own = owner.is_some_and(|owner| {
             cluster.map_or(owner.address.as_ref() == Some(&item.address), |cluster| owner.cluster == cluster)
         });
-        // A record has no owner: one that is as it is wanted already is taken over.
+        // A record has no owner: an existing one that is as desired is recorded.
         let is_same = owner.is_none()
             && item.address.kind() == "aws_route53_record"
             && types::get(item.address.kind())

@@ -1,4 +1,4 @@
-//! Carrying out one action: the call, and then the wait until reads show what it did.
+//! Carries out one action: sends the call, and waits until reads show its effect.
 
 use std::time::Duration;
 
@@ -22,13 +22,13 @@ const CONSISTENCY: Duration = Duration::from_secs(90);
 /// How long values may be shown as they were before a change, or not at all.
 const SETTLED: Duration = Duration::from_secs(30);
 
-/// For how long the maker of what has the name is looked for.
+/// How long the object with a taken name is looked up.
 const LOOKED_FOR: Duration = Duration::from_secs(10);
-/// For how long a deletion is tried again while nothing lasting is in its way.
+/// How long a deletion is repeated while no lasting object blocks it.
 const IN_THE_WAY: Duration = Duration::from_secs(600);
-/// For how long what was made a moment ago may be denied to calls that name it.
+/// How long calls may deny an object that was just created.
 const NEW: Duration = Duration::from_secs(60);
-/// How often what follows a creating call is tried.
+/// How often the call after a creating call is tried.
 const ATTEMPTS: u32 = 6;
 
 /// Carries out one action.
@@ -49,7 +49,7 @@ pub(super) async fn apply(
             let identity = create(&act, kind, &desired).await?;
             finish_create(&act, kind, &identity, &desired).await.map_err(|mut error| {
                 if error.class.is_retryable() {
-                    // The object is there: the same create must not be sent again.
+                    // The object exists: the same create must not be sent again.
                     error.class = ErrorClass::OutcomeUnknown;
                 }
                 error
@@ -71,14 +71,15 @@ pub(super) async fn apply(
     }
 }
 
-/// Refuses what is not as the schema has it, before anything is called.
+/// Refuses attributes that do not fit the schema, before the first call.
 fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
     let (Action::Create { desired } | Action::Update { desired, .. }) = &request.action else {
         return Ok(());
     };
     let name = request.ownership.address.kind();
     let Some(schema) = slipway_aws_model::types::get(name) else { return Ok(()) };
-    // A reference may have become a number where a text is wanted, as the version of a launch template.
+    // A reference may have resolved to a number where a text is expected, as the version of a launch
+    // template.
     let desired = normalised(name, desired);
     match slipway_resource::validate::misfits(&schema.attributes, &desired).into_iter().next() {
         Some(misfit) => Err(invalid(format!("{name}: {misfit}"))),
@@ -86,8 +87,8 @@ fn check_fit(request: &ApplyRequest) -> Result<(), ProviderError> {
     }
 }
 
-/// Sends a call again while AWS denies what it names and the session knows to exist: what this session made is waited for,
-/// anything else is looked at again first. What does not exist ends the call.
+/// Sends a call again while AWS denies an object that the session knows to exist. An object that this session
+/// created is waited for; any other object is read again first. If the object does not exist, the call fails.
 async fn with_parents<T, F>(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -126,7 +127,7 @@ async fn late_parent(
     if let Some(parent) = parents.iter().find(|parent| is_new(parent.made)) {
         return Ok(Some(parent.identity.clone()));
     }
-    // A service with one code for all that is wrong is believed about what is not new.
+    // A service with one code for all errors is believed about objects that are not new.
     if failure.class != ErrorClass::NotFound {
         return Ok(None);
     }
@@ -144,7 +145,8 @@ async fn late_parent(
     Ok(found)
 }
 
-/// Sends the creating call. Whoever has the name or the range already may be what an earlier attempt has made.
+/// Sends the creating call. An object that has the name or the range already may be the result of an earlier
+/// attempt.
 async fn create(act: &Act<'_>, kind: &dyn Kind, desired: &Value) -> Result<Identity, ProviderError> {
     let created = with_parents(act, kind, desired, || kind.create(act, desired)).await;
     let failure = match created {
@@ -164,7 +166,7 @@ async fn create(act: &Act<'_>, kind: &dyn Kind, desired: &Value) -> Result<Ident
     }
 }
 
-/// What comes after a creating call, also when it is found again after a crash.
+/// The calls after a creating call, also when its object is found again after a crash.
 pub(super) async fn finish_create(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -184,7 +186,8 @@ pub(super) async fn finish_create(
     })
 }
 
-/// Sets what the creating call could not. What AWS does not show everywhere yet is waited for.
+/// Sets attributes that the creating call could not set. If the object is not visible everywhere yet, the
+/// call is repeated.
 async fn complete(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -199,7 +202,7 @@ async fn complete(
                 tracing::debug!(%identity, %error, "once more");
                 act.pause(&mut wait, &format!("{identity} was not complete")).await?;
             }
-            // Doing it twice does no harm: an answer that was lost may be asked for again.
+            // A repeated call does no harm, so one whose answer was lost may be sent again.
             Err(error) if error.class == ErrorClass::OutcomeUnknown => {
                 return Err(ProviderError { class: ErrorClass::Transient, ..error });
             }
@@ -209,19 +212,19 @@ async fn complete(
     kind.complete(act, identity, desired).await
 }
 
-/// What reads are to show of an object.
+/// The state that reads must show of an object.
 #[derive(Clone, Copy)]
 pub(super) enum Expected<'a> {
-    /// That it is there.
+    /// The object exists.
     There,
-    /// What was asked for when it was made. Nobody has set anything else before.
+    /// The requested attributes of a new object.
     Made(&'a Value),
-    /// What was asked for, and no more what was there before.
+    /// The requested attributes of an existing object, in place of the previous ones.
     Changed(&'a Value),
 }
 
 impl Expected<'_> {
-    /// What is shown otherwise than it was sent, and whether that may only be late.
+    /// The attributes that are shown otherwise than they were sent, and whether they may only be late.
     fn lacking(self, kind: &dyn Kind, attributes: &Value) -> (Vec<Path>, bool) {
         let (desired, is_new) = match self {
             Self::There => return (Vec::new(), false),
@@ -235,7 +238,7 @@ impl Expected<'_> {
     }
 }
 
-/// Waits until reads show the object ready, and as it is wanted.
+/// Waits until reads show the object ready, and as desired.
 pub(super) async fn shown(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -267,7 +270,8 @@ pub(super) async fn shown(
                 let names: Vec<String> = applied.not_shown.iter().map(ToString::to_string).collect();
                 let settling = settling.get_or_insert_with(|| Wait::for_at_most(SETTLED));
                 match act.pause(settling, &format!("{identity} did not show {}", names.join(", "))).await {
-                    // It was taken, or the call had failed: whoever asked is told what is not shown.
+                    // AWS has accepted the call, which would have failed otherwise: the result names the
+                    // attributes that are not shown.
                     Err(error) if error.class == ErrorClass::OutcomeUnknown => return Ok(applied),
                     waited => waited?,
                 }
@@ -281,7 +285,7 @@ pub(super) async fn shown(
     }
 }
 
-/// The attributes that are not as wanted.
+/// The attributes that are not as desired.
 pub(super) fn lacking(kind: &dyn Kind, attributes: &Value, desired: &Value) -> Vec<Path> {
     let Some(schema) = slipway_aws_model::types::get(kind.name()) else { return Vec::new() };
     let changes = diff(schema, attributes, desired, Some(desired));
@@ -299,7 +303,7 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
     loop {
         match kind.delete(act, identity).await {
             Ok(()) => break,
-            // What was not found may be a part of it that was to go first, and that is gone already.
+            // The missing object may be a part that is deleted first, and that is gone already.
             Err(error) if error.class == ErrorClass::NotFound => {
                 if !is_there(act, kind, identity).await? {
                     break;
@@ -329,8 +333,8 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
         act.progress(format!("{identity} stays: it is not the cluster's"));
         return Ok(Applied::default());
     }
-    // Where the whole cluster goes, an answer that says so is enough: what stands in the way of others all the same is
-    // waited for there.
+    // If the whole cluster is deleted, the answer to the deletion is enough. If the object still blocks
+    // others, their deletions wait for it.
     if kind.lingers() || !act.cloud.leaving() {
         gone(act, kind, identity).await?;
     }
@@ -346,7 +350,7 @@ async fn is_there(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result
     }
 }
 
-/// What is in the way for a while; the failure with names when it will stay.
+/// The objects that block a deletion for a while; the failure with the names of lasting ones.
 async fn in_the_way(
     act: &Act<'_>,
     kind: &dyn Kind,
@@ -355,7 +359,7 @@ async fn in_the_way(
 ) -> Result<Vec<String>, ProviderError> {
     let blockers = match kind.blockers(act.cloud, identity).await {
         Ok(blockers) => blockers,
-        // Who may delete may not be allowed to look.
+        // The caller may delete and not be allowed to read.
         Err(error) => {
             tracing::debug!(%identity, %error, "what is in the way cannot be read");
             return Err(failure);

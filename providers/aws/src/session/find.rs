@@ -42,7 +42,7 @@ pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<
         }
     }
     if look.request.uid.is_none() {
-        // Of several lives of one name the one with most objects is the one that still stands.
+        // Of several clusters with one name, the one with most objects is the one that still exists.
         let living = owners.into_iter().max_by_key(|(_, count)| *count).map(|(uid, _)| uid);
         discovery.uid = living;
     }

@@ -1,9 +1,10 @@
-//! Which instance asks for the credential of a node.
+//! The identity of an instance that requests the credential of a node.
 //!
-//! An instance signs a `GetCallerIdentity` request to STS with the credentials of its role, and with the digest of the
-//! challenge in a header. It does not send the request. The control plane builds the same request anew, puts the
-//! signature into it, and sends it to STS: what goes to STS and where it goes is never the caller's choice. STS answers for
-//! which role and instance the signature is. AWS does the same in its own authenticator, and kOps for its nodes.
+//! An instance signs a `GetCallerIdentity` request to STS with the credentials of its role, and with the
+//! digest of the challenge in a header. It does not send the request. The control plane builds the same
+//! request itself, adds the signature, and sends it to STS, so that the caller cannot choose the request or
+//! its target. STS answers with the role and the instance of the signature. AWS does the same in its own
+//! authenticator, and kOps for its nodes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +28,7 @@ use crate::rate::Class;
 
 /// The header with the digest of the challenge. The signature covers it.
 const CHALLENGE: &str = "x-slipway-challenge";
-/// The headers that a caller may bring to STS: those of a signature, and those of the SDK that it covers.
+/// The headers that a caller may give for STS: those of a signature, and those of the SDK that it covers.
 const BROUGHT: [&str; 7] = [
     "authorization",
     "x-amz-date",
@@ -39,10 +40,10 @@ const BROUGHT: [&str; 7] = [
 ];
 /// The headers that the signature must cover.
 const COVERED: [&str; 3] = ["host", "x-amz-date", CHALLENGE];
-/// The tag in which Auto Scaling itself names the group of an instance. Nobody else can set it.
+/// The tag in which Auto Scaling names the group of an instance. Only AWS can set it.
 const GROUP: &str = "aws:autoscaling:groupName";
 
-/// What an instance shows: the headers of the request that it has signed.
+/// The credential of an instance: the headers of the request that it has signed.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Credential {
@@ -53,7 +54,7 @@ struct Credential {
 pub(super) async fn credential(cloud: &Cloud, challenge: &NodeChallenge) -> Result<Vec<u8>, ProviderError> {
     let signing = Signing { challenge: challenge.digest(), signed: Arc::default() };
     let signed = signing.signed.clone();
-    // The interceptor ends the call when it is signed.
+    // The interceptor ends the call after the signature.
     let ended = cloud.sts().get_caller_identity().customize().interceptor(signing).send().await;
     let headers = std::mem::take(&mut *signed.lock().unwrap_or_else(PoisonError::into_inner));
     if headers.is_empty() {
@@ -131,8 +132,8 @@ fn belongs(instance: &Instance, cluster: &str, role: &str, id: &str) -> Result<(
     Err(refused(format!("instance {id} with the role {role} is no machine of a pool of {cluster}")))
 }
 
-/// Holds that the role is the one of the instance's profile. Whoever may assume another role can name its session as they
-/// like, also after an instance.
+/// Checks that the role is the one of the instance's profile. A caller that may assume another role can
+/// choose the name of its session, such as the id of an instance.
 async fn has_role(cloud: &Cloud, instance: &Instance, role: &str, id: &str) -> Result<(), ProviderError> {
     let arn = instance.iam_instance_profile().and_then(|profile| profile.arn()).unwrap_or_default();
     let name = arn.rsplit('/').next().unwrap_or_default();
@@ -153,7 +154,7 @@ async fn has_role(cloud: &Cloud, instance: &Instance, role: &str, id: &str) -> R
     Err(refused(format!("instance {id} does not have the role {role}")))
 }
 
-/// What a node on an instance may be called: its private name, that without its domain, its id.
+/// The possible names of a node on an instance: its private name, that without its domain, its id.
 pub(super) fn names(instance: &Instance, id: &str) -> Vec<String> {
     let private = instance.private_dns_name().unwrap_or_default();
     let short = private.split('.').next().unwrap_or_default();

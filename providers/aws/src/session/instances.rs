@@ -18,7 +18,7 @@ use crate::rate::Class;
 /// How many values a filter may have.
 const VALUES: usize = 200;
 
-/// The instances of all queries. A page that cannot be read fails the call: what it would have shown is not absent.
+/// The instances of all queries. A page that cannot be read fails the call: its instances are not absent.
 pub(super) async fn find(
     cloud: &Cloud,
     request: &InstancesRequest,

@@ -1,5 +1,5 @@
-//! KMS as the service that wraps data keys. The scope goes along as the encryption context: KMS unwraps with the same
-//! context alone, and names it in CloudTrail.
+//! KMS as the service that wraps data keys. The scope is the encryption context: KMS unwraps only with the
+//! same context, and names it in CloudTrail.
 
 use aws_sdk_kms::primitives::Blob;
 use slipway_resource::ProviderError;

@@ -1,5 +1,5 @@
-//! Finding what another tool made: objects of EC2 and load balancers by the tags of kOps, all others by names that follow
-//! from the spec.
+//! Finds objects of another tool: objects of EC2 and load balancers by the tags of kOps, all others by names
+//! that follow from the spec.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +20,12 @@ use crate::owner::{Owner, Tags};
 
 /// The tag that every object of a cluster has which kOps or its controllers made; its value is the cluster's name.
 const CLUSTER: &str = "KubernetesCluster";
-/// The tag of a load balancer or a target group that kOps has made anew, under another name: how often.
+/// The tag of a load balancer or a target group that kOps has replaced under another name: how often.
 const REVISION: &str = "kops.k8s.io/revision";
-/// The tag with the name by which people know an object.
+/// The tag with the name that users see.
 const NAME: &str = "Name";
 
-/// Finds the objects of wanted resources; one answer for each item, in their order. Changes nothing.
+/// Finds the objects of desired resources; one answer for each item, in their order. Changes nothing.
 pub(super) async fn locate(
     cloud: &Cloud,
     running: &Running,
@@ -42,7 +42,7 @@ pub(super) async fn locate(
         taken: BTreeSet::new(),
     };
     let mut waiting: Vec<&LocateItem> = request.items.iter().collect();
-    // What an item refers to comes before it, unless nothing else is left.
+    // An item is looked up after the items that it refers to, unless this is not possible.
     let mut whole = true;
     while !waiting.is_empty() {
         let (ready, rest): (Vec<_>, Vec<_>) = waiting
@@ -101,14 +101,14 @@ struct Search<'a> {
     cluster: &'a str,
     items: &'a [LocateItem],
     candidates: BTreeMap<&'static str, Vec<Found>>,
-    /// What the cluster's network has of other types, by type.
+    /// The objects of other types in the cluster's network, by type.
     in_network: BTreeMap<&'static str, OnceCell<Option<Vec<Tagged>>>>,
     found: BTreeMap<Address, Located>,
     taken: BTreeSet<(String, Identity)>,
 }
 
 impl Search<'_> {
-    /// Wanted attributes with what was found for what they refer to; the rest is unknown.
+    /// Desired attributes with references to found objects resolved; other references are unknown.
     fn resolved(&self, desired: &Value) -> Value {
         desired.resolve(&mut |reference| {
             let located = self.found.get(&reference.address);
@@ -116,14 +116,14 @@ impl Search<'_> {
         })
     }
 
-    /// The answer to an item; nothing when no object fits it, or when too little of it is known.
+    /// The answer to an item; `None` when no object fits it, or when too few of its attributes are known.
     async fn find(&self, item: &LocateItem, desired: &Value) -> Result<Option<Located>, ProviderError> {
         let kind = kind::of(&item.address)?;
         if let Some(existing) = &item.existing {
             return self.read(kind, item, existing).await;
         }
         if kind.tagged_as().is_some() {
-            // Its id says nothing: it is told from others by the name that it carries.
+            // Its id tells nothing: it is recognised by its name tag.
             return Ok(self.among_candidates(kind.name(), item, desired));
         }
         if let Some(located) = self.in_network(kind, item, desired).await? {
@@ -160,7 +160,7 @@ impl Search<'_> {
         Ok(found.map(|found| Located::one(item.address.clone(), found.identity, found.attributes)))
     }
 
-    /// The cluster's network, which may be nobody's resource: all that names one names the same.
+    /// The cluster's network, which may not be a resource: all items that name a network name the same one.
     fn vpc(&self) -> Option<String> {
         self.items.iter().find_map(|item| {
             let vpc = self.resolved(item.desired.get("vpc_id")?);
@@ -168,7 +168,8 @@ impl Search<'_> {
         })
     }
 
-    /// The newest object in the cluster's network that has its tag and the wanted name as another: its own name says nothing.
+    /// The newest object in the cluster's network with its tag and the desired name in another tag. Its own
+    /// name tells nothing.
     async fn in_network(
         &self,
         kind: &dyn Kind,
@@ -224,7 +225,7 @@ impl Search<'_> {
         }
     }
 
-    /// Keeps an answer; says whether it is an object that others may refer to.
+    /// Stores an answer; returns whether it is an object to which others may refer.
     fn keep(&mut self, located: Located) -> bool {
         let identity = located.identity().cloned();
         if let Some(identity) = &identity {

@@ -1,4 +1,4 @@
-//! What became of an action after a crash, or after an answer was lost.
+//! Finds the result of an action after a crash, or after its answer was lost.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::late::Lost;
 /// create that was sent again is through.
 const CONSISTENCY: Duration = Duration::from_secs(30);
 
-/// Finds out what became of an action, and waits for its end.
+/// Finds the result of an action, and waits for its end.
 pub(super) async fn resume(
     cloud: &Cloud,
     request: &ResumeRequest,
@@ -52,8 +52,8 @@ pub(super) async fn resume(
     }
 }
 
-/// The object that a create has made. What can be sent twice needs no second look; what cannot is looked for as long
-/// as reads may lag behind.
+/// The object that a create has made. A create that can be sent twice needs no second look. Otherwise, the
+/// object is searched as long as reads may lag behind.
 async fn made(
     act: &Act<'_>,
     kind: &dyn Kind,

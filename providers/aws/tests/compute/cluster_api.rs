@@ -1,5 +1,5 @@
-//! A cluster's API as far as a roll needs it, under the test's control: every running instance of moto is a node, but
-//! for those of an image that never joins.
+//! The parts of a cluster's API that a roll needs, under the test's control: every running instance of moto
+//! is a node, except those of an image that never joins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -18,7 +18,7 @@ const SIGNED: (&str, &str) = (
     "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=0",
 );
 
-/// An instance of moto that runs.
+/// A running instance of moto.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     pub id: String,
@@ -73,7 +73,7 @@ pub struct ClusterApi {
 }
 
 impl ClusterApi {
-    /// Starts one beside a moto. It ends with the process.
+    /// Starts an API beside a moto. It ends with the process.
     pub fn start(moto: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();

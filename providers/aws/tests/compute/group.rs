@@ -17,7 +17,7 @@ pub struct Ground {
     pub template: Identity,
 }
 
-/// What a template says, with an image.
+/// The attributes of a template, with an image.
 pub fn template(image: &str) -> Json {
     json!({"name": "nodes.a.example.com", "image_id": image, "instance_type": "t3.medium",
         "tags": {"Name": "nodes.a.example.com"}})
@@ -83,7 +83,7 @@ async fn a_group_waits_for_its_new_instance_profile() {
         let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
         Verdict::Answer { status: 400, headers, body: body.as_bytes().to_vec() }
     });
-    // What another session made is not new to this one.
+    // A profile of another session is not new to this one.
     let earlier = Cloud::open(&moto.endpoint()).await;
     let ground = Ground::lay(&earlier).await;
     earlier.end().await;
@@ -111,7 +111,7 @@ async fn a_group_of_one_template_with_its_hook() {
     let cloud = Cloud::open(&moto.endpoint()).await;
     let ground = Ground::lay(&cloud).await;
     let mut group = ground.group(1, 1);
-    // What AWS decides by itself where it is left out does not change back by leaving it out.
+    // Attributes that AWS sets if they are missing do not change back when they are removed.
     group["default_cooldown"] = 300.into();
     group["health_check_type"] = "EC2".into();
     group["health_check_grace_period"] = 60.into();

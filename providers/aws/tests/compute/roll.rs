@@ -164,7 +164,7 @@ async fn instances_are_replaced_one_beyond_the_size_and_drained() {
     assert!(running(moto.port()).iter().all(|instance| instance.image == "ami-87654321"));
     is_through(&cloud, &moto, &wanted, &before).await;
 
-    // Again, although nothing differs: as somebody asks for it.
+    // Again, although nothing differs: the user requests the replacement.
     let before = ids(&moto);
     let mut plan = planned(&cloud, &wanted).await;
     for member in &mut plan.members {
@@ -212,7 +212,7 @@ async fn those_that_a_smaller_group_does_without_are_named_and_drained() {
     cloud.session.apply(request, EventSink::discard()).await.unwrap();
     assert_eq!(ids(&moto), before, "all of them run until they are drained");
 
-    // Whoever plans again sees who is on the way out.
+    // The next plan shows the instances that are being removed.
     let again = planned(&cloud, &wanted).await;
     assert_eq!(leaving(&again).into_iter().collect::<BTreeSet<_>>(), named, "{again:#?}");
     let gone = |member: &str| json!({"member": member, "retire": true});
@@ -229,7 +229,7 @@ async fn those_that_a_smaller_group_does_without_are_named_and_drained() {
     cloud.assert_no_change(&address, &Value::from_json(&wanted), &group).await;
     assert!(!planned(&cloud, &wanted).await.has_leaving());
 
-    // The group goes: its nodes are drained, and end with it.
+    // The group is deleted: its nodes are drained, and end with it.
     let item = PlanItem {
         address,
         desired: None,
@@ -267,7 +267,7 @@ async fn one_that_never_joins_stops_the_roll_and_is_named() {
     assert!(error.message.contains("it has not joined the cluster"), "{error}");
     assert!(before.is_subset(&ids(&moto)), "those that it was to stand in for still run");
 
-    // Whoever plans again sees the one that has left its group, and it goes first.
+    // The next plan shows the instance that has left its group, and replaces it first.
     let found = planned(&cloud, &ground.group(2, 2)).await;
     let of_newcomer = found.members.iter().find(|member| member.identity.as_str() == newcomer.id).unwrap();
     assert!(nodes.of_member(of_newcomer).await.is_none(), "{found:#?}");
@@ -339,7 +339,7 @@ async fn spot_instances_go_before_others_come_and_a_warm_pool_is_renewed() {
     roll((&cloud, &nodes), &moto, &plan, false).await;
     is_through(&cloud, &moto, &group(2), &before).await;
 
-    // With a warm pool: what waits there is of the new version before the group takes from it.
+    // With a warm pool: its instances have the new version before the group takes one.
     let warm = |version: u32| {
         let mut group = group(version);
         group["warm_pool"] = json!([{"min_size": 1, "max_group_prepared_capacity": 3}]);
@@ -421,13 +421,14 @@ async fn a_group_has_no_gates_on_nodes() {
     let member = ids(&moto).into_iter().next().unwrap();
     for name in [operation::VERIFY, operation::CORDON, operation::DRAIN] {
         let request = cloud.request(&GROUP.parse().unwrap(), gate(&id, name, json!({"member": member})));
-        // A run that was interrupted at such a gate is resumed: it did nothing that has to be finished, and a new plan is made.
+        // An interrupted run at such a gate is resumed: the gate did nothing that must be finished, and a new
+        // plan is made.
         assert!(matches!(cloud.resume(&request).await, Resolution::NotDone), "{name}");
         let error = cloud.session.apply(request, EventSink::discard()).await.unwrap_err();
         assert_eq!(error.class, ErrorClass::Invalid, "{error}");
         assert!(error.message.contains(&format!("aws_autoscaling_group has no operation {name}")), "{error}");
     }
-    // One that has gone by itself satisfies its gate.
+    // An instance that is gone by itself satisfies its gate.
     twice(&cloud, &id, operation::REMOVE, json!({"member": "i-0000000000000dead"})).await.unwrap();
     cloud.end().await;
 }

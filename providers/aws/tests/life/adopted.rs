@@ -1,5 +1,5 @@
-//! Clusters that kOps has made: made in moto through AWS' own APIs as the cases have them, found, and taken over. The first
-//! plan shows what differs from the spec and nothing else, and replaces nothing.
+//! Clusters of kOps: created in moto through AWS' own APIs from the cases, found, and adopted. The first plan
+//! shows only differences from the spec, and replaces nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::cloud::Object;
 use crate::several::each;
 use crate::world::World;
 
-/// What really differs, by case: the address, and the change.
+/// The expected differences, by case: the address, and the change.
 const DIFFERENCES: &[(&str, &[(&str, &str)])] = &[(
     "complex",
     &[
@@ -52,12 +52,12 @@ fn cases() -> Result<Vec<PathBuf>> {
     Ok(cases)
 }
 
-/// What kOps has made of each case is taken over, and goes as what we have made goes.
+/// The kOps cluster of each case is adopted, and deleted like one of our own.
 pub fn every_case() -> Result<()> {
     each(&cases()?, |world, case| adopts(world, case).with_context(|| case.display().to_string()))
 }
 
-/// The cluster of each case is made, stays as it is, and goes.
+/// The cluster of each case is created, has an empty plan, and is deleted.
 pub fn every_case_made() -> Result<()> {
     each(&cases()?, |world, case| lives(world, case).with_context(|| case.display().to_string()))
 }

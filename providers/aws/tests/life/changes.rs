@@ -1,4 +1,4 @@
-//! Changes of a spec, one after the other; what each of them must plan is in the snapshot.
+//! Changes of a spec, one after the other; the snapshot has the expected plan of each.
 
 /// A change: its name, and what is replaced by what.
 pub type Change = (&'static str, &'static [(&'static str, &'static str)]);

@@ -1,4 +1,5 @@
-//! moto with a window: what there is, without AWS' own APIs, reads that lag behind, and what there was at a moment.
+//! moto with a window: its objects without AWS' own APIs, reads that lag behind, and the objects at an
+//! earlier moment.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ impl Cloud {
         Ok(Self { moto: Moto::start_mended(&format!("{}\n{WINDOW}", mended::MENDED))? })
     }
 
-    /// One that keeps and shows less of what it is told than AWS does.
+    /// A cloud that stores and shows fewer attributes than AWS does.
     pub fn forgetful() -> Result<Self> {
         let tokens =
             concat!(include_str!("../support/mended/wrap.py"), include_str!("../support/mended/tokens.py"));
@@ -84,7 +85,7 @@ impl Cloud {
         self.tell("/lab/keep").map(drop)
     }
 
-    /// Makes everything as it was kept, as often as it is wanted.
+    /// Restores all objects as they were kept; may be called several times.
     pub fn restore(&self) -> Result<()> {
         self.tell("/lab/restore").map(drop)
     }
@@ -96,10 +97,10 @@ impl Cloud {
     }
 }
 
-/// What there is beyond `before`, without the names that the cloud gives: to compare two clouds.
+/// The objects beyond `before`, without the names that the cloud assigns: to compare two clouds.
 ///
 /// # Errors
-/// When an address or a name that must be there once is there twice, or something of before is gone.
+/// When a unique address or name exists twice, or an object from before is gone.
 pub fn shape(before: &[Object], objects: &[Object]) -> Result<Vec<String>> {
     let gone: Vec<&Object> = before.iter().filter(|object| !objects.contains(object)).collect();
     ensure!(gone.is_empty(), "gone: {gone:?}");
@@ -119,7 +120,7 @@ pub fn shape(before: &[Object], objects: &[Object]) -> Result<Vec<String>> {
         .filter(|object| object.kind != "interface" && object.kind != "instance")
         .map(|object| {
             if object.name.is_empty() || object.kind == "instance" {
-                // What has no name says what it belongs to.
+                // An object without a name is named by its parents.
                 let words = object.id.split(' ').map(|word| ids.get(word).copied().unwrap_or(generic(word)));
                 format!("{} {} {}", object.kind, words.collect::<Vec<_>>().join(" "), object.name)
             } else {

@@ -1,4 +1,4 @@
-//! What happens to calls on their way: they are counted, delayed, refused, lost.
+//! Disturbances of calls: they are counted, delayed, refused, lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,27 +20,27 @@ pub struct Rules {
     pub pace: Option<f64>,
     /// Where the choice of the failing ones begins.
     pub seed: u64,
-    /// What happens to the first of each of some calls.
+    /// The disturbance of the first call of each name, for some calls.
     pub once: Option<(Once, Which)>,
-    /// What happens to one call: the API's name of it, and how many of that name come before.
+    /// The disturbance of one call: the API's name of it, and how many calls of that name come before.
     pub one: Option<(Once, String, usize)>,
-    /// The first calls of a name are refused for their pace: so many.
+    /// The first calls of a name are throttled: their number.
     pub slow: Option<(&'static str, usize)>,
 }
 
 /// To which calls something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// Those of these names.
+    /// Calls with these names.
     Named(&'static [&'static str]),
-    /// All that change something.
+    /// All calls that change something.
     Changing,
 }
 
-/// What happens to a call once.
+/// The disturbance of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Once {
-    /// What it names is denied, although it is there.
+    /// The object in the call is denied, although it exists.
     Unseen,
     /// The connection is closed before the call arrives.
     LostBefore,
@@ -48,7 +48,7 @@ pub enum Once {
     LostAfter,
 }
 
-/// A call, by the service of its signature and the API's name for it.
+/// A call, by the service of its signature and its name in the API.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     pub service: String,
@@ -79,7 +79,7 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
-    /// One that disturbs nothing.
+    /// Creates one that disturbs nothing.
     pub fn new() -> Self {
         let state = State {
             rules: Rules::default(),
@@ -120,7 +120,7 @@ impl Disturbance {
         std::mem::take(&mut self.state().calls)
     }
 
-    /// Sees that nothing was called since permissions were asked for but what was asked for.
+    /// Checks that no call was made without its permission having been checked in preflight.
     pub fn only_what_was_asked_for(&self) -> Result<()> {
         self.state().ledger.check()
     }
@@ -136,7 +136,7 @@ impl Disturbance {
         self.state().once.clone()
     }
 
-    /// What becomes of a request.
+    /// Decides about a request.
     pub fn judge(&self, request: &Request) -> Verdict {
         let call = Call::of(request);
         let answer = self.state().ledger.take(&call, request);
@@ -180,7 +180,7 @@ impl Disturbance {
             state.refused += 1;
             return call.throttled(request);
         }
-        // What finds out whose account it is begins every run: that one fails is no part of what is asked here.
+        // The call that reads the account begins every run, and its failures are not tested here.
         if rules.failing > 0.0 && call.service != "sts" && state.chance() < rules.failing {
             state.failed += 1;
             return match (state.chance() * 4.0) as u32 {
@@ -257,7 +257,7 @@ impl Call {
         Self { service, action }
     }
 
-    /// A denial of what the call names, as each service says it.
+    /// Denies the object in the call, with the error of its service.
     fn unseen(&self, request: &Request) -> Verdict {
         let (status, code) = match self.service.as_str() {
             "ec2" => (

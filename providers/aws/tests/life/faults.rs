@@ -13,7 +13,7 @@ use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, World};
 /// How often a user runs a command again that has failed.
 const RUNS: usize = 3;
 
-/// What disturbs a life.
+/// The disturbances of a life.
 #[derive(Clone, Debug, Default)]
 struct Disturbed {
     rules: Rules,
@@ -62,7 +62,7 @@ const NAMING: &[&str] = &[
     "PutRolePolicy",
     "PutTargets",
 ];
-/// What was made a moment ago is denied once to each call that names it: one run makes the cluster all the same.
+/// A new object is denied once to each call that names it: one run creates the cluster all the same.
 pub fn of_what_is_not_known_everywhere_yet() -> Result<()> {
     let world = World::new()?;
     world.spec(HIGHLY_AVAILABLE)?;
@@ -122,14 +122,14 @@ fn disturbed(world: &World, trouble: &Disturbed, arguments: &[&str]) -> Result<(
         said.push_str(&ended.err);
     }
     world.disturbance.set(Rules::default());
-    // What was seen last is not over at once.
+    // The state that was shown last remains for a while.
     std::thread::sleep(Duration::from_secs(trouble.lag.into()));
     world.cloud.lag(0)?;
     ensure!(is_done, "{} does not come to an end:\n{said}", arguments[0]);
     Ok(())
 }
 
-/// What one has and the other lacks.
+/// The lines that only one of the two has.
 pub fn difference(found: &[String], wanted: &[String]) -> String {
     let missing: Vec<&String> = wanted.iter().filter(|line| !found.contains(line)).collect();
     let extra: Vec<&String> = found.iter().filter(|line| !wanted.contains(line)).collect();

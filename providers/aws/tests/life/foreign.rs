@@ -1,11 +1,11 @@
-//! What people add by hand.
+//! Changes that were made by hand.
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 
 use crate::world::{PLAN, World};
 
-/// A rule that somebody adds to a security group is shown as drift and revoked; a rule of a controller stays.
+/// A rule added to a security group by hand is drift and is revoked; a rule of a controller stays.
 pub fn a_rule_of_somebody_is_drift() -> Result<()> {
     let world = World::new()?;
     world.public(&[])?;

@@ -9,7 +9,7 @@ use anyhow::{Result, bail, ensure};
 use crate::cloud::{Cloud, Object};
 use crate::world::{APPLY, MINIMAL, World};
 
-/// What it takes and does not show is told once, and is no reason to change it again and again.
+/// An attribute that is accepted and not shown is reported once, and is not changed again and again.
 pub fn what_is_not_shown_is_left() -> Result<()> {
     let world = World::on(Arc::new(Cloud::forgetful()?))?;
     world.spec(MINIMAL)?;
@@ -17,7 +17,8 @@ pub fn what_is_not_shown_is_left() -> Result<()> {
     let ended = world.expect(0, APPLY)?;
     let told = "does not show private_dns_hostname_type_on_launch as set: left as found";
     ensure!(ended.err.contains(told) || ended.out.contains(told), "not told: {}{}", ended.out, ended.err);
-    // What was never asked for is not waited for: each of the two groups is asked once for its hooks.
+    // Attributes that are absent from the spec are not waited for: the hooks of each of the two groups are
+    // read once.
     let (_, calls) = world.calls();
     let hooks = calls.iter().filter(|(_, call)| call.action == "DescribeLifecycleHooks");
     let looks: usize = hooks.map(|(count, _)| count).sum();

@@ -1,4 +1,4 @@
-//! What the state does not know, and the cloud has.
+//! Objects that the cloud has and the state does not know.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use crate::world::{APPLY, HIGHLY_AVAILABLE, World, changes_of};
 const BY_IDENTITY: &[&str] =
     &["aws_lb.*", "aws_lb_target_group.*", "aws_iam_role.*", "aws_iam_instance_profile.*"];
 
-/// What no tag can tell: records of a zone have none.
+/// Types without tags: records of a zone.
 const UNTAGGED: &[&str] = &["aws_route53_record."];
-/// What keys in the state begin with.
+/// The prefix of keys in the state.
 const KEYS: &str = "keypair.";
 
 /// A rebuilt state has every object that can be tagged, and a record that was removed comes back: nothing is created a second time.

@@ -4,11 +4,10 @@ use anyhow::{Result, ensure};
 
 use crate::world::{APPLY, World};
 
-/// What Canonical publishes under the path of the default image, in the tests' moto.
+/// The image that Canonical publishes under the path of the default image, in the tests' moto.
 const PUBLISHED: &str = "ami-785db401";
 
-/// Pools that name no image get the one that is published; one whose parameter is not there is told before anything is
-/// made.
+/// Pools without an image get the published one; a missing parameter is reported before the first change.
 pub fn by_parameter() -> Result<()> {
     let world = World::new()?;
     let named = ("image: ami-1e749f67, ", "");

@@ -1,5 +1,5 @@
-//! The program is killed at writes to its state, right before and right after: the next run comes to the same end, and the
-//! cloud has nothing twice and nothing that nobody knows of.
+//! The program is killed at writes to its state, right before and right after. The next run has the normal
+//! result, and the cloud has no object twice, and none that the state does not know.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -94,7 +94,7 @@ fn survive(name: &str, spec: &str, arguments: &[&str], choice: Choice) -> Result
     Ok(())
 }
 
-/// How many writes there are, and what there is in the end.
+/// The number of writes, and the objects in the end.
 fn undisturbed(spec: &str, arguments: &[&str]) -> Result<(usize, Vec<String>)> {
     let world = World::new()?;
     prepare(&world, spec, arguments)?;

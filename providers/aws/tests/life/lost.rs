@@ -1,8 +1,9 @@
-//! The answer to a call is lost, before the call arrives or after AWS has carried it out. What was begun is ended by the same
-//! run, or by the next one after a run that says that it failed. Nothing exists twice, and nothing stays.
+//! The answer to a call is lost, before the call arrives or after AWS has carried it out. The same run
+//! completes the action, or the next one after a run that reports a failure. No object exists twice, and none
+//! is left.
 //!
-//! In one life the first call of every name is lost, in others one call that ends machines. With `SLIPWAY_LOST=all` every
-//! single call of every part has a life of its own.
+//! In one life, the first call of each name is lost; in others, one call that ends machines. With
+//! `SLIPWAY_LOST=all`, each single call of every part is lost in its own life.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ enum Part {
     DeleteHalfRolled,
 }
 
-/// What is lost.
+/// The lost calls.
 #[derive(Clone, Debug)]
 enum Case {
     /// The first call of each name.

@@ -1,6 +1,6 @@
-//! The permissions that a call needs, as policies name them, and the calls of whole lives held against those that the
-//! preflight asks for: no change is sent without its permission having been asked for, and no read that planning has not
-//! made before.
+//! The permissions that a call needs, as policies name them. The calls of whole lives are compared with those
+//! that preflight checks: each change is sent after its permission was checked, and each read was made by a
+//! plan before or was checked.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::world::{HIGHLY_AVAILABLE, World};
 
 /// The call that asks for permissions.
 const ASKING: &str = "SimulatePrincipalPolicy";
-/// What AWS calls the ways of Route 53: the method, a part of the path, and the permission.
+/// AWS' names for the requests of Route 53: the method, a part of the path, and the permission.
 const WAYS: &[(&str, &str, &str)] = &[
     ("POST", "/rrset", "ChangeResourceRecordSets"),
     ("GET", "/rrset", "ListResourceRecordSets"),
@@ -28,7 +28,7 @@ const WAYS: &[(&str, &str, &str)] = &[
     ("POST", "/hostedzone/", "UpdateHostedZoneComment"),
     ("POST", "/hostedzone", "CreateHostedZone"),
 ];
-/// What creating calls need beside their own permission where they carry tags.
+/// The permissions that creating calls with tags need in addition.
 const TAGGING: &[(&str, &str, &str)] = &[
     ("elasticloadbalancing", "Create", "elasticloadbalancing:AddTags"),
     ("autoscaling", "CreateAutoScalingGroup", "autoscaling:CreateOrUpdateTags"),
@@ -42,16 +42,16 @@ const TAGGING: &[(&str, &str, &str)] = &[
 /// Questions of the preflight itself, which it asks beside the one for permissions. Without an answer it has no finding.
 const OF_PREFLIGHT: &[&str] = &["servicequotas:GetServiceQuota"];
 
-/// What was asked for, and what was called.
+/// The checked permissions, and the calls.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// The permissions that were asked for the last time.
+    /// The permissions that were checked last.
     asked: BTreeSet<String>,
-    /// Reads that were made so far, whether they had been asked for or not.
+    /// Reads that were made so far, whether they had been checked or not.
     made: BTreeSet<String>,
-    /// Reads that were made before the last question.
+    /// Reads that were made before the last check.
     seen: BTreeSet<String>,
-    /// What the calls since then needed, each with the call.
+    /// The permissions that the calls since then needed, each with the call.
     needed: BTreeSet<(String, String)>,
 }
 
@@ -76,7 +76,7 @@ impl Ledger {
         None
     }
 
-    /// Sees that what was called since permissions were asked for is what was asked for.
+    /// Checks that all calls since the last preflight needed only checked permissions.
     pub fn check(&mut self) -> Result<()> {
         ensure!(!self.asked.is_empty(), "no permission was asked for");
         let undeclared = std::mem::take(&mut self.needed);

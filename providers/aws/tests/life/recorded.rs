@@ -1,4 +1,5 @@
-//! Clusters that kOps itself made, as recordings of its calls: taken over, they are left as they are until the spec changes.
+//! Clusters that kOps itself made, from recordings of its calls: after the adoption, they are unchanged until
+//! the spec changes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub fn nothing_differs() -> Result<()> {
     })
 }
 
-/// What a field of the spec asks for is planned, and that alone.
+/// Changes of the spec are planned, and no others.
 pub fn what_the_spec_asks_for_is_planned() -> Result<()> {
     each_anew(&recordings()?, |world, recording| {
         let changed = || -> Result<()> {
@@ -93,8 +94,8 @@ const REFUSED: &[(&str, &str, &str, &str)] = &[
     ("  role: Node\n", "  role: Node\n  kubelet: { maxPods: 20 }\n", "PROVIDER0110", "node.kubelet"),
 ];
 
-/// What a changed pool and a changed control plane ask for: their machines alone are rolled, and boot by the user data of
-/// kOps as before. What cannot reach the machines is refused, and nothing is done.
+/// A changed pool and a changed control plane: only their machines are rolled, and boot with the user data of
+/// kOps as before. A change that cannot reach the machines is refused, and nothing is done.
 pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
     each_anew(&recordings()?, |world, recording| {
         let rolled = || -> Result<()> {
@@ -195,7 +196,7 @@ fn values(text: &str, tag: &str) -> Vec<String> {
     parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
 }
 
-/// Replays a recording and takes the cluster over; what there is then.
+/// Replays a recording and adopts the cluster; returns the objects after that.
 fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::cloud::Object>> {
     // The recording has a zone of its own.
     world.cloud.reset()?;

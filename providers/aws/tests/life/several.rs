@@ -20,7 +20,7 @@ pub fn each<T: Sync>(cases: &[T], live: impl Fn(&World, &T) -> Result<()> + Sync
     })
 }
 
-/// Does something for each of some cases, each in a cloud of its own: one that was reset is not quite a new one.
+/// Runs each case in a new cloud, because a cloud after a reset is not quite a new one.
 pub fn each_anew<T: Sync>(cases: &[T], live: impl Fn(&World, &T) -> Result<()> + Sync) -> Result<()> {
     in_turns(cases, |next| {
         next.each(|case| World::new().and_then(|world| live(&world, case)));
@@ -43,7 +43,7 @@ pub fn each_from<T: Sync>(
     })
 }
 
-/// The cases that nobody has begun yet.
+/// The cases that were not started yet.
 struct Next<'a, T> {
     cases: &'a [T],
     begun: AtomicUsize,

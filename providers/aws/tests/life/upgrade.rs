@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 use crate::world::{World, changes_of};
 
 const UPGRADE: &[&str] = &["upgrade", "-f", "spec.yaml", "--to", "1.35.0", "--infrastructure-only"];
-/// Changes beside the version: of the machines of a pool, and of what has nothing to do with machines.
+/// Changes beside the version: one of a pool's machines, and one that does not concern machines.
 const PENDING: &[(&str, &str)] =
     &[("machineType: t3.medium", "machineType: t3.large"), ("[203.0.113.0/24]", "[192.0.2.0/24]")];
 
-/// The upgrade changes what the version brings, names the other changes, and leaves them to the next plan.
+/// The upgrade makes the changes of the version, names the other changes, and leaves them to the next plan.
 pub fn only_the_version_changes() -> Result<()> {
     let world = World::new()?;
     world.public(&[])?;
@@ -40,7 +40,7 @@ pub fn only_the_version_changes() -> Result<()> {
     ensure!(changes.len() == 4, "more than the version: {changes:#?}");
     let left_out = plan["left_out"].as_array().context("nothing is left out")?;
     let left_out: BTreeSet<&str> = left_out.iter().filter_map(|change| change["address"].as_str()).collect();
-    // The group of the pool changes with both: it is launched from a new version of its template.
+    // The group of the pool changes with both: it uses a new version of its template.
     let named = |address: &&String| left_out.contains(address.as_str()) || changes.contains_key(*address);
     let unnamed: Vec<&String> = pending.keys().filter(|address| !named(address)).collect();
     ensure!(unnamed.is_empty(), "not named: {unnamed:?} in {left_out:?}");

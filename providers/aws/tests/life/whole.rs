@@ -1,4 +1,4 @@
-//! A whole life: made, changed in many ways, rolled, taken over, deleted.
+//! A whole life: created, changed in many ways, rolled, adopted, deleted.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -78,7 +78,7 @@ fn rolls(world: &World) -> Result<()> {
     world.is_settled()
 }
 
-/// The cluster as if another tool had made it is taken over as it is.
+/// The cluster is adopted as if another tool had made it.
 fn is_taken_over(world: &World) -> Result<()> {
     world.cloud.forget_owners()?;
     std::fs::remove_dir_all(world.place().state())?;

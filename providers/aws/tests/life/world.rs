@@ -18,7 +18,7 @@ use crate::disturbance::{Call, Disturbance};
 pub const PLAN: &[&str] = &["plan", "-f", "spec.yaml", "--infrastructure-only"];
 /// Brings the infrastructure to the spec.
 pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
-/// Removes a cluster of the specs below. The name of each confirms that its own etcd goes.
+/// Deletes a cluster of the specs below. The names confirm the deletion of their etcd.
 #[rustfmt::skip]
 pub const DELETE: &[&str] = &[
     "delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "minimal.example.com", "--confirm",
@@ -27,12 +27,12 @@ pub const DELETE: &[&str] = &[
 /// With this in its environment the test is the program.
 pub const PROGRAM: &str = "SLIPWAY_TEST_PROGRAM";
 
-/// One zone, one control plane, two workers, all public; the cluster's API is one that the test has.
+/// One zone, one control plane, two workers, all public; the test serves the cluster's API.
 pub const PUBLIC: &str = include_str!("specs/public.yaml");
-/// One zone, one control plane, one node, as kOps has it.
+/// One zone, one control plane, one node: a spec of kOps.
 pub const MINIMAL: &str = include_str!("specs/kops-minimal.yaml");
-/// Three control planes in three zones, behind NAT and a load balancer, with a bastion and three groups of nodes, as kOps
-/// has it.
+/// Three control planes in three zones, behind NAT and a load balancer, with a bastion and three groups of
+/// nodes: a spec of kOps.
 pub const HIGHLY_AVAILABLE: &str = include_str!("specs/kops-ha.yaml");
 
 const SIGNED: (&str, &str) = (
@@ -42,7 +42,7 @@ const SIGNED: (&str, &str) = (
 const ZONE: &str = "<CreateHostedZoneRequest xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\">\
     <Name>example.com</Name><CallerReference>test</CallerReference></CreateHostedZoneRequest>";
 
-/// What runs, under names of its own: a long run goes on with it while something else is built.
+/// The executables under new names, so that a long run is not affected by a build.
 pub struct Executables {
     program: PathBuf,
     provider: PathBuf,
@@ -51,7 +51,7 @@ pub struct Executables {
 static EXECUTABLES: OnceLock<Executables> = OnceLock::new();
 
 impl Executables {
-    /// Gives them names in a folder beside them, which has to stand as long as something is run.
+    /// Links the executables into a folder beside them, which must exist as long as they run.
     pub fn keep(folder: &Path) -> Result<()> {
         let built = Self { program: folder.join("slipway"), provider: folder.join("slipway-provider-aws") };
         std::fs::hard_link(std::env::current_exe()?, &built.program)?;
@@ -68,7 +68,7 @@ impl Executables {
 pub struct World {
     pub cloud: Arc<Cloud>,
     pub disturbance: Arc<Disturbance>,
-    /// What was there before anything was made.
+    /// The objects that existed before.
     pub before: Vec<Object>,
     /// The cluster's API: every running instance is a ready node.
     pub api: ClusterApi,
@@ -171,7 +171,7 @@ impl World {
         self.place.expect(code, arguments)
     }
 
-    /// Plans the spec: the addresses that change, each with what is done to it and the attributes that differ.
+    /// Plans the spec: the changed addresses, each with its change and the attributes that differ.
     pub fn plan(&self) -> Result<BTreeMap<String, String>> {
         let ended = self.place.run(&[PLAN, &["--out", "saved.plan", "-o", "json"]].concat())?;
         ensure!(matches!(ended.code, Some(0 | 2)), "plan ended with {:?}:\n{}", ended.code, ended.err);
@@ -192,8 +192,8 @@ impl World {
         Ok(ended)
     }
 
-    /// Removes the cluster, by no call that the preflight did not ask for. Its name, as the spec has it, confirms that its own
-    /// etcd goes.
+    /// Deletes the cluster; all calls must have been checked in preflight. Its name in the spec confirms the
+    /// deletion of its etcd.
     pub fn delete(&self) -> Result<Ended> {
         let text = std::fs::read_to_string(self.place.path().join("spec.yaml"))?;
         let name = cluster_name(&text).context("the spec has no cluster")?;
@@ -210,12 +210,12 @@ impl World {
         Ok(())
     }
 
-    /// What there is beyond what was there before.
+    /// The objects beyond those that existed before.
     pub fn shape(&self) -> Result<Vec<String>> {
         shape(&self.before, &self.cloud.objects()?)
     }
 
-    /// Sees that nothing is left but what was there before.
+    /// Checks that only the objects from before exist.
     pub fn is_empty(&self) -> Result<()> {
         let left: Vec<Object> =
             self.cloud.objects()?.into_iter().filter(|object| !self.before.contains(object)).collect();
@@ -223,7 +223,7 @@ impl World {
         self.shape().map(drop)
     }
 
-    /// The calls since the last time, but for those that find out whose account it is; the most frequent ones first.
+    /// The calls since the last time, except those that read the account; the most frequent ones first.
     pub fn calls(&self) -> (usize, Vec<(usize, Call)>) {
         let calls = self.disturbance.take();
         let mut calls: Vec<(usize, Call)> = calls.into_iter().map(|(call, count)| (count, call)).collect();
@@ -232,7 +232,8 @@ impl World {
     }
 }
 
-/// The addresses that change, each with what is done to it, the attributes that differ, and how many machines go.
+/// The changed addresses, each with its change, the attributes that differ, and the number of machines that
+/// are removed.
 pub fn changes_of(plan: &Json) -> Result<BTreeMap<String, String>> {
     let list = |value: &Json| value.as_array().cloned().unwrap_or_default();
     let mut paths: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();

@@ -92,7 +92,7 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     let gold = kubectl(&["get", "nodes", "-l", "tier=gold", "-o", "name"])?;
     ensure!(gold.trim() == name(joined), "{gold}");
 
-    // Nodes are ready and have what the cloud controller gives them; the pods of the add-ons run on them.
+    // Nodes are ready and have the values of the cloud controller; the pods of the add-ons run on them.
     let health = operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"])?.out;
     for node in [name(status), name(joined)] {
         let node = node.trim_start_matches("node/");
@@ -110,13 +110,14 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     let seen = machine.shell(&own)?;
     ensure!(seen == nodes, "{seen}");
 
-    // What the worker was given is gone, and nobody gets it again for another key.
+    // The worker's credential files are removed, and the endpoint does not issue another credential for
+    // another key.
     worker.shell("! ls /var/lib/slipway/boot/node-client.* /etc/kubernetes/bootstrap-kubelet.conf")?;
-    // The endpoint comes back with its provider.
+    // The endpoint works again after a restart of its provider.
     machine.shell("pkill -x slipway-provide")?;
     refused(worker, joined["node"].as_str().unwrap_or_default())?;
 
-    // Neither user data nor console nor status says a secret.
+    // Neither user data nor console nor status contains a secret.
     let places = ["/etc/slipway/bootstrap.json", "/var/lib/slipway/boot", "/var/log", "/etc/systemd/system"];
     for secret in ["PRIVATE KEY", identity.as_str()] {
         for machine in &machines {
@@ -140,7 +141,8 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     Ok(())
 }
 
-/// A machine that is no node is named with what it said last. Its kubelet registers it again when it is started.
+/// A machine that is no node is reported with its last message. Its kubelet registers it again when it is
+/// started.
 fn silent(
     operator: &Operator<'_>,
     (worker, status): (&LabInstance, &Json),
@@ -177,7 +179,7 @@ fn rolls(operator: &Operator<'_>, node: &str, kubectl: &dyn Fn(&[&str]) -> Resul
     ensure!(verified.starts_with("kubernetes_node.nodes"), "{verified}");
     let left = of("remove")?["arguments"]["member"].as_str().context("no member")?.to_owned();
     operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
-    // The cloud controller takes a node away whose kubelet is silent and whose instance is gone.
+    // The cloud controller removes a node whose kubelet is silent and whose instance is gone.
     until_within(Duration::from_secs(180), "the node of the instance is gone", || {
         Ok((!kubectl(&["get", "nodes", "-o", "name"])?.contains(node)).then_some(()))
     })?;

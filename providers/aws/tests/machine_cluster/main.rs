@@ -1,6 +1,6 @@
 //! A cluster on AWS whose instances are machines: the program creates it, and its control plane boots by its user data.
 //!
-//! This test is its own program: under the name `slipway` it is `slipway`, also on the machines.
+//! The test program has two roles: under the name `slipway` it is `slipway`, also on the machines.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, missing_docs, reason = "a test")]
 
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     if name.is_some_and(|name| name.file_name().is_some_and(|name| name == life::PROGRAM)) {
         return slipway_integration::knife::main();
     }
-    // They need root and namespaces.
+    // The tests need root and namespaces.
     let trial = |(name, test): &(&'static str, Test)| {
         let test = *test;
         let run = move || test().map_err(|error| format!("{error:?}").into());

@@ -1,4 +1,4 @@
-//! What another tool made is found by its tags and names; what is ours is not.
+//! Objects of another tool are found by their tags and names; our own objects are not.
 
 use aws_credential_types::Credentials;
 use aws_sdk_ec2::config::{BehaviorVersion, Region};
@@ -46,7 +46,7 @@ async fn what_another_tool_made_is_found() {
     let ssh = IpPermission::builder().ip_protocol("tcp").from_port(22).to_port(22);
     let ssh = ssh.ip_ranges(IpRange::builder().cidr_ip("10.0.0.0/8").build()).build();
     ec2.authorize_security_group_ingress().group_id(&group).ip_permissions(ssh).send().await.unwrap();
-    // One of ours, with the same name and the same tags.
+    // An object of ours, with the same name and the same tags.
     let ours = json!({"cidr_block": "10.1.0.0/16", "tags": {"Name": CLUSTER, "KubernetesCluster": CLUSTER}});
     cloud.create("aws_vpc.ours", Value::from_json(&ours)).await;
 

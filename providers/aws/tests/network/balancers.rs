@@ -8,7 +8,7 @@ use slipway_resource::{Identity, Value};
 
 use crate::support::{CLUSTER, Cloud, REGION, moto};
 
-/// Tags as kOps gives them; those of an object that was made anew say how often.
+/// The tags of kOps; those of a replaced object have the number of replacements.
 fn tags(cluster: &str, name: &str, revision: Option<u32>) -> Vec<Tag> {
     let tag = |key: &str, value: &str| Tag::builder().key(key).value(value).build();
     let revision = revision.map(|number| tag("kops.k8s.io/revision", &number.to_string()));
@@ -65,7 +65,7 @@ async fn are_found_by_their_tags() {
         target_group("one", 0, tags(CLUSTER, "twins", Some(2))).await,
         target_group("other", 0, tags(CLUSTER, "twins", Some(2))).await,
     ];
-    // What has no tags is known by its name.
+    // An object without tags is found by its name.
     let named = target_group("by-name", 0, Vec::new()).await;
 
     let in_network = |mut item: LocateItem| {

@@ -1,4 +1,4 @@
-//! What is found before the first change.
+//! The findings before the first change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -109,7 +109,8 @@ async fn what_no_policy_grants_is_asked_for_once_more_by_what_is_made() {
                 ("ec2:ModifyVpcAttribute", "implicitDeny", ""),
                 ("iam:CreateRole", "allowed", ""),
             ]),
-            // Of everything that is made: one for certain, the other behind a condition that nobody can judge yet.
+            // Among the creations, one is denied for certain, the other by a condition that cannot be
+            // evaluated yet.
             1 => simulated(&[
                 ("ec2:CreateVpc", "implicitDeny", ""),
                 ("ec2:ModifyVpcAttribute", "implicitDeny", "aws:ResourceTag/team"),
@@ -130,10 +131,10 @@ async fn what_no_policy_grants_is_asked_for_once_more_by_what_is_made() {
     cloud.end().await;
 }
 
-/// What moto is told is no form.
+/// moto's own API takes no form.
 const PLAIN: &[(&str, &str)] = &[("Content-Type", "text/plain")];
 
-/// A user of moto who may do what a policy says; from then on moto checks who may do what.
+/// A user of moto with the permissions of a policy; from then on, moto checks permissions.
 fn restricted(port: u16, policy: &str) -> String {
     let iam = |body: &str| {
         let scope = "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/iam/aws4_request, \
@@ -160,7 +161,7 @@ fn restricted(port: u16, policy: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_may_not_ask_learns_by_calls_that_only_try() {
-    // Who may do what is under test, and not the form of signatures.
+    // The test is about permissions, not about the form of signatures.
     let moto = Moto::start_mended(
         "from moto.iam import access_control\naccess_control.IAMRequestBase.check_signature = lambda self: None\n",
     );
@@ -184,7 +185,7 @@ async fn who_may_not_ask_learns_by_calls_that_only_try() {
         .map(|action| format!("the caller may not ec2:{action}: no policy grants it"));
     assert_eq!(messages, lacking, "{findings:#?}");
     cloud.end().await;
-    // It was no more than a try.
+    // The call was a dry run.
     let answer = http::request("POST", moto.port(), "/moto-api/reset-auth", PLAIN, b"inf").unwrap();
     assert_eq!(answer.status, 200);
     for action in ["DescribeVpcs", "DescribeInternetGateways", "DescribeAddresses"] {
@@ -203,10 +204,10 @@ fn xml(body: String) -> Verdict {
     Verdict::Answer { status: 200, headers, body: body.into_bytes() }
 }
 
-/// The role of a single sign-on, whose sessions do not say its path.
+/// The role of a single sign-on, whose sessions do not show its path.
 const ROLE: &str = "AWSReservedSSO_Admin_0123456789abcdef";
 
-/// What AWS answers to somebody with that role.
+/// The answers of AWS to a caller with that role.
 fn of_single_sign_on(request: &Request) -> Verdict {
     let path = format!("arn:aws:iam::123456789012:role/aws-reserved/sso.amazonaws.com/{ROLE}");
     match action(request).as_str() {
@@ -246,7 +247,8 @@ async fn the_policies_of_a_role_with_a_path_are_asked_about() {
     cloud.end().await;
 }
 
-/// An account in which one machine with two processors runs on demand and one on spot, that may have four of each.
+/// An account with one machine on demand and one on spot, each with two processors, and a quota of four for
+/// each.
 fn with_few_processors(request: &Request) -> Verdict {
     let machine = |id: &str, lifecycle: &str| {
         format!(

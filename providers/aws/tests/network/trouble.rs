@@ -1,4 +1,4 @@
-//! Refusals, lost answers, and what is in the way.
+//! Refusals, lost answers, and blockers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -126,7 +126,7 @@ async fn rules_asked_for_together_go_in_one_call() {
         let address: Address = format!("aws_security_group_rule.port-{port}").parse().unwrap();
         (address, attributes)
     };
-    // One is there already, by this cluster's own hand: the others must not suffer for it.
+    // One rule exists already, created by this cluster: the other rules must be created all the same.
     let (first, attributes) = rule(80);
     cloud.apply(&first, Action::Create { desired: attributes }).await.unwrap();
     calls.store(0, Ordering::SeqCst);
@@ -137,7 +137,8 @@ async fn rules_asked_for_together_go_in_one_call() {
     for made in futures_util::future::join_all(making).await {
         made.unwrap();
     }
-    // One for all, which the one that is there makes fail, and one for the rest; moto has done a part of the first.
+    // One call for all, which fails because of the existing rule, and one for the rest; moto has done a part
+    // of the first.
     assert!(calls.load(Ordering::SeqCst) <= 2, "{}", calls.load(Ordering::SeqCst));
     assert_eq!(cloud.discover().await.len(), 7);
     calls.store(0, Ordering::SeqCst);
@@ -187,11 +188,11 @@ async fn a_parent_that_is_not_there_ends_the_step() {
     let cloud = Cloud::open(&proxy.endpoint()).await;
     let create = |vpc: &str| Action::Create { desired: subnet(vpc) };
     let address: Address = "aws_subnet.a".parse().unwrap();
-    // Nobody has made it.
+    // The network was never created.
     let error = cloud.apply(&address, create("vpc-0123456789abcdef0")).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::NotFound, "{error}");
     assert_eq!(asked.load(Ordering::SeqCst), 1);
-    // The session has read it, and somebody has deleted it since.
+    // The session has read the network, and it was deleted since.
     let mut other = Cloud::open(&moto.endpoint()).await;
     other.uid = slipway_resource::ClusterUid::new("another");
     let gone = other.create("aws_vpc.other", vpc()).await.identity.unwrap();
@@ -210,7 +211,7 @@ async fn an_object_that_is_shown_late_goes_when_another_was_made() {
     let early = Cloud::open(&moto.endpoint()).await;
     let request = early.request(&address(), Action::Create { desired: vpc() });
     assert!(matches!(early.resume(&request).await, Resolution::NotDone));
-    // What the lost call has made is shown now, made here by another session of the same cluster.
+    // The object of the lost call appears now; here, another session of the same cluster creates it.
     let late = Cloud::open(&moto.endpoint()).await;
     late.create("aws_vpc.a-example-com", vpc()).await;
     let sink = slipway_resource::provider::EventSink::discard();

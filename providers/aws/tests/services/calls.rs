@@ -13,7 +13,7 @@ use crate::support::{Cloud, action, moto};
 
 type Counts = Arc<Mutex<BTreeMap<String, usize>>>;
 
-/// The API's name of a call; of those without one the method.
+/// The API's name of a call; the method for calls without a name.
 fn name(request: &Request) -> String {
     let target = request.header("x-amz-target").and_then(|target| target.rsplit('.').next());
     match target {
@@ -36,7 +36,7 @@ async fn counted(port: u16) -> (Proxy, Counts, Cloud) {
     (proxy, counts, cloud)
 }
 
-/// Reads everything at once; what that cost, by call.
+/// Reads all objects at once; returns the number of calls, by name.
 async fn look(cloud: &Cloud, counts: &Counts, made: &[(String, Identity)]) -> BTreeMap<String, usize> {
     counts.lock().unwrap().clear();
     let requests = made
@@ -90,7 +90,7 @@ async fn identities_and_interruptions_in_few_calls() {
         ("ListTargetsByRule", 4),
     ]);
     assert_eq!(look(&cloud, &counts, &made).await, calls);
-    // One that is gone costs no more.
+    // An object that is gone needs no further call.
     cloud.delete("aws_cloudwatch_event_target.a-example-com-ASGLifecycle-Target", &made[7].1).await;
     made.remove(7);
     assert_eq!(look(&cloud, &counts, &made).await.get("ListRules"), Some(&1));

@@ -56,7 +56,8 @@ async fn nobody_is_a_node_but_a_running_machine_of_the_cluster() {
     let port = moto.port();
     let role = "arn:aws:iam::123456789012:role/nodes.a.example.com";
 
-    // What a user of the account shows is bound to the challenge, and covers no other header than those of a signature.
+    // The credential of a user of the account is bound to the challenge, and covers only the headers of a
+    // signature.
     let own = cloud.session.bootstrap_credential(challenge()).await.unwrap();
     let json: serde_json::Value = serde_json::from_slice(&own).unwrap();
     let authorization = json["headers"]["authorization"].as_str().unwrap();

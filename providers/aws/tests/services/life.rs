@@ -6,7 +6,7 @@ use slipway_resource::{Address, Identity, Observation, Value};
 
 use crate::support::Cloud;
 
-/// What exists, as a plan reads it.
+/// The existing object, as a plan reads it.
 pub async fn observed(cloud: &Cloud, name: &str, identity: &Identity) -> Value {
     match cloud.read(name, identity).await.observation {
         Observation::Present(attributes) => attributes,

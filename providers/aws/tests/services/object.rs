@@ -21,7 +21,7 @@ async fn a_document_in_a_bucket() {
     });
     change_each(&cloud, name, &id, &document, &changes).await;
 
-    // What somebody else writes there is seen by its checksum.
+    // A change of the object by another client is noticed by its checksum.
     let mut other = document.clone();
     other["content"] = "{\"a\":1}".into();
     let prior = observed(&cloud, name, &id).await;

@@ -1,4 +1,4 @@
-//! Names that are taken, answers that are lost, and what is in the way.
+//! Taken names, lost answers, and blockers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ fn role() -> Value {
     Value::map([("name", "masters.a.example.com".to_owned()), ("assume_role_policy", trust.to_string())])
 }
 
-/// Resources whose names are taken by another cluster's.
+/// Resources whose names are taken by another cluster.
 fn named() -> Vec<(&'static str, Value)> {
     let from = |json: serde_json::Value| Value::from_json(&json);
     vec![
@@ -78,7 +78,7 @@ async fn a_lost_answer_is_found_by_the_name() {
         let failed = cloud.session.apply(request.clone(), EventSink::discard()).await.unwrap_err();
         assert_eq!(failed.class, ErrorClass::OutcomeUnknown, "{name}: {failed}");
         let Resolution::Done(applied) = cloud.resume(&request).await else { panic!("{name} was made") };
-        // The same request again finds what it made.
+        // The same request again finds the created object.
         let again = cloud.session.apply(request, EventSink::discard()).await.unwrap();
         assert_eq!(again.identity, applied.identity, "{name}");
         cloud.delete(name, &applied.identity.unwrap()).await;

@@ -1,4 +1,4 @@
-//! What makes moto as AWS is, as far as these tests go.
+//! Patches that make moto behave like AWS, as far as these tests need it.
 
 /// A module that runs before moto's server.
 pub const MENDED: &str = concat!(

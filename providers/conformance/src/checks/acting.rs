@@ -214,7 +214,7 @@ pub(crate) async fn cancel(bench: &mut Bench<'_>) -> Checked {
     };
     let session = Arc::clone(&bench.session);
     let waiting = tokio::spawn(async move { session.apply(request, sink).await });
-    // Whatever it tells or does not: it is under way after a while.
+    // With or without events, the action is assumed to run after a while.
     let _ = tokio::time::timeout(takes / 4, begun.notified()).await;
     bench.session.cancel(Some(token)).await?;
     let Ok(outcome) = tokio::time::timeout(takes * 2 / 3, waiting).await else {

@@ -61,7 +61,7 @@ async fn interrupted(
     let session = Arc::clone(&bench.session);
     let sent = request.clone();
     let waiting = tokio::spawn(async move { session.apply(sent, sink).await });
-    // One that tells nothing is under way after a while.
+    // An action that reports no event is assumed to run after a while.
     let _ = tokio::time::timeout(takes / 4, begun.notified()).await;
     bench.go_on_with(fresh).await?;
     let outcome = waiting.await.map_err(|error| Stop::Skip(error.to_string()))?;

@@ -113,7 +113,7 @@ async fn keeps(bench: &mut Bench<'_>, concerns: impl Fn(&Altered) -> bool) -> Ch
     Ok(())
 }
 
-/// What of a normalised value a spec could have said.
+/// The part of a normalised value that a spec could contain.
 fn without_computed(bench: &Bench<'_>, sample: &Ready, normalised: &Value) -> Result<Value, Stop> {
     let mut value = without_unknown(normalised);
     for (name, attribute) in &bench.kind(&sample.address)?.attributes {

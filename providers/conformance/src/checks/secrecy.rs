@@ -8,7 +8,7 @@ use slipway_resource::{Mode, Path, Secret, SecretText, Value};
 use crate::bench::{Bench, without_unknown};
 use crate::stop::{Checked, Stop, ensure, skip};
 
-/// What must be seen nowhere.
+/// A text that must not appear in any output.
 struct Watch {
     text: String,
 }

@@ -53,7 +53,7 @@ async fn a_killed_provider_leaves_its_actions_unknown_and_says_why() {
     let error = outcome.unwrap_err();
     assert_eq!(error.class, ErrorClass::OutcomeUnknown);
     assert!(error.message.contains("provider reference ended (signal: 9"), "{error}");
-    // What begins now has no effect for sure, and is not worth a retry.
+    // A call after the end of the process certainly has no effect, and a retry cannot help.
     let error = session.apply(slow(1), EventSink::discard()).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Permanent, "{error}");
     let error = session.catalog().await.unwrap_err();
@@ -73,7 +73,7 @@ async fn an_orderly_end_cancels_what_runs() {
     assert!(apply.await.unwrap().is_err());
 }
 
-/// A test of a second process: what the engine would be that is killed.
+/// Marks the second process, which takes the part of a killed engine.
 const ENGINE: &str = "SLIPWAY_TEST_ENGINE_DIRECTORY";
 
 #[tokio::test]
@@ -112,7 +112,7 @@ fn a_provider_ends_with_its_engine() {
     engine.kill().unwrap();
     engine.wait().unwrap();
     let process = format!("/proc/{}/stat", announcement.pid);
-    // A process that nobody waits for any more stays as a zombie where nothing reaps.
+    // Without a parent that reaps it, the ended process stays as a zombie.
     wait(&|| match std::fs::read_to_string(&process) {
         Ok(stat) => stat.contains(") Z "),
         Err(_) => true,

@@ -28,8 +28,8 @@ async fn a_python_provider_keeps_every_rule() {
     every_rule_is_kept(&source, provider, &[]).await;
 }
 
-/// The provider as it was when the schema of the cluster was first published, with the `.proto` file and the schema of that
-/// day. It has to work for ever.
+/// The provider of the day when the schema of the cluster was first published, with the `.proto` file and the
+/// schema of that day. It must work for ever.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_frozen_provider_keeps_every_rule() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python-frozen");

@@ -1,8 +1,8 @@
-//! Whether the images that a host's pods need are there, or can be had: asked on the host, which changes nothing there.
+//! Checks on a host whether the images of its pods are present or can be pulled. The checks change nothing.
 //!
-//! An image that is not there is looked up in its registry as the runtime would do it, as far as that can be told from
-//! outside: behind a mirror, a proxy or a registry that wants credentials, nobody knows before the image is pulled. Only what is
-//! surely missing is a finding.
+//! A missing image is looked up in its registry, as the runtime would pull it. Behind a mirror, a proxy or a
+//! registry with credentials, the result is not known before the pull. Only an image that certainly cannot be
+//! pulled is a finding.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use slipway_bootstrap::preflight::{Questions, Runtime};
 
 use crate::remote::quoted;
 
-/// The runtime that is asked where none is named.
+/// The runtime's socket, when none is named.
 const CONTAINERD: &str = "/var/run/containerd/containerd.sock";
 
 /// `image` tells of one image `here`, `there` (in its registry), `unknown`, or `missing` with the reason.
@@ -77,7 +77,7 @@ pub(super) fn lines(questions: &Questions) -> String {
     lines
 }
 
-/// What a host said of one image: `missing registry.k8s.io/etcd:3.6.5-0 it is not on the host, and …`.
+/// The answer of a host about one image: `missing registry.k8s.io/etcd:3.6.5-0 it is not on the host, and …`.
 pub(super) fn read(said: &str, runtime: &mut Runtime) {
     let mut words = said.splitn(3, ' ');
     let (Some(how), Some(image)) = (words.next(), words.next()) else { return };
@@ -85,12 +85,12 @@ pub(super) fn read(said: &str, runtime: &mut Runtime) {
         let why = words.next().unwrap_or_default();
         runtime.missing_images.insert(image.to_owned(), why.to_owned());
     } else {
-        // What can be had, and what nobody can tell, stands in nobody's way.
+        // An image that can be pulled, or about which nothing is known, is no obstacle.
         runtime.images.insert(image.to_owned());
     }
 }
 
-/// The questions about images alone, for a host that is a node already.
+/// The questions about images only, for a host that is a node already.
 pub(crate) fn alone(questions: &Questions, pods: &BTreeSet<String>) -> Questions {
     let images = questions.images.iter().chain(pods).cloned().collect::<BTreeSet<_>>();
     Questions {

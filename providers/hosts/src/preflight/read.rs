@@ -1,4 +1,4 @@
-//! What a host said of the script, as facts.
+//! Reads the output of the script as facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -12,11 +12,11 @@ use slipway_bootstrap::preflight::{
 
 use super::images;
 
-/// What was read.
+/// The result of the script.
 pub(crate) struct Read {
-    /// What the checks look at.
+    /// The facts for the checks.
     pub facts: Facts,
-    /// Whose cluster's node the host is by its own word: the unique id and the name.
+    /// The cluster whose node the host is, as its owner file says: the unique id and the name.
     pub owner: Option<(String, String)>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
     facts.kernel_settings = questions.kernel_settings.iter().map(|set| (set.path.clone(), None)).collect();
     let (mut listens, mut options) = (BTreeSet::new(), None::<BTreeSet<String>>);
     let mut owner = None;
-    // What is told of a runtime beside its version.
+    // The facts about a runtime, without its version.
     let mut told = Runtime::default();
     for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
         let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
@@ -89,7 +89,7 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
         }
     }
     facts.kernel_options = options;
-    // A runtime may tell no version, and all the same what it has.
+    // A runtime may report its images without a version.
     if told != Runtime::default()
         && let Ok(runtime) = facts.runtime.get_or_insert_with(|| Ok(Runtime::default()))
     {
@@ -104,7 +104,7 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
     Read { facts, owner }
 }
 
-/// What goes with things that are ours: data of a member, and what a kubelet keeps itself.
+/// Paths that belong to our objects: data of a member, and the kubelet's own files.
 fn owned(facts: &mut Facts, questions: &Questions) {
     if facts.owned.contains("/etc/kubernetes/manifests/etcd.yaml") {
         facts.owned.extend(questions.empty_directories.iter().cloned());

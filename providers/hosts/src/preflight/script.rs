@@ -1,17 +1,17 @@
-//! What is looked at on a host, as one script of plain shell: it changes nothing, and needs no agent.
+//! The script that reads the facts of a host, in plain shell: it changes nothing, and needs no agent.
 
 use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, Questions};
 
 use super::images;
 use crate::remote::quoted;
 
-/// What every script begins with. Times that may be long are bounded where the host can do that.
+/// The start of every script. Slow commands have a time limit where the host supports it.
 const BEGIN: &str = r#"PATH="$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/opt/bin"
 say() { printf '%s=%s\n' "$1" "$2"; }
 bounded() { if command -v timeout >/dev/null 2>&1; then timeout 10 "$@"; else "$@"; fi; }
 "#;
 
-/// What every host tells.
+/// The facts that every host reports.
 const BASE: &str = r#"say user "$(id -u)"
 say processors "$(nproc 2>/dev/null || grep -c '^processor' /proc/cpuinfo)"
 say memory "$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)"

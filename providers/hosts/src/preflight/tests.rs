@@ -114,11 +114,11 @@ fn data_of_another_etcd_is_named_with_its_ids_and_all_is_told_at_once() {
     let kubeconfig = message("scheduler.conf");
     assert_eq!(kubeconfig.address, "kubeconfig.cp-0/scheduler".parse().ok());
     message("FileContent--proc-sys-net-no-such");
-    // The way out is the same for all files, and what destroys comes last.
+    // The hint is the same for all files, and destructive commands come last.
     let hints: Vec<&String> = found.iter().filter_map(|finding| finding.hint.as_ref()).collect();
     let adopt = hints.iter().filter(|hint| hint.contains("slipway adopt")).count();
     assert_eq!(adopt, 1, "{hints:?}");
-    // Of all that, the data alone stays a finding: the agent would refuse it.
+    // Of all these findings, the data alone cannot be ignored: the agent would refuse it.
     let left = findings("cp-0", &making, &questions, &read.facts, &["all".to_owned()]);
     assert!(left.len() == 1 && left[0].message.contains("DirAvailable--var-lib-etcd"), "{left:?}");
 }
@@ -155,7 +155,7 @@ fn only_a_host_that_becomes_a_node_is_checked_as_one() {
         Making::by_host(kinds.iter().map(item).collect(), is_inside).remove("cp-0").unwrap()
     };
     assert!(items(&["host_claim.cp-0", "host_agent.cp-0", "service.cp-0/kubelet"]).is_new_node("cp-0"));
-    // A node that another tool has made is taken over, and a lost agent is put there again.
+    // A node of another tool is adopted, and a lost agent is installed again.
     assert!(!items(&["host_claim.cp-0", "host_agent.cp-0"]).is_new_node("cp-0"));
     assert!(!items(&["service.cp-0/kubelet"]).is_new_node("cp-0"));
 }
@@ -191,7 +191,7 @@ fn data_of_etcd_is_a_finding_whoever_ignores_it() {
     }
 }
 
-/// A host whose runtime has one image, and whose registries say this of others.
+/// The findings about images on a host with these programs.
 fn told_of_images(images: &[&str], programs: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     for (name, body) in programs {

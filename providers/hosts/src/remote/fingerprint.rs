@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
 use tokio::process::Command;
 
-/// The fingerprint of a public key as it stands in a `.pub` file: `ssh-ed25519 SHA256:…`.
+/// The fingerprint of a public key in the form of a `.pub` file: `ssh-ed25519 SHA256:…`.
 pub(super) fn of(key: &str) -> Option<String> {
     let mut words = key.split_whitespace();
     let (kind, text) = (words.next()?, words.next()?);

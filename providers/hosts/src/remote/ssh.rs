@@ -33,14 +33,14 @@ pub(crate) struct Ssh {
     identity: Option<String>,
     /// The file with the pinned keys, as the client reads options.
     known_option: String,
-    /// Where that file is; it is removed with this.
+    /// The folder of that file; it is removed with this value.
     _known: TempDir,
 }
 
-/// Why a command on a host did not do what it was to do.
+/// Why a command on a host failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The host cannot be entered.
+    /// The host cannot be reached.
     Unreachable(ProviderError),
     /// The command ended with this code, and these words.
     Ended(i32, String),
@@ -63,7 +63,7 @@ impl Failure {
 }
 
 impl Ssh {
-    /// The way to a host; none for one that has an agent already.
+    /// The SSH access of a host; `None` for one that has an agent already.
     pub fn to(host: &Host, config: &Config) -> Result<Option<Self>, ProviderError> {
         let Some(access) = &host.ssh else { return Ok(None) };
         let address = access.address.clone().or_else(|| Some(host.addresses.first()?.address.to_string()));
@@ -165,7 +165,7 @@ impl Ssh {
         }
     }
 
-    /// Whether the user's own SSH configuration names the host's address or a way to it.
+    /// Whether the user's SSH configuration has settings for the host's address.
     async fn is_configured(&self) -> bool {
         let mut command = Command::new("ssh");
         command.args([
@@ -182,7 +182,7 @@ impl Ssh {
         configures(&String::from_utf8_lossy(&output.stdout), &self.address)
     }
 
-    /// Runs a script that only looks; returns what it prints.
+    /// Runs a script that only reads; returns its output.
     pub async fn run(&self, script: &str) -> Result<String, Failure> {
         self.with_input(script, Stdio::null(), LOOKING).await
     }
@@ -234,7 +234,7 @@ impl Ssh {
         }
     }
 
-    /// Why the host was not entered, by what the client wrote.
+    /// Why the connection failed, by the messages of the SSH client.
     pub async fn refused(&self, words: &str) -> ProviderError {
         let (name, address, port) = (&self.name, &self.address, self.access.port);
         let last = words.lines().last().unwrap_or("the connection ended");
@@ -283,14 +283,15 @@ fn configures(printed: &str, address: &str) -> bool {
         || is_set("proxycommand")
 }
 
-/// What to do about a host that cannot be reached. What gives up what is on it comes last.
+/// The hint for a host that cannot be reached. The step that gives up the node comes last.
 fn unreached(name: &str, address: &str, port: u16) -> String {
     format!(
         "start {name}, check that {address}:{port} can be reached from here, correct its address if it has moved, and run the command again; only for a machine that was a node and will never come back: `lost: true` in its Host document removes its node and its member of etcd from the cluster"
     )
 }
 
-/// What to do about keys that are not pinned. Who only copies the line trusts whoever answered.
+/// The hint for host keys that are not pinned. To copy the line without the comparison is to trust any
+/// machine that answers.
 fn pinning(keys: &[Shown]) -> String {
     let compare =
         "compare it with what the machine itself says (ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub)";
@@ -311,7 +312,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Reads what a host prints, up to a limit: the host may belong to somebody else by now.
+/// Reads the output of a host, up to a limit: the host may have been taken over.
 async fn bounded(stream: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let limit = size::HOST_OUTPUT;
     stream.take(limit.bytes + 1).read_to_end(bytes).await?;

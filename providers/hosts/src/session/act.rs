@@ -61,7 +61,7 @@ impl HostsSession {
 
     pub(super) async fn cancel_on_hosts(&self, token: Option<Token>) -> Result<(), ProviderError> {
         let hosts = self.config.hosts.iter().map(|host| async {
-            // One that cannot be reached has nothing to stop that could be reached.
+            // A host that cannot be reached has no action that could be stopped.
             if let Some(agent) = self.agents.connected(&host.name).await {
                 let _ = agent.session.cancel(token.clone()).await;
             }

@@ -1,4 +1,4 @@
-//! What there is: claims, agents, and what each agent finds; every host is asked once.
+//! The existing objects: claims, agents, and the objects that each agent reports; every host is asked once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,12 +14,12 @@ use crate::error::{conflict, together};
 use crate::inventory::Claim;
 use crate::schema::{AGENT, CLAIM, HOST};
 
-/// What one host has.
+/// The objects of one host.
 struct OfHost {
     observed: Vec<Observed>,
-    /// Why not everything of it is known.
+    /// Why some objects of the host are not known.
     unknown: Option<ProviderError>,
-    /// Whose node it is by its own word, where that was asked for.
+    /// The cluster whose node it is, as the host says, where this was asked.
     uid: Option<ClusterUid>,
 }
 
@@ -40,7 +40,7 @@ impl HostsSession {
         let mut observed: Vec<Observed> = ours.iter().map(|(place, claim)| claimed(place, claim)).collect();
         let asked = DiscoverRequest { uid: uid.clone().or(request.uid.clone()), ..request.clone() };
         let hosts = ours.iter().map(|((_, host), _)| self.look_at(host, &asked));
-        // Every host that does not answer is told, whichever comes first.
+        // All hosts that do not answer are reported, not only the first.
         let mut unknown: Vec<ProviderError> = Vec::new();
         for found in join_all(hosts).await {
             let found = found?;
@@ -48,7 +48,8 @@ impl HostsSession {
             unknown.extend(found.unknown);
         }
         if request.uid.is_none() {
-            // The state is lost, or there never was one: with it the claims may be lost, and hosts know whose they are.
+            // The state is lost, or there never was one: the claims may be lost with it, and hosts know their
+            // cluster.
             let looks = unclaimed.into_iter().map(|host| {
                 let asked = &asked;
                 async move { (host, self.look_at(host, asked).await) }
@@ -70,8 +71,8 @@ impl HostsSession {
                 observed.extend(found.observed);
             }
         }
-        // New objects of a host that cannot be asked are unknown, and with them those of its types on all hosts that
-        // were not found: none of them is made before it is known that it is not there.
+        // If a host does not answer, its new objects are unknown. The same types are then unlisted on all
+        // hosts, so that no object is created before it is known that it does not exist.
         let unlisted = together(unknown).into_iter().flat_map(|error| {
             let kinds = self.node.types.keys().map(String::as_str).chain([AGENT]);
             kinds.map(move |kind| Unlisted { kind: kind.to_owned(), error: error.clone() })
@@ -81,7 +82,7 @@ impl HostsSession {
         Ok(Discovery { observed, unlisted, uid: uid.filter(|_| request.uid.is_none()) })
     }
 
-    /// What one host has; an error when the machine is another node of the cluster than the specs say.
+    /// The objects of one host; an error when the machine is another node of the cluster than the specs say.
     async fn look_at(&self, host: &str, request: &DiscoverRequest) -> Result<OfHost, ProviderError> {
         let nothing = |unknown| Ok(OfHost { observed: Vec::new(), unknown, uid: None });
         let agent = match self.agents.of(host).await {
@@ -105,7 +106,7 @@ impl HostsSession {
         Ok(OfHost { observed, unknown, uid })
     }
 
-    /// The hosts of the specs that nobody has claimed.
+    /// The hosts of the specs without a claim.
     fn unclaimed(&self, claims: &BTreeMap<(String, String), Claim>) -> Vec<&str> {
         let is_claimed = |name: &str| claims.keys().any(|(_, host)| host == name);
         let hosts = self.config.hosts.iter().map(|host| host.name.as_str());
@@ -151,7 +152,7 @@ impl HostsSession {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Reads on one host, in one call.
+    /// Reads objects on one host, in one call.
     async fn read_on(&self, host: &str, requests: Vec<ReadRequest>) -> Vec<Observed> {
         let all = |requests: &[ReadRequest], observation: Observation| -> Vec<Observed> {
             let one = |request| outside(host, answer(request, observation.clone()));
@@ -167,7 +168,8 @@ impl HostsSession {
         }
     }
 
-    /// What is on a host that has no agent: nothing. Of one that is lost the others still know a member of etcd.
+    /// Objects of a host without an agent are absent. An etcd member of a lost host still exists for the
+    /// other members.
     fn given_up(&self, host: &str, request: &ReadRequest) -> Observed {
         let observation = if self.is_lost(host) && request.address.kind() == ETCD_MEMBER {
             Observation::Present(Value::map([("name", request.identity.as_str())]))
@@ -203,13 +205,14 @@ impl HostsSession {
     }
 }
 
-/// The host whose objects are on a machine, where that is another one than the machine was entered for.
+/// The host whose objects are on a machine, where this is not the host of the connection.
 fn node_of_others<'f>(host: &str, found: &'f [Observed]) -> Option<&'f str> {
     let mut hosts = found.iter().filter_map(|observed| Some(observed.address.name().split_once('/')?.0));
     hosts.find(|other| *other != host)
 }
 
-/// Each host would be changed into the other one, and both would lose what they have.
+/// The error for exchanged hosts: each would be changed into the other one, and both would lose their
+/// objects.
 fn another_node(host: &str, other: &str) -> ProviderError {
     conflict(format!("the machine that the host {host} names is the node {other} of this cluster; nothing was done"))
         .with_hint(format!(
@@ -262,7 +265,7 @@ fn outside(host: &str, found: Observed) -> Observed {
     Observed { identity: identity_on(host, &found.identity), observation, ..found }
 }
 
-/// A failure with the host that it is about.
+/// Adds the host to an error.
 pub(super) fn named(host: &str, mut error: ProviderError) -> ProviderError {
     if !error.message.contains(host) {
         error.message = format!("{host}: {}", error.message);

@@ -1,4 +1,4 @@
-//! What another tool has made inside hosts: their agents look for it.
+//! Finds objects of another tool inside hosts: the agents look for them.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::plan::on_host;
 use super::{HostsSession, identity_on, split, without_host};
 
 impl HostsSession {
-    /// Every host is asked once. Claims and agents are nobody's but Slipway's: there are none to find.
+    /// Asks each host once. Only Slipway makes claims and agents, so there are none to find.
     pub(super) async fn look_for(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         let mut answers: Vec<Located> = Vec::with_capacity(request.items.len());
         let mut by_host: BTreeMap<String, Vec<(usize, LocateItem)>> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Hosts that are gone for ever: what was on them is given up, and those that are left throw out their members of etcd.
+//! Lost hosts: their objects are given up, and the remaining hosts remove their etcd members.
 
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{Address, ErrorClass, Identity, Ownership, ProviderError, Value};
@@ -11,10 +11,10 @@ use crate::error::{invalid, transient};
 /// The type of a host's member of etcd.
 pub(super) const ETCD_MEMBER: &str = "etcd_member";
 
-/// The type that says that a member votes: it leaves too.
+/// The type of an etcd member's vote. It is given up with the member.
 const ETCD_VOTER: &str = "etcd_voter";
 
-/// The operation by which one member throws out another.
+/// The operation by which one etcd member removes another.
 const EXPEL: &str = "expel";
 
 /// The port on which members of etcd reach each other.
@@ -26,7 +26,8 @@ impl HostsSession {
         self.config.host(host).is_some_and(|host| host.lost)
     }
 
-    /// What there is to do about an object on a host that is gone: of a member of etcd the others must not wait for it.
+    /// Gives up an object on a lost host. The other hosts remove its etcd member, so that they do not wait
+    /// for it.
     pub(super) async fn give_up(
         &self,
         host: &str,
@@ -45,7 +46,7 @@ impl HostsSession {
         }
     }
 
-    /// A member leaves only while most of those that are counted are there: those that are gone are thrown out before.
+    /// Removes the etcd members of lost hosts first: a member can only leave while a majority is available.
     pub(super) async fn without_the_lost(
         &self,
         agent: &Agent,
@@ -59,9 +60,9 @@ impl HostsSession {
         let Some((own, _)) = request.ownership.address.name().split_once('/') else { return Ok(()) };
         for lost in self.config.hosts.iter().filter(|host| host.lost) {
             match self.expel(own, agent, &lost.name, request).await {
-                // One that is no member any more throws out nobody.
+                // This host has no member any more, so it cannot remove another one.
                 Err(error) if error.class == ErrorClass::NotFound => {}
-                // Too many are gone for a majority; when the whole cluster goes, nobody stays who would miss it.
+                // There is no majority any more. When the whole cluster is deleted, no member needs one.
                 Err(_) if self.config.leaving => {}
                 other => other?,
             }
@@ -69,7 +70,7 @@ impl HostsSession {
         Ok(())
     }
 
-    /// Has another member throw out that of a host which is gone.
+    /// Asks another member to remove the member of a lost host.
     async fn expelled(&self, lost: &str, request: &ApplyRequest) -> Result<(), ProviderError> {
         let mut refused = None;
         for host in self.hosts_of(&request.ownership.uid).await? {
@@ -83,7 +84,7 @@ impl HostsSession {
             };
             match done {
                 Ok(()) => return Ok(()),
-                // It has no member of its own.
+                // This host has no etcd member.
                 Err(error) if error.class == ErrorClass::NotFound => {}
                 Err(error) => refused = Some(named(&host, error)),
             }

@@ -1,4 +1,4 @@
-//! What changes mean: inside a host as on any node, and of claims and agents.
+//! Plans changes: inside a host as on any node, and of claims and agents.
 
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::validate::misfits;
@@ -66,7 +66,7 @@ impl HostsSession {
     }
 }
 
-/// What an agent says of an object, with the host.
+/// The attributes from an agent, with the host added.
 pub(super) fn on_host(attributes: Value, host: &str) -> Value {
     with_host(attributes, host)
 }

@@ -1,4 +1,4 @@
-//! What would stop a plan on its hosts: every host is asked once, and all findings are told together.
+//! The findings on hosts: each host is asked once, and all findings are reported together.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::error::conflict;
 use crate::preflight::{self, Making};
 use crate::schema::CLAIM;
 
-/// Types whose objects have a place on a disk; whether that is taken is seen without asking anybody else.
+/// Types whose objects have a path. The agent checks the path on its disk, without asking another service.
 const IN_PLACE: [&str; 6] = ["certificate", "directory", "file", "key_pair", "kubeconfig", "static_pod"];
 
-/// How long an agent may look at the places of what is made.
+/// How long an agent may check the paths of new objects.
 const LOOKING: Duration = Duration::from_secs(30);
 
 impl HostsSession {
@@ -55,7 +55,8 @@ impl HostsSession {
         Ok(findings)
     }
 
-    /// Images that a node does not have and cannot get: a pod that is changed would go for one that never comes.
+    /// Findings for images that a node does not have and cannot pull: a changed pod would stop without a
+    /// successor.
     async fn look_for_images(
         &self,
         host: &str,
@@ -71,7 +72,7 @@ impl HostsSession {
         Ok(preflight::missing_images(host, making, &questions, &read.facts, ignored))
     }
 
-    /// What the agent of a host finds in the places of what is made there.
+    /// The findings of a host's agent about the paths of new objects.
     async fn look_at_places(
         &self,
         host: &str,
@@ -98,7 +99,7 @@ impl HostsSession {
     }
 }
 
-/// A host that is another cluster's node. What destroys anything comes last.
+/// The error for a host that is another cluster's node. The destructive hint comes last.
 pub(super) fn owned(host: &str, (uid, cluster): &(String, String)) -> ProviderError {
     conflict(format!("the host {host} is a node of cluster {cluster} ({uid}) by its own word")).with_hint(
         format!("choose another host, or take this one out of the spec of {cluster} and apply that; only for a cluster that is gone: `slipway node reset` on the host destroys what is left of its node, with the data of its etcd"),

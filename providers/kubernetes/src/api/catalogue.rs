@@ -27,7 +27,7 @@ pub(crate) struct Resource {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalogue {
     kinds: BTreeMap<GroupKind, Vec<Resource>>,
-    /// Groups whose own server does not answer.
+    /// Groups whose aggregated API server does not answer.
     stale: BTreeSet<String>,
 }
 
@@ -65,7 +65,7 @@ impl Catalogue {
         let verbs: Vec<&str> = list(resource, "verbs").filter_map(Json::as_str).collect();
         let Some(kind) = text(resource, "/responseKind/kind") else { return };
         let Some(plural) = text(resource, "/resource") else { return };
-        // What cannot be patched and listed is no object that can be kept, as a SubjectAccessReview.
+        // Resources that cannot be patched and listed, such as SubjectAccessReviews, cannot be managed.
         if !["get", "list", "patch"].iter().all(|verb| verbs.contains(verb)) {
             return;
         }
@@ -77,12 +77,12 @@ impl Catalogue {
         self.kinds.entry(GroupKind::new(group, kind)).or_default().push(resource);
     }
 
-    /// Whether the server of a group does not answer, so that nobody knows what it has.
+    /// Whether the server of a group does not answer, so that its resources are not known.
     pub(crate) fn is_stale(&self, group: &str) -> bool {
         self.stale.contains(group)
     }
 
-    /// A kind in a version; in the preferred one where none is named.
+    /// A kind in a version; without a version, in the preferred one.
     pub(crate) fn resource(&self, kind: &GroupKind, version: Option<&str>) -> Option<&Resource> {
         let versions = self.kinds.get(kind)?;
         match version {
@@ -93,7 +93,7 @@ impl Catalogue {
 }
 
 impl Resource {
-    /// The path of all objects, of one namespace where one is named.
+    /// The path of all objects of a kind, or of those in one namespace.
     pub(crate) fn collection(&self, kind: &GroupKind, namespace: &str) -> String {
         let root = if kind.group.is_empty() {
             format!("/api/{}", self.version)

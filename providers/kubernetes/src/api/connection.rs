@@ -19,28 +19,28 @@ pub(crate) struct Connection {
     pub(crate) endpoint: Arc<str>,
     /// Whether it failed, so that there may be another way by now.
     is_broken: Arc<AtomicBool>,
-    /// What is known of servers that did not answer, on all connections of a session.
+    /// The servers that did not answer, for all connections of a session.
     pub(super) silence: Silence,
 }
 
 impl Connection {
-    /// The next who needs a connection asks for the way again.
+    /// Marks the connection as broken: the next use asks for a kubeconfig again.
     pub(super) fn broke(&self) {
         self.is_broken.store(true, Ordering::Relaxed);
     }
 }
 
-/// Connects when asked, and again when the way to the API has changed.
+/// Connects when a connection is needed, and again when the address of the API has changed.
 pub(crate) struct Connector {
     access: Arc<dyn Access>,
     current: Mutex<Current>,
     silence: Silence,
 }
 
-/// What a session has found out about the way to its API.
+/// What a session knows about the connection to its API.
 #[derive(Default)]
 struct Current {
-    /// Where the API answered a step of this session.
+    /// The address at which the API answered a step of this session.
     found: Option<ApiEndpoint>,
     /// The connection that is kept.
     kept: Option<(SecretKubeconfig, Connection)>,
@@ -64,7 +64,7 @@ impl Connector {
         {
             return Ok(Some(connection.clone()));
         }
-        // Asking may make new credentials: it is done when there is need.
+        // The call may create credentials, so it is made only when they are needed.
         let kubeconfig = match &current.found {
             Some(endpoint) => self.access.kubeconfig_at(endpoint).await?,
             None => self.access.kubeconfig().await?,
@@ -103,7 +103,7 @@ impl Connector {
         Ok(())
     }
 
-    /// An error of the API, with what to do about credentials that it does not accept.
+    /// Adds the access's hint to an error about credentials.
     pub(crate) fn advised(&self, error: ProviderError) -> ProviderError {
         match self.access.advice().filter(|_| error.class == ErrorClass::Unauthenticated) {
             Some(advice) => error.with_hint(advice),
@@ -111,7 +111,7 @@ impl Connector {
         }
     }
 
-    /// The connection, for what makes no sense without one.
+    /// The connection, for requests that cannot be made without one.
     ///
     /// # Errors
     /// As above; `transient` when the API does not exist yet.
@@ -170,7 +170,7 @@ mod tests {
             assert!(refused.message.contains("named by a spec"), "{refused}");
             assert!(!ran.exists());
         }
-        // The same command is run for the caller, so that the refusal above is what stopped it.
+        // The same command runs for the caller's kubeconfig, so the refusal above is what stopped it.
         let _ = connect(&kubeconfig(&exec, true)).await;
         assert!(ran.exists());
         assert!(connect(&kubeconfig("{token: hunter2}", false)).await.is_ok());

@@ -8,17 +8,17 @@ use crate::object::text;
 
 /// How many objects one page has.
 const PAGE: usize = 500;
-/// How often a list is begun anew whose pages have become too old.
+/// How often a list is begun again after its continue token expired.
 const ATTEMPTS: usize = 3;
 
-/// Which objects of a collection a list has.
+/// The objects of a collection that a list contains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selector<'a> {
     /// All of them.
     All,
-    /// Those with these labels.
+    /// Objects with these labels.
     Labels(&'a str),
-    /// Those with these values of fields.
+    /// Objects with these values of fields.
     Fields(&'a str),
 }
 
@@ -53,8 +53,8 @@ impl Connection {
         Err(too_fast(collection))
     }
 
-    /// Hands every object of a collection that is selected to `take`, page by page. A list has no kind in its items, so
-    /// that each gets the kind and version that were asked for.
+    /// Passes every selected object of a collection to `take`, page by page. The items of a list have no
+    /// kind, so each one gets the kind and version of the request.
     ///
     /// # Errors
     /// As the server says; `transient` when the list changes faster than it can be read.

@@ -18,7 +18,7 @@ const ONE: Duration = Duration::from_secs(30);
 /// How long a request may take that reads many.
 const MANY: Duration = Duration::from_secs(90);
 
-/// How often a request is sent that changes nothing, and how long it is waited in between.
+/// How often a read request is sent, and the pauses between attempts.
 const ATTEMPTS: usize = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -76,7 +76,7 @@ impl Request {
         Self::with_body(http::Method::POST, path, "application/json", body)
     }
 
-    /// Puts another object in the place of one.
+    /// Replaces an object.
     pub(crate) fn put(path: impl Into<String>, body: &Json) -> Self {
         Self::with_body(http::Method::PUT, path, "application/json", body)
     }
@@ -91,25 +91,25 @@ impl Request {
     }
 }
 
-/// What the server answered.
+/// The answer of the server.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// It did what was asked.
+    /// The server carried out the request.
     Done {
-        /// Whether there is something now that was not there before.
+        /// Whether the request created an object.
         created: bool,
         /// The object, the list, or a `Status`.
         body: Json,
     },
-    /// It refused.
+    /// The server refused the request.
     Refused(Refusal),
 }
 
 impl Answer {
-    /// The body; a refusal is a failure.
+    /// The body; a refusal becomes an error.
     ///
     /// # Errors
-    /// The refusal, in the class that it belongs to.
+    /// The refusal, with its error class.
     pub(crate) fn body(self) -> Result<Json, ProviderError> {
         match self {
             Self::Done { body, .. } => Ok(body),
@@ -117,7 +117,7 @@ impl Answer {
         }
     }
 
-    /// The body; `None` for what does not exist.
+    /// The body; `None` when the object does not exist.
     ///
     /// # Errors
     /// Any other refusal.
@@ -214,11 +214,11 @@ impl Connection {
         }
     }
 
-    /// Sends a request that changes nothing, and again when the server is busy: nobody else repeats what is only read. A
-    /// server that is silent is not waited for a second time.
+    /// Sends a read request, and repeats it when the server is busy, because the engine does not repeat
+    /// reads. A silent server is not waited for a second time.
     ///
     /// # Errors
-    /// As [`Connection::send`], once it was patient enough.
+    /// As [`Connection::send`], after the last attempt.
     pub(crate) async fn ask(&self, request: &Request) -> Result<Answer, ProviderError> {
         let mut wait = FIRST_WAIT;
         for _ in 1..ATTEMPTS {

@@ -1,7 +1,7 @@
-//! An API that did not answer for a while: whoever reads from it next does not wait again.
+//! An API that did not answer: for a while, reads from it fail at once.
 //!
-//! A plan asks for many objects. Behind a machine that is off, or drops packets, each question would take as long as a
-//! connection may; what nobody answers is asked once in a while.
+//! A plan reads many objects. If the machine behind the API is off or drops packets, each request would wait
+//! for the connect timeout. So only one request in a while tries a silent API.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use slipway_resource::{ErrorClass, ProviderError};
 /// How long an API that did not answer is taken to be silent.
 const SILENT: Duration = Duration::from_secs(15);
 
-/// A failure that comes sooner is an answer of a kind: a connection that is refused may be taken a moment later.
+/// A failure within this time counts as an answer: a refused connection may be accepted a moment later.
 const PROMPT: Duration = Duration::from_secs(2);
 
 /// The endpoint that did not answer last.
@@ -32,8 +32,9 @@ impl Silence {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a request that began then got no answer. Returns whether it waited long enough to count. Later requests that
-    /// only read get the error as `transient`: a read can always be repeated, whatever became of this request.
+    /// Notes that a request that began then got no answer. Returns whether it waited long enough to count.
+    /// Later reads get the error as `transient`: a read can always be repeated, whatever the result of this
+    /// request.
     pub(super) fn note(&self, endpoint: &Arc<str>, begun: Instant, error: &ProviderError) -> bool {
         if begun.elapsed() < PROMPT {
             return false;
@@ -62,14 +63,14 @@ impl Silence {
         (silent.endpoint == *endpoint && silent.since.elapsed() < SILENT).then(|| silent.error.clone())
     }
 
-    /// Notes where the way to the API leads that was looked for.
+    /// Notes that asking for the kubeconfig again led to this endpoint.
     pub(super) fn looked(&self, endpoint: &Arc<str>) {
         if let Some(silent) = self.lock().as_mut().filter(|silent| silent.endpoint == *endpoint) {
             silent.has_no_other_way = true;
         }
     }
 
-    /// Whether it is of no use to look for another way than this one.
+    /// Whether asking for the kubeconfig again led to the same endpoint a moment ago.
     pub(super) fn is_the_only_way(&self, endpoint: &Arc<str>) -> bool {
         self.lock().as_ref().is_some_and(|silent| {
             silent.has_no_other_way && silent.endpoint == *endpoint && silent.since.elapsed() < SILENT

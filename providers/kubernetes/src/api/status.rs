@@ -1,11 +1,11 @@
-//! What the server says when it refuses.
+//! The refusals of the server.
 
 use serde_json::Value as Json;
 use slipway_resource::{ErrorClass, ProviderError};
 
 use crate::object::text;
 
-/// How the server begins what it says of a field that does not exist, in server-side apply.
+/// The start of the server's message about a field that does not exist, in server-side apply.
 const UNKNOWN_FIELD: &str = "failed to create typed patch object";
 
 /// A refusal.
@@ -17,7 +17,7 @@ pub(crate) struct Refusal {
     pub reason: String,
     /// In a sentence.
     pub message: String,
-    /// What caused it, one by one.
+    /// The causes of the refusal.
     pub causes: Vec<Cause>,
 }
 
@@ -32,12 +32,12 @@ pub(crate) struct Cause {
     pub field: String,
 }
 
-/// A field that somebody else has.
+/// A field that another field manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
     /// The field, as `.spec.replicas`.
     pub field: String,
-    /// Who has it, as `kubectl-edit`.
+    /// The field manager that owns it, as `kubectl-edit`.
     pub manager: String,
 }
 
@@ -105,7 +105,8 @@ fn manager_of(message: &str) -> String {
     pieces.next().unwrap_or(message).to_owned()
 }
 
-/// What was refused, as `create deployments`, in the server's fixed form `… cannot create resource "deployments" …`.
+/// The refused action, as `create deployments`, from the server's fixed form `… cannot create resource
+/// "deployments" …`.
 fn action_of(message: &str) -> String {
     let Some((_, after)) = message.split_once(" cannot ") else { return message.to_owned() };
     let verb = after.split(' ').next().unwrap_or_default();

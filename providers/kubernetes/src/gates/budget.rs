@@ -1,4 +1,4 @@
-//! What blocks a drain now: budgets that allow no disruption, for pods that must leave.
+//! The blockers of a drain: budgets that allow no disruption, for pods that must leave.
 
 use std::collections::BTreeMap;
 

@@ -6,14 +6,14 @@ use slipway_resource::ProviderError;
 use super::Node;
 use crate::api::{Answer, Connection, Refusal, Request, Selector};
 
-/// What is respected.
+/// The limits of a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rules {
     /// Whether pods leave by the eviction API, within the budgets; else they are deleted.
     pub(crate) budgets: bool,
 }
 
-/// What became of one round.
+/// The result of one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Round {
     /// How many pods were told to leave.
@@ -39,8 +39,8 @@ struct Pod {
 }
 
 impl Pod {
-    /// The pod, unless it stays: those of DaemonSets come back at once, those of the node's own files are the
-    /// kubelet's, and those that are done run no more.
+    /// The pod, unless it stays: pods of DaemonSets are created again at once, static pods belong to the
+    /// kubelet, and completed pods do not run any more.
     fn leaving(json: &Json) -> Option<Self> {
         let text = |path: &str| json.pointer(path).and_then(Json::as_str).map(str::to_owned);
         if matches!(text("/status/phase").as_deref(), Some("Succeeded" | "Failed")) {

@@ -10,13 +10,13 @@ use crate::api::{Answer, Connection, Request, Selector};
 pub(crate) struct Node {
     /// Its name.
     pub(crate) name: String,
-    /// What the cloud calls it, as `aws:///us-east-1a/i-0123`; empty before a cloud controller has seen it.
+    /// The provider id, as `aws:///us-east-1a/i-0123`; empty before a cloud controller has set it.
     pub(crate) provider_id: String,
-    /// Whether its kubelet says that it is ready.
+    /// Whether the kubelet reports the node as ready.
     pub(crate) ready: bool,
-    /// Why it is not, in the kubelet's words.
+    /// The kubelet's reason why the node is not ready.
     pub(crate) reason: String,
-    /// Whether nothing new comes onto it.
+    /// Whether the node is unschedulable.
     pub(crate) cordoned: bool,
     /// The version that its kubelet reports, as v1.34.4; empty before it has.
     pub(crate) kubelet_version: String,
@@ -63,7 +63,7 @@ impl Connection {
         Ok(nodes.iter().filter_map(Node::of).collect())
     }
 
-    /// The node of a name; `None` for one that has not registered or does not exist any more.
+    /// The node of this name; `None` when it has not registered or does not exist any more.
     ///
     /// # Errors
     /// As the API says.
@@ -85,7 +85,8 @@ impl Connection {
         self.repeatable(&Request::merge(path(&node.name), &patch)).await?.body().map(drop)
     }
 
-    /// Ends what [`Connection::cordon_for_a_change`] began: a node that was cordoned before stays cordoned.
+    /// Uncordons a node after [`Connection::cordon_for_a_change`]. A node that was cordoned before stays
+    /// cordoned.
     ///
     /// # Errors
     /// As the API says.
@@ -93,7 +94,7 @@ impl Connection {
         if node.cordoned_for_a_change { self.uncordon(node).await } else { Ok(()) }
     }
 
-    /// Lets no new pods onto a node. A node that does not exist any more, or is cordoned already, is left as it is.
+    /// Cordons a node. A node that is cordoned already, or does not exist any more, is left unchanged.
     ///
     /// # Errors
     /// As the API says.
@@ -118,7 +119,7 @@ impl Connection {
         self.repeatable(&Request::merge(path(&node.name), patch)).await?.found().map(drop)
     }
 
-    /// Takes a node out of the cluster whose machine does not exist any more.
+    /// Deletes the Node of a machine that does not exist any more.
     ///
     /// # Errors
     /// As the API says.
@@ -126,7 +127,8 @@ impl Connection {
         self.repeatable(&Request::delete(path(&node.name), &json!({}))).await?.found().map(drop)
     }
 
-    /// Sends a request of a gate. It may be sent twice, so that one whose outcome is not known can be repeated.
+    /// Sends a request of a gate. The request may be sent twice, so it can be repeated when its outcome is
+    /// not known.
     ///
     /// # Errors
     /// As [`Connection::send`]; `transient` in place of `outcome-unknown`.

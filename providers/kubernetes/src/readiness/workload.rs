@@ -1,4 +1,4 @@
-//! What runs pods.
+//! The readiness of workloads.
 
 use serde_json::Value as Json;
 
@@ -17,7 +17,7 @@ fn unseen() -> Readiness {
     Readiness::InProgress("its controller has not seen it yet".to_owned())
 }
 
-/// Whether a controller has written a generation; those that do always, do so first.
+/// Whether a controller has written an observed generation. Controllers that write it do so first.
 fn is_seen(object: &Json) -> bool {
     number(object, "/status/observedGeneration").is_some()
 }
@@ -97,7 +97,7 @@ pub(super) fn daemon_set(object: &Json) -> Readiness {
         ("/status/numberAvailable", "pods are available"),
         ("/status/numberReady", "pods are ready"),
     ];
-    // With this strategy pods change when somebody deletes them.
+    // With this strategy, a pod is only updated after it was deleted.
     let on_delete = text(object, "/spec/updateStrategy/type") == Some("OnDelete");
     for (field, what) in fields {
         let have = count(object, field);
@@ -134,7 +134,7 @@ pub(super) fn replica_set(object: &Json) -> Readiness {
     Readiness::Ready
 }
 
-/// A job that runs is ready: whoever needs its end waits for that end.
+/// A running job is ready. Resources that need its result wait for its completion.
 pub(super) fn job(object: &Json) -> Readiness {
     if let Some(failed) = condition(object, "Failed").filter(|condition| condition.is("True")) {
         return Readiness::Failed(failed.told());

@@ -19,7 +19,7 @@ use crate::object::{ObjectIdentity, ObjectKey, map_at, split_api_version, text};
 use crate::schema::{API, NODE, OBJECT, schema};
 use crate::view;
 
-/// What is wanted of an object, ready to be sent.
+/// The desired object, ready to be sent.
 struct Wish<'a> {
     key: ObjectKey,
     resource: Resource,
@@ -82,7 +82,7 @@ impl KubernetesSession {
             self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         self.parents.joined(&request.ownership.uid, key);
         if !created && !found && was_there(&live) {
-            // It was not seen when the plan was made.
+            // The object existed already, and the plan had not seen it.
             let marks = Marks { found: true, ..marks };
             (_, live) = self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         }
@@ -129,7 +129,8 @@ impl KubernetesSession {
         Ok(Wish { key, resource, body, attributes: desired })
     }
 
-    /// Sends a wish with its marks, again while the API keeps an address or a port for nobody.
+    /// Sends the desired object with its marks, and again while the API keeps one of its addresses or ports
+    /// reserved.
     async fn send(
         &self,
         connection: &Connection,
@@ -201,7 +202,7 @@ impl KubernetesSession {
         connection.send(&apply(true)).await
     }
 
-    /// Tells the identity, and waits until the object is what it asks for.
+    /// Sends the identity, and waits until the object is ready, if that is desired.
     async fn settle(
         &self,
         connection: &Connection,
@@ -217,7 +218,7 @@ impl KubernetesSession {
         })?;
         events.send(ApplyEvent::Identity(identity.clone()));
         let mut attributes = view::attributes(&request.ownership.address, &live);
-        // What only an action has is answered as it was asked for.
+        // Attributes of the action alone are returned as they were requested.
         for name in ["wait", "force_conflicts", "take_over"] {
             let asked = attribute(wish.attributes, name);
             if let (Value::Map(entries), false) = (&mut attributes, asked.is_null()) {
@@ -234,7 +235,8 @@ impl KubernetesSession {
         Ok(Applied::new(identity, attributes))
     }
 
-    /// Writes the marks, and leaves all other fields as they are: what Slipway has applied is applied again.
+    /// Writes the marks and leaves all other fields unchanged: the fields that Slipway has applied are
+    /// applied again.
     async fn tag(
         &self,
         connection: &Connection,
@@ -266,7 +268,7 @@ impl KubernetesSession {
                 place.insert(name.to_owned(), value.into());
             }
         }
-        // What somebody else has made is given back in the end, not deleted.
+        // An object that another tool created is given up in the end, not deleted.
         let found = before.found || before.address.is_none();
         Marks { found, ..before }.write(&mut body, &request.ownership);
         let (_, version) = split_api_version(&version);
@@ -274,7 +276,7 @@ impl KubernetesSession {
         let path = resource
             .map(|resource| resource.object(&key.kind, &key.namespace, &key.name))
             .unwrap_or_default();
-        // Its marks are Slipway's, whoever has written them.
+        // The marks belong to Slipway, even when another field manager wrote them.
         let path = format!("{path}?fieldManager={MANAGER}&force=true");
         let live = match connection.send(&Request::apply(path, &body)).await? {
             Answer::Done { body, .. } => body,
@@ -285,8 +287,8 @@ impl KubernetesSession {
         Ok(Applied::new(identity.to_identity(), attributes))
     }
 
-    /// Finds out by reading what became of an action. Server-side apply may be sent again, so that only the truth about
-    /// what is there is asked for.
+    /// Finds out the result of an action by reading. Server-side apply may be sent again, so the present
+    /// object is enough.
     pub(super) async fn resume_one(
         &self,
         resume: &ResumeRequest,
@@ -297,7 +299,7 @@ impl KubernetesSession {
         let ticket = self.running.begin(&request.token);
         let Some(connection) = self.connector.connection().await? else { return Ok(Resolution::NotDone) };
         if address.kind() == API {
-            // Waiting may begin anew, and there is nothing to delete.
+            // A wait may start again, and a delete without an object has nothing to do.
             return Ok(Resolution::NotDone);
         }
         if address.kind() == NODE {
@@ -345,7 +347,7 @@ impl KubernetesSession {
         }
     }
 
-    /// Whether applying a wish would change nothing of what is Slipway's.
+    /// Whether applying the desired object would change no field of Slipway.
     async fn is_applied(
         &self,
         connection: &Connection,
@@ -373,7 +375,7 @@ impl KubernetesSession {
 /// A refusal of an action.
 pub(super) fn refused(key: &ObjectKey, refusal: Refusal) -> ProviderError {
     let mut error = refusal.into_error();
-    // What an object stands on may come in a moment, as its namespace's.
+    // An object that this one depends on may appear a moment later, such as its namespace.
     if error.class == ErrorClass::NotFound {
         error.class = ErrorClass::Transient;
     }
@@ -388,8 +390,8 @@ fn propagation(attributes: &Value) -> Option<String> {
     attribute(attributes, "propagation").as_str().map(str::to_owned)
 }
 
-/// Whether an object was there before Slipway applied to it for the first time: a second answer to one create is near
-/// its creation.
+/// Whether an object existed before Slipway applied it for the first time. When a create was sent twice, the
+/// first apply is close to the creation.
 fn was_there(live: &Json) -> bool {
     let time = |text: Option<&str>| text.and_then(|text| text.parse::<jiff::Timestamp>().ok());
     let created = time(text(live, "/metadata/creationTimestamp"));

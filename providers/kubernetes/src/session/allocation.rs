@@ -1,8 +1,9 @@
-//! Addresses and ports that the API gives to one object at a time: who holds one that was refused.
+//! Addresses and ports that the API gives to one object at a time, and the holder of one that was refused.
 //!
-//! A Service gets its addresses and ports before it is stored. What was cut off in between leaves them behind with nobody
-//! who holds them, until the API server's own repair takes them back; and of two that make one Service at once the second
-//! is refused although in a moment the Service is there. Neither is wrong with what is wanted.
+//! A Service gets its addresses and ports before it is stored. A request that was interrupted in between
+//! leaves them reserved without a holder, until the API server's repair releases them. When two requests
+//! create one Service at once, the second is refused, and the Service exists a moment later. In neither case
+//! is the desired object wrong.
 
 use std::time::Duration;
 
@@ -17,21 +18,21 @@ use super::wait::Patience;
 use crate::api::{Cause, Connection, Refusal, Request, Selector};
 use crate::object::{ObjectKey, text};
 
-/// How the server ends what it says of an address or a port that is not free.
+/// The end of the server's message about an address or a port that is not free.
 const ALLOCATED: &str = " is already allocated";
-/// What it says between an address and that.
+/// The text before the address in that message.
 const ADDRESS: &str = "failed to allocate IP ";
-/// Who manages the addresses that the API server gives away itself.
+/// The label of addresses that the API server allocates itself.
 const MANAGED_BY: &str = "/metadata/labels/ipaddress.kubernetes.io~1managed-by";
 const ALLOCATOR: &str = "ipallocator.k8s.io";
 
-/// How long the API server keeps an address that nobody has, before its repair takes it back: a minute, and some time to
-/// come to it.
+/// How long the API server keeps an address without a holder before its repair releases it: a minute, and
+/// some time until the repair runs.
 const ADDRESS_REPAIR: Duration = Duration::from_secs(150);
-/// The same for a port: it has to be missed in three repairs, one every three minutes.
+/// The same for a port: three repairs must find it unused, with three minutes between them.
 const PORT_REPAIR: Duration = Duration::from_secs(13 * 60);
 
-/// What the API gives to one object at a time.
+/// A value that the API gives to one object at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Allocation {
     /// An address of a Service.
@@ -50,7 +51,7 @@ impl std::fmt::Display for Allocation {
 }
 
 impl Allocation {
-    /// What a Service has of it.
+    /// Whether a Service has this address or port.
     fn is_of(&self, service: &Json) -> bool {
         let list = |pointer: &str| service.pointer(pointer).and_then(Json::as_array).into_iter().flatten();
         match self {
@@ -65,7 +66,7 @@ impl Allocation {
         }
     }
 
-    /// How long the API server may keep it although nobody has it.
+    /// How long the API server may keep the value reserved without a holder.
     fn repair(&self) -> Duration {
         match self {
             Self::Address(_) => ADDRESS_REPAIR,
@@ -74,18 +75,19 @@ impl Allocation {
     }
 }
 
-/// Who holds what was refused.
+/// The holder of a refused value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// The object itself, which has come to be in the meantime.
+    /// The object itself, which was created in the meantime.
     Itself,
-    /// Another one, by its kind and name.
+    /// Another object, by its kind and name.
     Other(String),
-    /// Nobody: the API server takes it back by itself.
+    /// No object: the API server releases the value by itself.
     Nobody,
 }
 
-/// The addresses and ports that a refusal of this object is about; none when it is about anything else. Pure.
+/// The addresses and ports that a refusal of this object names; empty when the refusal has another cause.
+/// Pure.
 pub(super) fn refused_allocations(refusal: &Refusal, body: &Json) -> Vec<Allocation> {
     let one = |cause: &Cause| {
         let said = cause.message.strip_suffix(ALLOCATED)?;
@@ -102,7 +104,7 @@ pub(super) fn refused_allocations(refusal: &Refusal, body: &Json) -> Vec<Allocat
     if refusal.status == 422 { refusal.causes.iter().filter_map(one).collect() } else { Vec::new() }
 }
 
-/// That somebody else has what is wanted.
+/// The error when another object holds the desired value.
 pub(super) fn held(key: &ObjectKey, allocation: &Allocation, holder: &str) -> ProviderError {
     let text = format!("{key}: {allocation} is held by {holder}");
     ProviderError::new(ErrorClass::Conflict, text)
@@ -110,7 +112,7 @@ pub(super) fn held(key: &ObjectKey, allocation: &Allocation, holder: &str) -> Pr
 }
 
 impl KubernetesSession {
-    /// Who holds an address or a port that an object was refused.
+    /// The holder of a refused address or port.
     ///
     /// # Errors
     /// As the API says.
@@ -138,7 +140,7 @@ impl KubernetesSession {
         Ok(holder)
     }
 
-    /// Who has an address that no Service has: somebody may have reserved it by hand.
+    /// The holder of an address that no Service has: a user may have reserved it with an IPAddress object.
     async fn reserved(&self, connection: &Connection, address: &str) -> Result<Holder, ProviderError> {
         let path = format!("/apis/networking.k8s.io/v1/ipaddresses/{address}");
         // Before 1.33 there are none.
@@ -154,11 +156,12 @@ impl KubernetesSession {
         Ok(Holder::Other(format!("IPAddress {address} (for {})", parent.join("/"))))
     }
 
-    /// After a refusal: returns when it makes sense to apply again. Nothing is waited for when somebody else has what is
-    /// wanted. `patience` is that of all refusals of one action, `None` before the first.
+    /// After a refusal, returns when it makes sense to apply again. If another object holds the value, this
+    /// fails at once. `patience` covers all refusals of one action, and is `None` before the first.
     ///
     /// # Errors
-    /// `conflict` that names the holder; `permanent` when the API server had time enough; `cancelled`.
+    /// `conflict` names the holder; `permanent` when the API server did not release the value in time;
+    /// `cancelled`.
     pub(super) async fn released(
         &self,
         connection: &Connection,
@@ -181,7 +184,7 @@ impl KubernetesSession {
         let limit = if timeout_ms > 0 { repair_ms.min(timeout_ms) } else { repair_ms };
         let patience = patience.get_or_insert_with(|| Patience::new(limit));
         if kept.is_empty() && first {
-            // It is there itself: applying changes it.
+            // The object itself exists now: applying changes it.
             return Ok(());
         }
         if first {

@@ -1,4 +1,4 @@
-//! Deleting an object, or giving it back to whoever had it before.
+//! Deletes an object, or gives it back to its former field managers.
 
 use serde_json::{Value as Json, json};
 use slipway_provider_sdk::Ticket;
@@ -15,7 +15,7 @@ use crate::object::{ObjectIdentity, ObjectKey, text};
 use crate::readiness::holders;
 
 impl KubernetesSession {
-    /// Deletes one life of an object, and waits until it is gone. What is gone already is as it should be.
+    /// Deletes one object by its uid, and waits until it is gone. If it is gone already, nothing is done.
     pub(super) async fn delete(
         &self,
         connection: &Connection,
@@ -33,7 +33,7 @@ impl KubernetesSession {
             } else {
                 let gone =
                     self.delete_live(connection, &identity, &live, &marks, (request, events), ticket).await;
-                // It is going, whether somebody waits for the end of it or not.
+                // The deletion goes on, even when the action is cancelled.
                 gone.map_err(|error| match error.class {
                     ErrorClass::Cancelled => {
                         ProviderError { identity: Some(identity.to_identity()), ..error }
@@ -65,7 +65,7 @@ impl KubernetesSession {
             let path = resource.object(&key.kind, &key.namespace, &key.name);
             match connection.send(&Request::delete(path, &options)).await? {
                 Answer::Done { body, .. } if text(&body, "/metadata/uid") == Some(uid) => held = body,
-                // A Status: it is gone.
+                // The answer is a Status: the object is gone.
                 Answer::Done { .. } => return Ok(()),
                 Answer::Refused(refusal) if refusal.is_not_found() => return Ok(()),
                 // Another object of the same name: this one is gone.
@@ -78,7 +78,7 @@ impl KubernetesSession {
         let mut patience = Patience::new(request.timeout_ms);
         let mut told = String::new();
         loop {
-            // Some answer with the object although it is gone already.
+            // Some servers answer with the object although it is gone already.
             let now = self.live(connection, key).await;
             match now {
                 Ok(Some(now)) if text(&now, "/metadata/uid") == Some(uid) => held = now,
@@ -104,7 +104,7 @@ impl KubernetesSession {
         }
     }
 
-    /// Takes Slipway's fields and marks off an object that was there before: what others own stays.
+    /// Removes Slipway's fields and marks from an object that existed before. Fields of other managers stay.
     async fn give_back(
         &self,
         connection: &Connection,

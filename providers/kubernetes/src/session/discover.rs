@@ -1,4 +1,5 @@
-//! Finding the members of a cluster's set: one paged list for each kind that its parent names, side by side.
+//! Finds the members of a cluster's ApplySet: one paged list for each kind that its parent names, in
+//! parallel.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::PoisonError;
@@ -20,12 +21,12 @@ use crate::view;
 /// How many kinds are listed at once.
 const PARALLEL: usize = 16;
 
-/// What one kind gave.
+/// The members of one kind.
 #[derive(Default)]
 struct Found {
     observed: Vec<Observed>,
     keys: Vec<ObjectKey>,
-    /// Objects whose fields are named in another version than they were listed in.
+    /// API versions other than the listed one in which the fields of some objects are named.
     elsewhere: BTreeSet<String>,
 }
 
@@ -34,7 +35,7 @@ impl KubernetesSession {
         self.cluster.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&request.uid);
         match self.members(request).await {
             Ok(discovery) => Ok(discovery),
-            // Nobody answers, or not this user: the objects may well exist.
+            // The API does not answer, or refuses this user: the objects may well exist.
             Err(error) if error.class != ErrorClass::Invalid => {
                 let unlisted = [NODE, OBJECT]
                     .map(|kind| Unlisted { kind: kind.to_owned(), error: error.clone() })
@@ -95,7 +96,7 @@ impl KubernetesSession {
     }
 }
 
-/// The parent of a cluster of this name, with the unique id that it carries.
+/// The parent of a cluster with this name, and its unique id.
 async fn parent_by_name(
     connection: &Connection,
     cluster: &str,
@@ -108,7 +109,7 @@ async fn parent_by_name(
         }
     };
     connection.list(COLLECTION, ("v1", "ConfigMap"), Selector::Labels(&selector), &mut take).await?;
-    // Of several lives of one name the latest.
+    // Among several parents with one name, the latest counts.
     found.sort_by(|left, right| {
         let time = |parent: &Json| text(parent, "/metadata/creationTimestamp").unwrap_or_default().to_owned();
         time(&left.1).cmp(&time(&right.1))
@@ -128,14 +129,14 @@ async fn list(
             let text = format!("the server of the API group {} does not answer", kind.group);
             return Err(ProviderError::new(ErrorClass::Transient, text));
         }
-        // Its definition is gone, and with it every object.
+        // The definition of the kind is gone, and all its objects with it.
         return Ok(Found::default());
     };
     let mut found = list_version(connection, kind, resource, uid, None).await?;
     for api_version in std::mem::take(&mut found.elsewhere) {
         let (_, version) = crate::object::split_api_version(&api_version);
         let other = catalogue.resource(kind, Some(version));
-        // What is not served any more is looked at as it is.
+        // If the version is not served any more, the objects are read in the present one.
         let other = other.unwrap_or(resource);
         let more = list_version(connection, kind, other, uid, Some(&api_version)).await?;
         found.observed.extend(more.observed);
@@ -144,7 +145,7 @@ async fn list(
     Ok(found)
 }
 
-/// The members of a kind in one version; those whose fields are named in it, or in the one that is given.
+/// The members of a kind in one version: those whose fields are named in it, or in the given version.
 async fn list_version(
     connection: &Connection,
     kind: &GroupKind,
@@ -155,7 +156,7 @@ async fn list_version(
     let set = ApplySet::of(uid);
     let api_version = resource.api_version(kind);
     let named_in = named_in.unwrap_or(&api_version);
-    // By uid: a list that begins anew shows objects again.
+    // By uid: a list that begins again returns objects twice.
     let mut objects: BTreeMap<String, (Observed, ObjectKey)> = BTreeMap::new();
     let mut elsewhere = BTreeSet::new();
     let mut take = |live: Json| {

@@ -1,7 +1,7 @@
-//! The API as a resource: it exists as soon as it answers at its address.
+//! The API as a resource: it exists as soon as the API answers at its address.
 //!
-//! A provider whose machines serve the API returns this resource with its own. The objects inside the cluster depend on it,
-//! so that a run waits once, and says for what, while machines boot.
+//! A provider whose machines serve the API returns this resource with its own. The objects inside the cluster
+//! depend on it, so that a run has one step that waits while machines boot.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl KubernetesSession {
                 self.await_api(&endpoint, request, events, ticket).await?;
                 Ok(Applied::new(endpoint.identity(), endpoint.attributes()))
             }
-            // Its servers leave with the machines that they run on.
+            // The API servers are deleted with the machines that they run on.
             Action::Delete { .. } => Ok(Applied::default()),
             Action::Tag { identity } => {
                 let endpoint = parsed(identity)?;
@@ -78,7 +78,7 @@ impl KubernetesSession {
         }
     }
 
-    /// The API as it is seen through the connection that the session has.
+    /// Observes the API through the connection of the session.
     pub(super) async fn observed_api(&self, connection: &Connection, identity: &Identity) -> Observation {
         let endpoint = match parsed(identity) {
             Ok(endpoint) => endpoint,

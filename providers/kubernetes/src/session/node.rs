@@ -1,4 +1,4 @@
-//! Actions on nodes: waiting until one has registered, what is said about it, and how it leaves.
+//! Actions on nodes: waiting for registration, writing labels and taints, and removal.
 
 use serde_json::{Value as Json, json};
 use slipway_provider_sdk::Ticket;
@@ -20,7 +20,7 @@ use crate::readiness::{Readiness, assess};
 use crate::schema::KUBELET_VERSION;
 use crate::view;
 
-/// How often taints are written again that somebody else has written in between.
+/// How often taints are written again after another client changed the node in between.
 const ATTEMPTS: usize = 10;
 
 impl KubernetesSession {
@@ -74,7 +74,8 @@ impl KubernetesSession {
         })
     }
 
-    /// Waits until the node has registered, says what there is to say about it, and waits until it is ready.
+    /// Waits until the node has registered, writes its labels, annotations and taints, and waits until it is
+    /// ready.
     async fn take_in(
         &self,
         connection: &Connection,
@@ -128,7 +129,7 @@ impl KubernetesSession {
         }
     }
 
-    /// Waits until a node is ready, where that is wanted, and has a serving certificate, where names are known for it.
+    /// Waits until a node is ready, if desired, and has a serving certificate, if its names are known.
     pub(super) async fn serves(
         &self,
         connection: &Connection,
@@ -217,7 +218,7 @@ impl KubernetesSession {
         }
         let mut body = node::body(&live, desired);
         Marks::default().write(&mut body, &request.ownership);
-        // A label that the spec names is the spec's, whoever has set it when the node registered.
+        // A label that the spec names belongs to Slipway, even when the kubelet set it at registration.
         let path = format!("{path}?fieldManager={MANAGER}&force=true");
         let live = match connection.send(&Request::apply(path, &body)).await? {
             Answer::Done { body, .. } => body,
@@ -227,7 +228,7 @@ impl KubernetesSession {
         Ok(live)
     }
 
-    /// Cordons, drains within the budgets, and takes the node out of the cluster.
+    /// Cordons the node, drains it within the budgets, and deletes it.
     async fn let_go(
         &self,
         connection: &Connection,

@@ -63,7 +63,7 @@ impl Drain {
 impl KubernetesSession {
     /// All nodes of the cluster, with the budgets that block their drains.
     pub(super) async fn list_nodes(&self) -> Result<Vec<provider::Node>, ProviderError> {
-        // Without an API nothing is known of the nodes; that is not the same as no nodes.
+        // Without an API, the nodes are unknown, which is not the same as no nodes.
         let connection = self.of_nodes().required().await?;
         let read = async { tokio::try_join!(connection.nodes(), connection.blockers()) };
         let (nodes, mut blockers) = read.await.map_err(|error| self.of_nodes().advised(error))?;
@@ -288,7 +288,7 @@ impl KubernetesSession {
         }
     }
 
-    /// What would block the drains of nodes that leave.
+    /// Findings about the drains of nodes that leave: their blockers.
     pub(super) async fn node_findings(
         &self,
         leaving: &[&PreflightItem],

@@ -12,22 +12,22 @@ use crate::applyset::{ApplySet, COLLECTION, Members};
 use crate::marks::PART_OF;
 use crate::object::{GroupKind, ObjectKey, text};
 
-/// How often a parent is written again that somebody else has written in between.
+/// How often a parent is written again after another client changed it in between.
 const ATTEMPTS: usize = 5;
 
-/// What a session knows of parents.
+/// The parents that a session knows.
 #[derive(Default)]
 pub(super) struct Parents {
     known: Mutex<HashMap<ClusterUid, Known>>,
-    /// One writer at a time: the others find their wishes written when it is their turn.
+    /// One writer at a time: the others find their members written when it is their turn.
     writing: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// What the parent says.
+    /// The members that the parent names.
     written: Members,
-    /// What it should say besides.
+    /// The members that it should name, too.
     wishes: Members,
     /// The members, once they were listed.
     members: Option<HashSet<ObjectKey>>,
@@ -58,7 +58,8 @@ impl Parents {
 }
 
 impl KubernetesSession {
-    /// Writes down that there will be a member of a kind in a namespace, so that it is found whatever happens next.
+    /// Writes into the parent that it has members of a kind in a namespace, before the first one is created,
+    /// so that discovery finds it.
     ///
     /// # Errors
     /// As the API says.
@@ -94,7 +95,7 @@ impl KubernetesSession {
         Ok(())
     }
 
-    /// Writes all that is wished for into the parent; returns what it says then.
+    /// Writes all expected members into the parent; returns the members that it then names.
     async fn write_parent(
         &self,
         connection: &Connection,
@@ -111,9 +112,9 @@ impl KubernetesSession {
                 None => Request::post(COLLECTION, &parent),
             };
             match connection.send(&request).await? {
-                // Somebody else was faster.
+                // Another client has written the parent since it was read.
                 Answer::Refused(refusal) if refusal.status == 409 => {}
-                // At the very first start its namespace comes a moment later.
+                // At the very first start, the namespace is created a moment later.
                 Answer::Refused(refusal) if refusal.is_not_found() => {
                     return Err(ProviderError::new(ErrorClass::Transient, refusal.message));
                 }
@@ -127,7 +128,7 @@ impl KubernetesSession {
         Err(ProviderError::new(ErrorClass::Transient, text))
     }
 
-    /// An object is no member any more; with the last one goes the parent.
+    /// Notes that an object is not a member any more. The parent is deleted with the last member.
     ///
     /// # Errors
     /// As the API says.

@@ -1,4 +1,4 @@
-//! What changes mean: pure, from what a rehearsal has said already.
+//! Plans changes from the results of a rehearsal. Pure.
 
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Path, ProviderError, Value};
@@ -21,7 +21,7 @@ pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
 
 fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
     let Some(desired) = &item.desired else { return Ok(Planned::default()) };
-    // What is not known is not known to anybody here.
+    // References are not resolved here: their values are unknown.
     let mut normalised = desired.resolve(&mut |_| Value::Unknown);
     one_of(desired, "wait", &["ready", "none"])?;
     one_of(desired, "propagation", &["Background", "Foreground", "Orphan"])?;
@@ -37,8 +37,8 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
     Ok(Planned { normalised, ..Planned::default() })
 }
 
-/// A Secret that nobody rehearsed is as it was, when it was applied as it is wanted: what it holds is not shown, and so
-/// cannot be compared.
+/// The observed manifest of a Secret that was not rehearsed, if it is desired as it was last applied. Its
+/// content is hidden, so it cannot be compared.
 fn unrehearsed(item: &PlanItem, wanted: &Value, normal: &Value) -> Option<Value> {
     let (observed, applied) = (item.observed.as_ref()?, item.last_applied.as_ref()?);
     if observed.get(FIELDS_DIGEST) != applied.get(FIELDS_DIGEST) {

@@ -1,4 +1,4 @@
-//! Reading objects by identity: a list where many of one kind are asked for, else one request for each.
+//! Reads objects by identity: a list where many of one kind are needed, otherwise one request for each.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -33,7 +33,7 @@ impl KubernetesSession {
         let connection = match self.connector.connection().await {
             Ok(Some(connection)) => connection,
             Ok(None) => return Ok(all(Observation::Absent)),
-            // Without credentials nobody knows what is behind the API; it is not gone.
+            // Without credentials, it is not known which objects exist behind the API; they are not absent.
             Err(error) if error.class != ErrorClass::Invalid => {
                 return Ok(all(Observation::Unreadable(error)));
             }
@@ -135,7 +135,7 @@ impl KubernetesSession {
         key: &ObjectKey,
     ) -> Result<Option<Json>, ProviderError> {
         if key.kind == node::kind() {
-            // They have one version: a way for nodes alone needs no catalogue.
+            // Nodes have one version, so they need no catalogue.
             let path = format!("/api/v1/nodes/{}", key.name);
             return connection.ask(&Request::get(path)).await?.found();
         }
@@ -154,7 +154,7 @@ impl KubernetesSession {
         connection.ask(&Request::get(path)).await?.found()
     }
 
-    /// Finds objects by their names: what a manifest names is what it is about, whoever made it.
+    /// Finds objects by the names in their manifests, whichever tool created them.
     pub(super) async fn locate_all(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         let Some(connection) = self.connector.connection().await? else {
             return Ok(request.items.into_iter().map(|item| Located::nothing(item.address)).collect());
@@ -168,13 +168,14 @@ impl KubernetesSession {
 
     async fn locate_one(&self, connection: &Connection, item: LocateItem) -> Result<Located, ProviderError> {
         let key = match (&item.existing, item.address.kind()) {
-            // It is known once a step has waited for it.
+            // The endpoint becomes known when a step has waited for it.
             (_, API) => None,
             (Some(identity), _) => Some(ObjectIdentity::parse(identity)?.key),
             (None, NODE) => node::key_of(&item.desired),
             (None, OBJECT) => {
                 let manifest = item.desired.get("manifest");
-                // What refers to others has a name all the same; one that is not known yet names nothing.
+                // A manifest with references has a name all the same; a manifest that is not known yet names
+                // no object.
                 match manifest.map(|manifest| (manifest.is_known(), manifest::wanted(manifest))) {
                     Some((_, Ok(wanted))) => Some(self.key(connection, &wanted).await?),
                     Some((true, Err(error))) => return Err(error),
@@ -188,7 +189,7 @@ impl KubernetesSession {
             return Ok(Located::nothing(item.address));
         };
         let identity = view::identity(&item.address, &live);
-        // What some cluster of Slipway's has is not found, but owned.
+        // An object that Slipway already manages for a cluster is owned, and not found by its name.
         match identity.filter(|_| Marks::read(&live).address.is_none()) {
             Some(identity) => {
                 let attributes = view::attributes(&item.address, &live);
@@ -243,7 +244,7 @@ fn observation(
     }
 }
 
-/// The attributes of a wanted resource, or nothing.
+/// An attribute of a desired resource; null when it is missing.
 pub(super) fn attribute<'a>(attributes: &'a Value, name: &str) -> &'a Value {
     attributes.get(name).unwrap_or(&Value::Null)
 }

@@ -1,7 +1,7 @@
-//! What the API would make of a wish: a server-side dry run, for those objects alone that may have changed.
+//! Server-side dry runs of desired objects, for those objects alone that may have changed.
 //!
-//! An object that is wanted as it was applied, and whose fields of Slipway's have the digest that they had then, costs no
-//! request at all.
+//! No request is needed for an object that is desired as it was last applied, if the digest of Slipway's
+//! fields is the same as then.
 
 mod secrets;
 mod trial;
@@ -49,7 +49,7 @@ impl KubernetesSession {
         };
         let manifest = attribute(desired, "manifest");
         if !manifest.is_known() {
-            // Something of it comes from what this plan makes first.
+            // The manifest needs values of objects that this plan creates first.
             return Ok(Rehearsal::default());
         }
         if let Some(observed) = unchanged(item, manifest) {
@@ -83,7 +83,7 @@ impl KubernetesSession {
         Ok(outcome.rehearsal)
     }
 
-    /// A node of which nothing is Slipway's yet has what is wanted in view: another tool has marked it.
+    /// A node that Slipway has not marked yet is compared by its desired fields: another tool has set them.
     async fn rehearse_node(&self, item: &PlanItem) -> Result<Rehearsal, ProviderError> {
         let (Some(desired), Some(observed)) = (&item.desired, &item.observed) else {
             return Ok(Rehearsal::default());
@@ -101,7 +101,7 @@ impl KubernetesSession {
         Ok(Rehearsal { observed: seen, ..Rehearsal::default() })
     }
 
-    /// What the rehearsals have found, and what of a node would not leave.
+    /// The findings of the rehearsals, and the pods of a node that a drain would not evict.
     pub(super) async fn preflight_all(
         &self,
         items: &[PreflightItem],
@@ -118,12 +118,12 @@ impl KubernetesSession {
     }
 }
 
-/// Which namespaces exist, each asked for once.
+/// The existing namespaces, each read once.
 #[derive(Default)]
 struct Namespaces(Mutex<HashMap<String, Arc<OnceCell<bool>>>>);
 
 impl Namespaces {
-    /// Whether objects of a namespace can be tried; those of the whole cluster can.
+    /// Whether objects of a namespace can be tried. Cluster-scoped objects can.
     async fn exists(&self, connection: &Connection, name: &str) -> Result<bool, ProviderError> {
         if name.is_empty() {
             return Ok(true);
@@ -140,7 +140,7 @@ impl Namespaces {
     }
 }
 
-/// What exists, when it is wanted as it was applied and nobody has touched it since.
+/// The observed manifest, if the object is desired as it was last applied and has not changed since.
 fn unchanged<'a>(item: &'a PlanItem, manifest: &Value) -> Option<&'a Value> {
     let (observed, applied) = (item.observed.as_ref()?, item.last_applied.as_ref()?);
     let digest = |attributes: &'a Value| attributes.get(FIELDS_DIGEST).filter(|digest| !digest.is_null());

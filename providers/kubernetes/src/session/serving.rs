@@ -1,4 +1,5 @@
-//! Certificates by which kubelets serve: Kubernetes approves none, so that they are held against what is known of a node.
+//! Serving certificates of kubelets. Kubernetes approves none, so each request is checked against the facts
+//! of its node.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,18 +14,18 @@ use crate::object::text;
 
 const COLLECTION: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
 
-/// What became of the requests of a node.
+/// The decisions about the requests of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Approvals {
-    /// How many stand approved.
+    /// The number of approved requests.
     pub approved: usize,
-    /// Why others were denied.
+    /// The reasons for denials.
     pub denied: Vec<String>,
 }
 
 impl KubernetesSession {
-    /// Approves what a node asks for and may have, and denies with the reason what it may not. What was decided
-    /// already stays so.
+    /// Approves the permitted requests of a node, and denies the others with a reason. Earlier decisions are
+    /// not changed.
     ///
     /// # Errors
     /// As the API says.
@@ -71,14 +72,14 @@ impl KubernetesSession {
             "status": {"conditions": [{"type": kind, "status": "True", "reason": reason, "message": message}]}});
         let name = text(request, "/metadata/name").unwrap_or_default();
         match connection.send(&Request::merge(format!("{COLLECTION}/{name}/approval"), &patch)).await? {
-            // Somebody else has decided, or it is gone: it is looked at again with the next round.
+            // Another client has decided, or the request is gone: the next round reads the requests again.
             Answer::Refused(refusal) if matches!(refusal.status, 404 | 409) => Ok(()),
             answer => answer.body().map(drop),
         }
     }
 }
 
-/// Whether a request stands approved or denied.
+/// Whether a request is approved (`true`) or denied; `None` when it is pending.
 fn decided(request: &Json) -> Option<bool> {
     let conditions = request.pointer("/status/conditions").and_then(Json::as_array).into_iter().flatten();
     let kinds: Vec<&str> = conditions.filter_map(|condition| text(condition, "/type")).collect();
@@ -88,7 +89,7 @@ fn decided(request: &Json) -> Option<bool> {
     kinds.contains(&"Approved").then_some(true)
 }
 
-/// Whether a node may have what it asks for; else why not. Pure.
+/// Checks a request of a node; the error is the reason for the denial. Pure.
 fn verdict(request: &Json, node: &str, known: &[String]) -> Result<(), String> {
     let list = |pointer: &str| -> Vec<String> {
         let items = request.pointer(pointer).and_then(Json::as_array).into_iter().flatten();
@@ -105,7 +106,7 @@ fn verdict(request: &Json, node: &str, known: &[String]) -> Result<(), String> {
     approval::serving(&asked, &usages, requester, &names).map(drop).map_err(|denial| denial.to_string())
 }
 
-/// The names and addresses in a wanted node, or in the arguments of a gate; `None` when none are given.
+/// The names and addresses of a desired node, or in the arguments of a gate; `None` when none are given.
 pub(super) fn known(value: &Value) -> Option<Vec<String>> {
     let items = value.get("serving")?.as_list()?;
     Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())

@@ -1,4 +1,4 @@
-//! Waiting until an object is what it asks for, within the time of the action.
+//! Waits until an object is ready, within the time of the action.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::readiness::{Readiness, assess};
 
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// How long a failure has to last: some are passing, as that of a rollout whose deadline was that of the one before.
+/// How long a failure must last. Some failures pass, such as the exceeded deadline of the previous rollout.
 const FAILED: Duration = Duration::from_secs(10);
 
-/// The time that an action has.
+/// The time limit of an action.
 pub(super) struct Patience {
     end: Option<Instant>,
     wait: Duration,
@@ -51,7 +51,7 @@ impl KubernetesSession {
     /// Waits until a live object is ready.
     ///
     /// # Errors
-    /// `permanent` when it fails or takes too long, with what it says itself; `cancelled`.
+    /// `permanent` when the object fails or is not ready in time, with its own message; `cancelled`.
     pub(super) async fn ready(
         &self,
         connection: &Connection,

@@ -89,7 +89,7 @@ async fn what_another_object_holds_is_told_with_its_name() -> Result<()> {
         ),
     ] {
         let other = Lab::new(&api, "other");
-        // A dry run tells of ports only: the API tries no address in one.
+        // A dry run reports ports only: the API allocates no address in one.
         if told.contains("port") {
             let plan = other.plan(std::slice::from_ref(&wanted)).await?;
             let finding = plan.findings.first().context("no finding")?;
@@ -105,8 +105,8 @@ async fn what_another_object_holds_is_told_with_its_name() -> Result<()> {
     Ok(())
 }
 
-/// What a request leaves behind that was cut off between the address and the Service. The API server's own repair takes it
-/// back after a minute; here somebody does the same earlier.
+/// An address that an interrupted request reserved without a Service. The API server's repair releases it
+/// after a minute; here the test deletes it earlier.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_holds_is_waited_for_until_the_api_server_has_it_back() -> Result<()> {
     let api = Api::start(false)?;

@@ -14,7 +14,7 @@ use slipway_resource::{
 
 use crate::lab::Api;
 
-/// The way to a cluster that does not know where its API is. The first attempts lead to a port where nobody listens.
+/// Access to a cluster whose API has no known address. The first attempts lead to a port without a listener.
 struct Booting {
     kubeconfig: PathBuf,
     refused: usize,

@@ -44,7 +44,7 @@ async fn a_plan_without_changes_costs_no_request_for_each_object() -> Result<()>
     ensure!(requests.len() <= allowed, "{} requests: {requests:#?}", requests.len());
     ensure!(requests.iter().all(|request| !request.contains("dryRun")), "{requests:#?}");
 
-    // One that changed is looked at, and no other.
+    // Only the changed object is read.
     let mut changed = all.clone();
     changed[0] = wanted(1, 1, "2").swap_remove(0);
     let before = api.requests("slipway")?.len();

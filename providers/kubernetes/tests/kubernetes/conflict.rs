@@ -26,7 +26,7 @@ async fn what_another_applier_has_is_a_conflict_with_its_name() -> Result<()> {
     let lab = Lab::new(&api, "demo");
     lab.apply(&[config(json!({"x": "1"}))]).await?;
 
-    // Another applier takes a field: that is for people to settle.
+    // Another applier takes a field, which is a finding for the user.
     applied("flux", &api, json!({"x": "2"}), &["--force-conflicts"])?;
     let plan = lab.plan(&[config(json!({"x": "1"}))]).await?;
     let finding = &plan.findings[0];
@@ -36,13 +36,13 @@ async fn what_another_applier_has_is_a_conflict_with_its_name() -> Result<()> {
     let text = shown(&plan);
     assert!(text.contains("flux") && text.contains('1') && text.contains('2'), "{text}");
 
-    // Whoever carries it out all the same is told so by the step, and nothing is taken.
+    // A run that applies all the same gets the error from the step, and takes no field.
     let (_, report) = lab.run(&[config(json!({"x": "1"}))], Mode::Apply).await?;
     assert_eq!(report.failures.len(), 1);
     assert!(format!("{:?}", report.failures).contains("held by flux"));
     assert_eq!(api.get(&["configmap", "a"])?["data"]["x"], "2");
 
-    // With leave it is taken, and the other one knows.
+    // With `force_conflicts`, the field is taken, and the next apply of the other manager fails.
     let forced = with(config(json!({"x": "1"})), "force_conflicts", true);
     let plan = lab.apply(&[forced]).await?;
     assert!(shown(&plan).contains("is held by flux: it is taken back"), "{}", shown(&plan));
@@ -57,7 +57,7 @@ async fn an_object_of_somebody_else_is_taken_over_and_given_back() -> Result<()>
     let lab = Lab::new(&api, "demo");
     applied("argo", &api, json!({"x": "1", "y": "1"}), &[])?;
 
-    // Another value for a field that it has is a conflict.
+    // Another value for a field that argo owns is a conflict.
     let plan = lab.plan(&[config(json!({"y": "2"}))]).await?;
     assert!(
         plan.findings.iter().any(|finding| finding.message.contains(".data.y is held by argo")),
@@ -70,7 +70,7 @@ async fn an_object_of_somebody_else_is_taken_over_and_given_back() -> Result<()>
     assert!(shown(&plan).contains("it exists already, written by argo"), "{}", shown(&plan));
     assert_eq!(api.get(&["configmap", "a"])?["data"], json!({"x": "1", "y": "1", "z": "1"}));
 
-    // It was not made here, so it stays; what was added goes.
+    // Slipway did not create the object, so it stays; the fields that Slipway added are removed.
     lab.apply(&[]).await?;
     let left = api.get(&["configmap", "a"])?;
     assert_eq!(left["data"], json!({"x": "1", "y": "1"}));

@@ -12,7 +12,7 @@ use slipway_provider_conformance::{Limits, Scenario, Suite, Verdict};
 
 use crate::lab::Api;
 
-/// Stands for what no machine is here to do: node-1 is registered and ready, and load balancers come after a while.
+/// Simulates the machines: node-1 is registered and ready, and load balancers appear after a while.
 struct Machines {
     is_over: Arc<AtomicBool>,
     work: Option<std::thread::JoinHandle<()>>,
@@ -24,7 +24,7 @@ impl Machines {
         let over = is_over.clone();
         let work = std::thread::spawn(move || {
             while !over.load(Ordering::SeqCst) {
-                // What fails is tried again the next time.
+                // A failure is tried again in the next round.
                 let _ = node(&api);
                 let _ = balancers(&api);
                 std::thread::sleep(Duration::from_millis(300));
@@ -74,7 +74,7 @@ fn balancers(api: &Api) -> Result<()> {
     Ok(())
 }
 
-/// The kubeconfig of somebody who may hardly do anything: an administrator in the clothes of somebody else.
+/// A kubeconfig with hardly any permissions: an administrator who impersonates another user.
 fn blind(api: &Api, folder: &Path) -> Result<PathBuf> {
     let text = api.kubectl(&["config", "view", "--raw", "-o", "json"])?;
     let mut config: Json = serde_json::from_str(&text)?;
@@ -99,17 +99,18 @@ async fn the_contract_is_kept() -> Result<()> {
     let mut setting = OsString::from("KUBECONFIG=");
     setting.push(api.kubeconfig());
     let arguments = vec![setting, env!("CARGO_BIN_EXE_slipway-provider-kubernetes").into()];
-    // All checks share one API, and names in it are names.
+    // All checks share one API, so objects of two checks may not have one name: the checks run one after the
+    // other.
     let limits = Limits { start: Duration::from_secs(30), parallel: 1, ..Limits::default() };
     let suite = Suite::new("kubernetes", PathBuf::from("/usr/bin/env"), scenario)
         .with_arguments(arguments)
         .with_limits(limits);
     let report = suite.run(&[]).await;
     drop(machines);
-    // Those that are not mandatory, too: it rehearses, locates, and tells what it waits for.
+    // Optional rules pass, too: the provider rehearses, locates, and reports what it waits for.
     assert!(report.with(&Verdict::Fail).is_empty(), "{}", report.to_text());
     let skipped = report.with(&Verdict::Skip);
-    // It has no key service, and what is sensitive is a part of a manifest: tests of Secrets are beside this one.
+    // The provider has no key service, and secrets are parts of a manifest: Secrets have tests of their own.
     assert!(
         skipped.iter().all(|rule| rule.starts_with("keys-") || *rule == "no-secret-shown"),
         "{}",

@@ -84,7 +84,7 @@ async fn what_is_refused_for_a_moment_is_sent_again_and_what_is_lost_is_looked_f
         assert_eq!(plan.changes[0].action, ChangeAction::Create);
         let live = api.get(&["configmap", name])?;
         assert_eq!(live["data"]["x"], "1", "{name}");
-        // What was made by an answer that was lost was still made here.
+        // An object whose create answer was lost was still created here.
         assert!(live["metadata"]["annotations"].get("slipway.dev/found").is_none(), "{name}: {live}");
         assert!(count.load(Ordering::SeqCst) >= 1, "{name}");
         lab.apply(&[]).await?;

@@ -66,7 +66,7 @@ impl Api {
         Ok(found)
     }
 
-    /// What kubectl says.
+    /// The output of kubectl.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<String> {
         let output = self.plane.kubectl(arguments)?;
         ensure!(
@@ -77,7 +77,7 @@ impl Api {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// What kubectl says to some manifests on its standard input.
+    /// The output of kubectl with manifests on its standard input.
     pub fn kubectl_with(&self, arguments: &[&str], input: &str) -> Result<String> {
         let program = slipway_testkit::kubernetes::install()?.join("kubectl");
         let mut child = Command::new(program)
@@ -112,7 +112,7 @@ impl Api {
     }
 }
 
-/// A cluster's state, and what brings the API to what is wanted.
+/// A cluster's state, with the operations that plan and apply desired objects.
 pub struct Lab {
     pub cluster: String,
     access: FileAccess,
@@ -236,7 +236,7 @@ impl Lab {
         Ok((plan, report))
     }
 
-    /// Brings the API to what is wanted, all of it, and holds that there is nothing left to do then.
+    /// Applies all desired objects, and checks that the next plan is empty.
     pub async fn apply(&self, desired: &[Desired]) -> Result<Plan> {
         let (plan, report) = self.run(desired, Mode::Apply).await?;
         ensure!(report.failures.is_empty(), "{:?}", report.failures);
@@ -258,7 +258,7 @@ pub fn shown(plan: &Plan) -> String {
     slipway_plan::render::text(plan, &options)
 }
 
-/// A wanted object.
+/// A desired object.
 pub fn object(manifest: Json) -> Desired {
     let of = |pointer: &str| manifest.pointer(pointer).and_then(Json::as_str).unwrap_or_default().to_owned();
     let name = format!("{}/{}/{}", of("/kind"), of("/metadata/namespace"), of("/metadata/name"));
@@ -266,13 +266,13 @@ pub fn object(manifest: Json) -> Desired {
     Desired::new(Address::new("kubernetes_object", name), attributes)
 }
 
-/// A wanted object behind another.
+/// A desired object that depends on another.
 pub fn behind(mut desired: Desired, other: &Desired) -> Desired {
     desired.depends_on.push(other.address.clone());
     desired
 }
 
-/// A wanted object with another attribute.
+/// A desired object with another attribute.
 pub fn with(mut desired: Desired, name: &str, value: impl Into<Value>) -> Desired {
     desired.attributes.set(&slipway_resource::Path::key(name), value.into());
     desired

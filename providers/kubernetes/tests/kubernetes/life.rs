@@ -34,11 +34,11 @@ async fn an_object_is_made_changed_mended_and_deleted() -> Result<()> {
     assert!(text.contains("manifest.data.x") && text.contains("manifest.data.y"), "{text}");
     assert_eq!(api.get(&["configmap", "a"])?["data"], json!({"x": "3"}));
 
-    // Another field of somebody else is left alone.
+    // A field of another manager is left alone.
     api.kubectl(&["patch", "configmap", "a", "--type=merge", "-p", r#"{"data": {"other": "o"}}"#])?;
     assert!(lab.plan(&[config(json!({"x": "3"}))]).await?.changes.is_empty());
 
-    // A field of ours that somebody else changed is shown with who did it, and mended.
+    // Drift of a field of Slipway is shown with the manager that changed it, and corrected.
     api.kubectl(&[
         "patch",
         "configmap",
@@ -55,7 +55,7 @@ async fn an_object_is_made_changed_mended_and_deleted() -> Result<()> {
     lab.apply(&[config(json!({"x": "3"}))]).await?;
     assert_eq!(api.get(&["configmap", "a"])?["data"], json!({"x": "3", "other": "o"}));
 
-    // What leaves the spec is deleted, through the plan.
+    // Objects removed from the spec are deleted by the plan.
     let plan = lab.apply(&[]).await?;
     assert_eq!(plan.changes[0].action, ChangeAction::Delete);
     let left = api.get(&["configmaps", "-A", "-l", "applyset.kubernetes.io/part-of"])?;
@@ -87,7 +87,7 @@ async fn what_objects_stand_on_comes_first_and_is_in_the_same_plan() -> Result<(
     lab.apply(&all(1)).await?;
     assert_eq!(api.get(&["widgets", "-n", "shop", "w"])?["spec"]["size"], 1);
     lab.apply(&all(2)).await?;
-    // What its namespace does not allow is refused before anything is done.
+    // An object that its definition does not allow is refused before the first step.
     let wrong = with(
         widget(2),
         "manifest",
@@ -141,7 +141,7 @@ async fn what_holds_a_deletion_up_is_named() -> Result<()> {
     let ErrorClass::Dependency { blockers } = &held.class else { panic!("{held:?}") };
     assert_eq!(*blockers, ["finalizer example.com/hold"]);
 
-    // Another object of the same name is never hit by what was meant for this one.
+    // A delete never affects another object of the same name.
     api.kubectl(&["patch", "configmap", "a", "--type=merge", "-p", r#"{"metadata": {"finalizers": null}}"#])?;
     api.kubectl(&["create", "configmap", "a"])?;
     session.apply(request(1_000), EventSink::discard()).await?;
@@ -215,14 +215,14 @@ async fn what_is_not_to_be_changed_at_once_is_updated_in_turn() -> Result<()> {
     let order = |plan: &slipway_plan::Plan| -> Vec<(String, usize)> {
         plan.steps.iter().map(|step| (step.address.name().to_owned(), step.depends_on.len())).collect()
     };
-    // They are made at the same time.
+    // The objects are created at the same time.
     let made = lab.apply(&all("1")).await?;
     assert!(order(&made).iter().all(|(_, earlier)| *earlier == 0), "{:?}", order(&made));
     let changed = lab.apply(&all("2")).await?;
     let expected =
         [("b", 0), ("c", 1), ("a", 2)].map(|(name, count)| (format!("ConfigMap/default/{name}"), count));
     assert_eq!(order(&changed), expected);
-    // One that does not change is waited for by nobody.
+    // An object that does not change is not waited for.
     let some =
         lab.plan(&[named("a", "3", &["b", "c"]), named("b", "2", &[]), named("c", "3", &["b"])]).await?;
     assert_eq!(order(&some), [(expected[1].0.clone(), 0), (expected[2].0.clone(), 1)]);

@@ -1,5 +1,5 @@
-//! Nodes: what is said about them, the gates, and requests for serving certificates. No kubelet runs here: the test
-//! registers nodes, binds pods, and takes away those that were told to go.
+//! Nodes: their labels and taints, the gates, and requests for serving certificates. No kubelet runs here:
+//! the test registers nodes, binds pods, and removes evicted ones.
 
 use std::time::Duration;
 
@@ -104,7 +104,7 @@ async fn a_node_is_described_drained_within_its_budgets_and_let_go() -> Result<(
         (Some("b"), vec!["other".to_owned()])
     );
 
-    // A budget that allows nothing stands in the plan of the one that would have to be drained.
+    // A budget that allows no disruption is in the plan of the node that would have to be drained.
     run_pod(&api, "web-0", "node-a")?;
     let budget = json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web", "namespace": "default"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
@@ -123,7 +123,7 @@ async fn a_node_is_described_drained_within_its_budgets_and_let_go() -> Result<(
     assert!(held.message.contains("disruption budget web"), "{}", held.message);
     let ErrorClass::Dependency { blockers } = &held.class else { panic!("{held:?}") };
     assert!(blockers[0].starts_with("pod default/web-0"), "{blockers:?}");
-    // The machine may be removed with the pods that are left, or they may be deleted; both are asked for.
+    // The machine may be removed with the remaining pods, or they may be deleted; both need an option.
     let skip = Value::map([("timeout_ms", Value::from(500_i64)), ("on_blocked", "skip".into())]);
     gate(&lab, operation::DRAIN, skip).await??;
     assert!(api.get(&["pod", "web-0"])?["metadata"].get("deletionTimestamp").is_none());
@@ -184,7 +184,7 @@ async fn the_node_of_a_new_machine_is_found_by_its_provider_id() -> Result<()> {
     let found = gate_on(&lab, "", operation::VERIFY, arguments(20_000)).await??;
     assert_eq!(found.get("name").and_then(Value::as_str), Some("node-b"));
 
-    // It is found, and its kubelet is not ready any more.
+    // The node is found, and its kubelet is not ready any more.
     let unready =
         json!({"status": {"conditions": [{"type": "Ready", "status": "False", "message": "no network"}]}});
     api.kubectl(&[
@@ -201,7 +201,7 @@ async fn the_node_of_a_new_machine_is_found_by_its_provider_id() -> Result<()> {
     Ok(())
 }
 
-/// What a kubelet asks for.
+/// A request of a kubelet.
 fn ask_for_certificate(api: &Api, name: &str, node: &str, names: &[&str]) -> Result<()> {
     let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256)?;
     let subject = Subject::new(format!("system:node:{node}")).with_organizations(["system:nodes"]);

@@ -77,7 +77,7 @@ async fn a_token_for_nodes_alone_is_enough_for_a_roll() -> Result<()> {
     let refused = session.nodes().await.unwrap_err();
     assert_eq!(refused.class, ErrorClass::Unauthenticated, "{refused}");
     assert!(refused.hint.context("a hint")?.contains(&token_file.display().to_string()));
-    // It is read again by the next step.
+    // The next step reads the token again.
     std::fs::write(&token_file, token)?;
     let nodes = session.nodes().await?;
     assert_eq!(nodes.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["node-a"]);

@@ -1,4 +1,4 @@
-//! What a Secret holds is applied, compared, and never shown.
+//! The content of a Secret is applied, compared, and never shown.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use slipway_resource::{Desired, Path, Secret, SecretText, Value};
 
 use crate::lab::{Api, Lab, object, shown};
 
-/// One secret, `env:PASSWORD`, with a text that may be another one later.
+/// One secret, `env:PASSWORD`, whose text differs between runs.
 struct One(&'static str);
 
 impl SecretSource for One {
@@ -39,14 +39,14 @@ async fn a_secret_is_kept_and_not_shown() -> Result<()> {
     assert!(hidden(&shown(&plan)) && hidden(&serde_json::to_string(&plan)?));
     assert_eq!(api.get(&["secret", "a"])?["data"], json!({"password": "aHVudGVyMg==", "user": "cm9vdA=="}));
 
-    // Something else of it changes: what it holds stays, and is not a change.
+    // A label changes: the content stays, and is no change.
     let plan = lab.apply(&[wanted("2")]).await?;
     let changed: Vec<String> = plan.changes[0].changes.iter().map(|change| change.path.to_string()).collect();
     assert_eq!(changed, ["manifest.metadata.labels.x"], "{}", shown(&plan));
     assert!(hidden(&serde_json::to_string(&plan)?));
     assert_eq!(api.get(&["secret", "a"])?["data"]["password"], "aHVudGVyMg==");
 
-    // Somebody else puts in another one: it is seen, not shown, and mended.
+    // Another client changes the content: the plan reports it without showing it, and the apply corrects it.
     api.kubectl(&["patch", "secret", "a", "--type=merge", "-p", r#"{"data": {"password": "b3RoZXI="}}"#])?;
     let plan = lab.plan(&[wanted("2")]).await?;
     let changed: Vec<(String, bool)> =

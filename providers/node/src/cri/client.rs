@@ -26,19 +26,19 @@ pub struct Client {
 pub struct Failure {
     /// The code; none when there was no answer.
     pub code: Option<Code>,
-    /// What happened, in words.
+    /// The error as text.
     pub text: String,
 }
 
 impl Client {
-    /// Connects to the runtime at a socket; `None` when nobody listens there.
+    /// Connects to the runtime at a socket; `None` when no runtime listens there.
     pub async fn connect(socket: &Path) -> Option<Self> {
         let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display())).ok()?;
         let channel = endpoint.connect_timeout(CONNECT).connect().await.ok()?;
         Some(Self { rpc: Grpc::new(channel) })
     }
 
-    /// Calls a method, as `RuntimeService/Version`, which may take so long.
+    /// Calls a method, as `RuntimeService/Version`, with a time limit.
     ///
     /// # Errors
     /// When the runtime refuses, or does not answer in time.

@@ -17,7 +17,7 @@ pub(super) struct ListPodSandboxesAnswer {
 /// A pod, as the runtime has it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct PodSandbox {
-    /// What the runtime calls it.
+    /// The runtime's id of the sandbox.
     #[prost(string, tag = "1")]
     pub(crate) id: String,
     #[prost(message, optional, tag = "2")]
@@ -41,7 +41,7 @@ struct Metadata {
     namespace: String,
 }
 
-/// Whose sandbox it is.
+/// The pod of a sandbox.
 pub(super) struct SandboxOf<'a> {
     pub(super) name: &'a str,
     pub(super) namespace: &'a str,
@@ -60,7 +60,7 @@ impl PodSandbox {
         self.state == 0
     }
 
-    /// What the kubelet calls the manifest that it is made of.
+    /// The kubelet's hash of the manifest.
     pub(crate) fn hash(&self) -> &str {
         self.annotations.get("kubernetes.io/config.hash").map_or("", String::as_str)
     }
@@ -68,7 +68,7 @@ impl PodSandbox {
 
 #[cfg(test)]
 impl PodSandbox {
-    /// One of a manifest of the kubelet's.
+    /// A sandbox of a manifest, for tests.
     pub(crate) fn of_file(id: &str, namespace: &str, name: &str, hash: &str, is_ready: bool) -> Self {
         let annotation = |name: &str, text: &str| (format!("kubernetes.io/config.{name}"), text.to_owned());
         Self {
@@ -102,10 +102,10 @@ pub(super) struct ListContainersAnswer {
 /// A container, as the runtime has it.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Container {
-    /// What the runtime calls it.
+    /// The runtime's id of the container.
     #[prost(string, tag = "1")]
     pub(crate) id: String,
-    /// What it calls the pod that it is of.
+    /// The id of the pod's sandbox.
     #[prost(string, tag = "2")]
     pub(crate) pod: String,
     #[prost(message, optional, tag = "3")]
@@ -146,13 +146,13 @@ impl Container {
 
 #[cfg(test)]
 impl Container {
-    /// One that runs.
+    /// A running container.
     pub(crate) fn running(id: &str, pod: &str, name: &str) -> Self {
         let metadata = Some(ContainerMetadata { name: name.to_owned(), attempt: 0 });
         Self { id: id.to_owned(), pod: pod.to_owned(), metadata, state: 1 }
     }
 
-    /// One that has ended, and was made so many times before.
+    /// An ended container, with the number of earlier attempts.
     pub(crate) fn ended(id: &str, pod: &str, name: &str, attempt: u32) -> Self {
         let metadata = Some(ContainerMetadata { name: name.to_owned(), attempt });
         Self { metadata, state: 2, ..Self::running(id, pod, name) }

@@ -1,4 +1,5 @@
-//! Names for drafts of files: on the same file system as the file, and where nobody takes them for the file.
+//! Names for drafts of files: on the same file system as the file, and where programs do not take drafts for
+//! the file.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,13 +11,13 @@ use slipway_resource::ProviderError;
 use crate::error::of_path;
 use crate::root::Root;
 
-/// Where drafts stand when the file is on the same file system.
+/// The folder of drafts, for files on the same file system.
 const FOLDER: &str = "var/lib/slipway/draft";
 
 /// A new name for a draft of a file in `folder`.
 ///
-/// In the folder itself only when nothing else is on its file system, with a dot in front: the kubelet runs whatever
-/// else stands in its folder of manifests.
+/// The draft is in `folder` itself, with a dot in front, only when no other folder of Slipway is on its file
+/// system. The kubelet would run any other file in its folder of manifests.
 pub(crate) fn name(root: &Root, folder: &Path) -> Result<PathBuf, ProviderError> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -32,7 +33,7 @@ pub(crate) fn name(root: &Root, folder: &Path) -> Result<PathBuf, ProviderError>
     Ok(place.unwrap_or(folder).join(name))
 }
 
-/// Takes away what processes have left there that are no more.
+/// Removes drafts of processes that have ended.
 pub(crate) fn clear(root: &Root) {
     let own = root.path().join(FOLDER);
     let Ok(entries) = fs::read_dir(&own) else { return };

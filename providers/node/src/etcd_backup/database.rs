@@ -1,8 +1,8 @@
-//! The database file in a snapshot of etcd: whether it is whole, and which revision it has.
+//! The database file in a snapshot of etcd: checks that it is complete, and reads its revision.
 //!
 //! A snapshot is a bbolt database (`go.etcd.io/bbolt`, format 2) with the SHA-256 of its bytes at the end, as etcd's
-//! maintenance API sends it and `etcdctl snapshot save` writes it. Only what leads to the greatest key of the bucket `key`
-//! is read: the keys of that bucket are revisions.
+//! maintenance API sends it and `etcdctl snapshot save` writes it. Only the path to the greatest key of the
+//! bucket `key` is read: the keys of that bucket are revisions.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -15,7 +15,8 @@ use slipway_resource::hexadecimal;
 /// The length of the digest at the end of a snapshot.
 pub(super) const DIGEST: usize = 32;
 
-/// Sizes of databases are multiples of this, and those of snapshots therefore never are.
+/// Sizes of databases are multiples of this, so the sizes of snapshots, which have a digest at the end, are
+/// not.
 const BLOCK: u64 = 512;
 
 const MAGIC: u32 = 0xED0C_DAED;
@@ -38,21 +39,21 @@ const LARGEST_PAGE: u64 = 256 << 20;
 /// More levels than any tree of this size has.
 const DEEPEST: usize = 32;
 
-/// What a snapshot holds.
+/// The contents of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Database {
-    /// The size of the database in bytes, without the digest behind it.
+    /// The size of the database in bytes, without the digest at the end.
     pub(crate) size: u64,
     /// The SHA-256 of the database as hexadecimal digits, as etcd wrote it at the end.
     pub(crate) sha256: String,
-    /// The greatest revision in it.
+    /// The greatest revision of the database.
     pub(crate) revision: i64,
 }
 
 /// Reads a snapshot to its end. Blocks.
 ///
 /// # Errors
-/// Why it is no complete snapshot of etcd.
+/// When the file is not a complete snapshot of etcd; the text is the reason.
 pub(crate) fn check(path: &Path) -> Result<Database, String> {
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
@@ -95,7 +96,7 @@ struct Pages<'a> {
     size: u64,
 }
 
-/// What describes the whole of a database: the newer one of two pages.
+/// The description of a whole database: the newer one of two pages.
 struct Meta {
     page_size: u64,
     root: u64,
@@ -105,7 +106,8 @@ struct Meta {
 impl Pages<'_> {
     fn revision(&self) -> Result<i64, String> {
         let first = self.meta(0);
-        // The second page follows the first one, whose size it tells; without the first one, the usual size is tried.
+        // The second page follows the first one, which has the page size. If the first one is damaged, the
+        // usual size is tried.
         let page_size = first.as_ref().map_or(4096, |meta| meta.page_size);
         let second = self.meta(page_size);
         let newer = first.into_iter().chain(second).max_by_key(|meta| meta.transaction);
@@ -137,7 +139,7 @@ impl Pages<'_> {
         for _ in 0..DEEPEST {
             match page.flags {
                 BRANCH => {
-                    // The last child whose first key is not greater.
+                    // The last child whose first key is not greater than the name.
                     let mut next = page.child(0)?;
                     for index in 0..page.count {
                         if page.branch_key(index)? <= name {
@@ -197,7 +199,7 @@ impl Bucket {
         }
     }
 
-    /// Its greatest key; none when it is empty.
+    /// The greatest key of the bucket; `None` when the bucket is empty.
     fn greatest(self, pages: &Pages<'_>, meta: &Meta) -> Result<Option<Vec<u8>>, String> {
         let mut page = match self {
             Self::Tree(root) => pages.page(meta, root)?,
@@ -215,7 +217,7 @@ impl Bucket {
     }
 }
 
-/// A page, with what overflows it.
+/// A page, with its overflow pages.
 struct Page {
     flags: u16,
     count: usize,

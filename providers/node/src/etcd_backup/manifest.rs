@@ -1,4 +1,4 @@
-//! What is known of a snapshot without reading it.
+//! The facts about a snapshot that are known without reading it.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// The version of the form.
 const FORMAT: u32 = 1;
 
-/// What is known of a snapshot. It is written last and sealed: a snapshot that has one is complete, and was read back.
+/// The facts about a snapshot. The manifest is written last and encrypted: a snapshot with a manifest is
+/// complete, and was read back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     /// The version of this form; a reader refuses a greater one.

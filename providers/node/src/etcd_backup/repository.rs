@@ -1,7 +1,8 @@
-//! Where snapshots are kept: a folder or a bucket, with the backends of the state store.
+//! The store of snapshots: a folder or a bucket, with the backends of the state store.
 //!
-//! A snapshot is a folder of objects, `CLUSTER/etcd/NAME/part-00000` and so on, and last of all `CLUSTER/etcd/NAME/manifest`.
-//! Each object is written whole or not at all. What has no manifest is no snapshot: a writer was interrupted, or is at work.
+//! A snapshot is a folder of objects: `CLUSTER/etcd/NAME/part-00000` and so on, and finally
+//! `CLUSTER/etcd/NAME/manifest`. Each object is written completely or not at all. A folder without a manifest
+//! is no snapshot: its writer was interrupted, or is still running.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -25,10 +26,10 @@ use super::retention;
 use super::seal::Seal;
 use crate::error::{conflict, invalid, not_found, permanent};
 
-/// How many bytes of a snapshot are in one part. In base64 it fits into one message of a provider.
+/// The size of one part in bytes. In base64, a part fits into one message of a provider.
 const PART: usize = 2 << 20;
 
-/// After so long, parts without a manifest are those of a writer that was interrupted.
+/// After this time, parts without a manifest are those of an interrupted writer.
 const ABANDONED: SignedDuration = SignedDuration::from_hours(6);
 
 /// How often a write is tried, and the pause that grows with each attempt.
@@ -41,7 +42,7 @@ pub(crate) const MANIFEST: &str = "manifest";
 /// The snapshots of one cluster in one place.
 pub(crate) struct Repository {
     backend: Arc<dyn Backend>,
-    /// What stands before the names of snapshots.
+    /// The start of the keys of snapshots.
     prefix: String,
     seal: Seal,
 }
@@ -50,11 +51,11 @@ pub(crate) struct Repository {
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) name: String,
-    /// What is known of it, or why nothing is.
+    /// The manifest, or why it cannot be read.
     pub(crate) manifest: Result<Manifest, String>,
 }
 
-/// What the caller knows of a snapshot that it saves.
+/// The facts that the caller knows about a snapshot.
 pub(crate) struct Origin {
     pub(crate) cluster: String,
     pub(crate) member: String,
@@ -68,7 +69,7 @@ impl Repository {
         Self { backend, prefix: format!("{cluster}/etcd"), seal }
     }
 
-    /// Saves the snapshot in a file, reads it back, and lists it only when it is what was saved.
+    /// Saves a snapshot from a file, reads it back, and writes its manifest only if both are equal.
     pub(crate) async fn save(
         &self,
         file: &Path,
@@ -77,7 +78,7 @@ impl Repository {
         let checked = checked(file.to_owned()).await?;
         let name = manifest::name(origin.taken, checked.revision);
         if let Ok(Some(Ok(manifest))) = self.manifest(&name).await {
-            // Taken in the same second, at the same revision: it is the same.
+            // A snapshot of the same second and the same revision is the same snapshot.
             return Ok((name, manifest));
         }
         let saved = self.save_parts(file, &name).await;
@@ -87,10 +88,11 @@ impl Repository {
         };
         let parts = match verified {
             Ok(parts) => parts,
-            // Somebody else writes it.
+            // Another process writes this snapshot.
             Err(error) if error.class == ErrorClass::Conflict => return Err(error),
             Err(error) => {
-                // Nobody sees it without a manifest; what cannot be removed now is removed later.
+                // Without a manifest, the parts are not listed. If they cannot be removed now, a later prune
+                // removes them.
                 let _ = self.remove(&name).await;
                 return Err(error);
             }
@@ -140,7 +142,7 @@ impl Repository {
         }
     }
 
-    /// Reads back what was saved.
+    /// Reads the saved parts back, and compares the digest.
     async fn compare(&self, name: &str, parts: &[Part], sha256: &str) -> Result<(), ProviderError> {
         let mut digest = Digest::default();
         for (index, part) in parts.iter().enumerate() {
@@ -171,7 +173,7 @@ impl Repository {
         Ok(manifest)
     }
 
-    /// An object of a snapshot as it is stored.
+    /// A stored object of a snapshot.
     pub(crate) async fn read_object(
         &self,
         name: &str,
@@ -205,7 +207,7 @@ impl Repository {
         self.key(name, object)
     }
 
-    /// All snapshots, the oldest first. What was interrupted is not among them.
+    /// All complete snapshots, the oldest first.
     pub(crate) async fn list(&self) -> Result<Vec<Listed>, ProviderError> {
         let mut listed = Vec::new();
         for name in self.names().await? {
@@ -226,9 +228,11 @@ impl Repository {
         Ok(None)
     }
 
-    /// Removes snapshots that are not kept any more, and what interrupted writers left. Returns the names of the snapshots.
+    /// Removes snapshots that are not kept any more, and parts of interrupted writers. Returns the names of
+    /// the snapshots.
     ///
-    /// What cannot be opened here, as one of another authority, counts for nothing and is left alone.
+    /// Snapshots that cannot be decrypted here, such as those of another authority, are not counted and not
+    /// removed.
     pub(crate) async fn prune(
         &self,
         retention: Duration,
@@ -254,7 +258,7 @@ impl Repository {
         Ok(expired)
     }
 
-    /// Removes one snapshot, its manifest first: what is left is no snapshot any more.
+    /// Removes one snapshot, its manifest first: without the manifest, the parts are no snapshot.
     async fn remove(&self, name: &str) -> Result<(), ProviderError> {
         self.backend.delete(&self.key(name, MANIFEST)?).await.map_err(failed)?;
         for key in
@@ -265,7 +269,7 @@ impl Repository {
         Ok(())
     }
 
-    /// The names of snapshots, and of those that have no manifest, the oldest first.
+    /// The names of all snapshots, complete or not, the oldest first.
     async fn names(&self) -> Result<Vec<String>, ProviderError> {
         let mut names = self.backend.list_children(&self.below(&self.prefix)?).await.map_err(failed)?;
         names.retain(|name| manifest::taken_of(name).is_some());
@@ -299,7 +303,7 @@ impl Repository {
         if plain.len() as u64 == size { Ok(plain) } else { Err(damaged("it has another size".to_owned())) }
     }
 
-    /// Writes an object that nobody else writes. A write whose answer was lost is found by what it wrote.
+    /// Creates an object. If the answer was lost, the stored bytes tell whether this process wrote it.
     async fn create(&self, key: &Key, bytes: Vec<u8>) -> Result<(), ProviderError> {
         let bytes = Bytes::from(bytes);
         let mut attempt = 1;
@@ -380,7 +384,7 @@ fn pack(plain: &[u8]) -> Result<Vec<u8>, String> {
 
 fn unpack(packed: &[u8], size: u64) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
-    // One byte more than it may have, so that more is noticed and not more is read.
+    // One byte more than allowed, so that a larger object is noticed without reading it all.
     let read = GzDecoder::new(packed).take(size.saturating_add(1)).read_to_end(&mut plain);
     read.map_err(|error| error.to_string())?;
     Ok(plain)
@@ -390,7 +394,7 @@ async fn checked(file: std::path::PathBuf) -> Result<database::Database, Provide
     blocking(move || database::check(&file)).await
 }
 
-/// Does what blocks on a thread that may block.
+/// Runs blocking work on a thread for it.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, ProviderError> {

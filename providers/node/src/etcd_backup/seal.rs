@@ -1,9 +1,10 @@
 //! Sealing snapshots: AES-256-GCM under keys that are derived from the private key of etcd's authority.
 //!
-//! The authority's key is on every control plane and, sealed, in the state of the cluster. So control planes need no secret
-//! beside those that they have, and a cluster whose state was rebuilt from its machines still opens its snapshots. For each
-//! object, a new key is derived with a random salt (HKDF-SHA-256, RFC 5869). The place of the object is authenticated too:
-//! an object that was changed, moved, or sealed with another key does not open.
+//! The authority's key is on every control plane and, encrypted, in the state of the cluster. So control
+//! planes need no further secret, and a cluster whose state was rebuilt from its machines can still decrypt
+//! its snapshots. For each object, a new key is derived with a random salt (HKDF-SHA-256, RFC 5869). The
+//! place of the object is authenticated, too: an object that was changed, moved, or encrypted with another
+//! key cannot be decrypted.
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk, Salt};
@@ -47,7 +48,7 @@ impl Seal {
         Ok(bytes)
     }
 
-    /// Opens what was sealed for a place.
+    /// Decrypts an object of a place.
     pub(crate) fn open(&self, place: &str, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, String> {
         let rest = bytes.strip_prefix(HEAD).ok_or("it is no part of a snapshot that this version reads")?;
         let (salt, sealed) = rest.split_at_checked(SALT).ok_or("it is cut off")?;

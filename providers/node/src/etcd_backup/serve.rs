@@ -30,7 +30,7 @@ pub(crate) struct Attempt {
 impl Attempt {
     const FILE: &str = "last-attempt.json";
 
-    /// What is noted on this machine.
+    /// The status on this machine.
     pub(crate) fn read(settings: &Settings) -> Option<Self> {
         let text = std::fs::read(settings.spool_path.join(Self::FILE)).ok()?;
         serde_json::from_slice(&text).ok()
@@ -70,7 +70,7 @@ pub async fn serve_etcd_backups(
             Ok(()) => said = None,
             Err(error) => {
                 let text = error.message.clone();
-                // The same failure is told once, until something else happens.
+                // A repeated failure is reported once, until another result.
                 if said.as_ref() != Some(&text) {
                     tell(&format!("no snapshot was saved: {text}"));
                     said = Some(text);
@@ -146,7 +146,7 @@ fn is_due(newest: Option<Timestamp>, interval: Duration, now: Timestamp) -> bool
     })
 }
 
-/// What tells one version of a program's file from the next.
+/// The values that distinguish one version of a program's file from the next.
 fn version_of(path: &Path) -> Option<(u64, u64, i64)> {
     let metadata = std::fs::metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino(), metadata.mtime()))

@@ -1,4 +1,4 @@
-//! What the program that takes snapshots of etcd on a control plane is told, as the file that it reads.
+//! The settings of the program that takes snapshots of etcd on a control plane, as the file that it reads.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub(crate) struct Settings {
     pub(crate) member: String,
     /// The URL of that member.
     pub(crate) endpoint: String,
-    /// What it is trusted by, and the credentials with which it is asked.
+    /// The CA for etcd's certificate, and the client credentials.
     pub(crate) ca_path: PathBuf,
     pub(crate) cert_path: PathBuf,
     pub(crate) key_path: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) struct Settings {
     pub(crate) retention_seconds: u64,
     /// The folder for a snapshot that is under way.
     pub(crate) spool_path: PathBuf,
-    /// A file of variables for the store, such as the credentials of a bucket; it need not exist.
+    /// A file of variables for the store, such as the credentials of a bucket; it may be missing.
     pub(crate) environment_path: PathBuf,
 }
 
@@ -97,7 +97,7 @@ impl Settings {
         super::repository::remove_all(&*self.backend()?, &self.cluster).await?;
         self.remove_empty_folders();
         let Some(folder) = self.store_folder() else { return Ok(()) };
-        // What cannot be removed holds something of somebody else.
+        // A folder that cannot be removed contains files of other programs.
         for path in [folder.join(&self.cluster).join("etcd"), folder.join(&self.cluster)] {
             let _ = fs::remove_dir(path);
         }
@@ -113,13 +113,13 @@ impl Settings {
         let Some(folder) = self.store_folder() else { return };
         let folder = folder.join(&self.cluster).join("etcd");
         for name in names(&folder) {
-            // One that is not empty stays.
+            // A folder that is not empty stays.
             let _ = fs::remove_dir(folder.join(name));
         }
     }
 
     fn backend(&self) -> Result<Arc<dyn Backend>, ProviderError> {
-        // What is no text is none of the variables that are looked at.
+        // The variables of the store are all valid text.
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         let mut variables: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
@@ -136,7 +136,7 @@ impl Settings {
     }
 }
 
-/// The names of what is in a folder.
+/// The names in a folder.
 fn names(folder: &Path) -> Vec<OsString> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name()).collect()
 }

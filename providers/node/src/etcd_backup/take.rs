@@ -23,15 +23,15 @@ use crate::http::{Client, Trust};
 /// How long etcd may be silent.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How much of a disk stays free, in bytes: a control plane whose disk is full is lost.
+/// The space that stays free on the disk, in bytes: a control plane with a full disk fails.
 const FREE: u64 = 1 << 30;
 
-/// What a member of etcd says of itself.
+/// The status of an etcd member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     pub(crate) cluster_id: String,
     pub(crate) version: String,
-    /// Whether it leads its cluster.
+    /// Whether the member is the leader.
     pub(crate) leads: bool,
     /// The size of its database in bytes.
     pub(crate) size: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Status {
     pub(crate) revision: i64,
 }
 
-/// Numbers of 64 bits are texts in the JSON of etcd's gateway, and what is zero is left out.
+/// In the JSON of etcd's gateway, numbers of 64 bits are texts, and zeros are absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Said {
@@ -73,7 +73,7 @@ struct Chunk {
     blob: String,
 }
 
-/// Asks the member how it is.
+/// Reads the status of the member.
 pub(crate) async fn status(settings: &Settings) -> Result<Status, ProviderError> {
     let url = url(settings, "status");
     let answer = client(settings)?
@@ -97,7 +97,7 @@ pub(crate) async fn status(settings: &Settings) -> Result<Status, ProviderError>
     })
 }
 
-/// Takes a snapshot, and saves it in the store. One at a time on a machine.
+/// Takes a snapshot and saves it in the store. Only one snapshot is taken on a machine at a time.
 pub(crate) async fn take(settings: &Settings) -> Result<(String, Manifest), ProviderError> {
     let status = status(settings).await?;
     let repository = settings.repository()?;
@@ -117,7 +117,7 @@ pub(crate) async fn take(settings: &Settings) -> Result<(String, Manifest), Prov
     repository.save(&spool.file(), origin).await
 }
 
-/// Writes what etcd sends into a file.
+/// Writes the snapshot that etcd sends into a file.
 async fn download(settings: &Settings, file: &Path) -> Result<(), ProviderError> {
     let url = url(settings, "snapshot");
     let lost = |error: crate::http::Failure| transient(format!("{url}: {error}"));
@@ -184,7 +184,8 @@ fn check_free(folder: &Path, size: u64) -> Result<(), ProviderError> {
     Err(permanent(text).with_hint("free some space there, or name another store in `etcd.backups.store`"))
 }
 
-/// The folder for a snapshot that is under way. What is in it is as secret as the data of etcd, and goes with it.
+/// The folder for the snapshot while it is taken. Its contents are as secret as etcd's data, and are removed
+/// with it.
 struct Spool {
     folder: PathBuf,
     _lock: File,
@@ -210,12 +211,12 @@ impl Spool {
 
 impl Drop for Spool {
     fn drop(&mut self) {
-        // What cannot be removed is overwritten by the next one.
+        // A file that cannot be removed is overwritten by the next snapshot.
         let _ = fs::remove_file(self.file());
     }
 }
 
-/// Makes a folder that only root can look into, with those above it.
+/// Makes a folder that only root may read, with the folders above it.
 pub(super) fn make_folder(folder: &Path) -> Result<(), ProviderError> {
     if folder.is_dir() {
         return Ok(());

@@ -16,7 +16,7 @@ const LONGEST: usize = 4 << 20;
 pub(crate) struct Lines {
     pub(crate) status: u16,
     body: Incoming,
-    /// What came and is no whole line yet.
+    /// Received bytes that are no complete line yet.
     rest: Vec<u8>,
     /// How far `rest` was searched for the end of a line.
     searched: usize,

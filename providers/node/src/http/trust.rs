@@ -1,4 +1,4 @@
-//! By what the other side is trusted, and how we show who we are.
+//! The verification of servers, and the client's own certificate.
 
 use std::sync::Arc;
 
@@ -13,9 +13,10 @@ use super::Failure;
 /// Certificates in PEM.
 #[derive(Default)]
 pub(crate) struct Trust {
-    /// Those that the other side is trusted by. Without, only this machine itself is asked, and believed.
+    /// The CA certificates for the server. Without them, only this machine may be asked, and its certificate
+    /// is not verified.
     pub(crate) authorities: Option<Vec<u8>>,
-    /// Our own certificate and its key.
+    /// The client's certificate and its key.
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -48,8 +49,8 @@ impl Trust {
     }
 }
 
-/// Believes whoever answers on this machine itself, and nobody else: components serve their health there with
-/// certificates that they have made for themselves.
+/// Accepts any certificate of this machine itself, and no other: components serve their health there with
+/// self-signed certificates.
 #[derive(Debug)]
 struct ThisMachine(Arc<CryptoProvider>);
 

@@ -20,8 +20,8 @@ use crate::error::{conflict, invalid};
 use crate::ledger::Found;
 use check::{Pair, SIGNED_BY};
 
-/// A certificate with its key, signed by a CA of the node, or by itself. One that is there and fits is kept, as kubeadm
-/// does.
+/// A certificate with its key, signed by a CA of the node, or by itself. An existing certificate that fits is
+/// kept, as kubeadm does.
 pub(crate) struct Certificate;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -30,11 +30,11 @@ struct Memory {
     key_found: bool,
 }
 
-/// What a new certificate changes.
+/// The attributes that a new certificate changes.
 const OUTPUTS: [&str; 6] =
     ["certificate_pem", "certificate_base64", "not_after", "serial", "public_key_sha256", "sha256"];
 
-/// What stays as it is in the certificate of an authority.
+/// The attributes of a CA's certificate that never change.
 const OF_AUTHORITY: [&str; 7] =
     ["common_name", "organizations", "dns_names", "ip_addresses", "usages", "key_algorithm", "needs_renewal"];
 
@@ -119,7 +119,7 @@ impl Kind for Certificate {
             x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), name);
         }
         if signs {
-            // A CA that is there stays: all that it has signed hangs on it.
+            // An existing CA is kept: all certificates that it has signed depend on it.
             for name in OF_AUTHORITY {
                 let kept = observed.get(name).cloned().unwrap_or_default();
                 planned.normalised.set(&Path::key(name), kept);
@@ -136,7 +136,8 @@ impl Kind for Certificate {
                 planned.unknown_after.push(Path::key(name));
             }
             if observed.get(FINGERPRINT).is_some() {
-                // Only the same key keeps what the CA has signed; nothing tells yet that it is the same.
+                // Only with the same key do the certificates of the CA stay valid, and it is not known yet
+                // whether the key is the same.
                 planned.normalised.set(&Path::key(FINGERPRINT), Value::Unknown);
                 planned.unknown_after.push(Path::key(FINGERPRINT));
             }
@@ -235,7 +236,7 @@ impl Kind for Certificate {
             let mut value = Value::map([("path", path), ("key_path", key_path.as_str())]);
             value.set(&Path::key("mode"), form::mode_text(status.mode()).into());
             let key_mode = host.disk.status(&key_path)?.map(|status| form::mode_text(status.mode()));
-            // That of an external CA's key, which is not there, is nobody's concern.
+            // The key file of an external CA does not exist, and its mode does not matter.
             let wanted_mode = wanted.optional_text("mode_key")?.unwrap_or("0600").to_owned();
             value.set(&Path::key("mode_key"), key_mode.unwrap_or(wanted_mode).into());
             pair.show(&host.disk, wanted, &mut value);

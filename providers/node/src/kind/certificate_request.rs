@@ -1,4 +1,4 @@
-//! A request for a certificate that somebody else signs.
+//! A request for a certificate from an external CA.
 
 use async_trait::async_trait;
 use serde_json::Value as Json;
@@ -13,7 +13,7 @@ use crate::attributes::Attributes;
 use crate::disk::Access;
 use crate::ledger::Found;
 
-/// A key, and a request for a certificate of it. The certificate is brought by others.
+/// A key, and a certificate request for it. The operator brings the certificate.
 pub(crate) struct CertificateRequest;
 
 #[async_trait]
@@ -65,7 +65,7 @@ impl Kind for CertificateRequest {
     }
 
     async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
-        // A request is nobody's treasure; a key that is there is used and stays.
+        // A request can be replaced; an existing key is used and kept.
         work.blocking(|work| {
             let key = work.host().disk.status(work.wanted().text("key_path")?)?;
             Ok(if key.is_some() { Found::Kept } else { Found::Nothing })

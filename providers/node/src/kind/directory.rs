@@ -19,12 +19,14 @@ use crate::host::Host;
 use crate::ledger::{Entry, Found};
 use crate::{etcd_data, purge};
 
-/// A folder. One that was there before stays when it is deleted; one of ours is removed when it is empty, or with what is
-/// in it when that was asked for: then what came into a folder that was there before is removed, and what was in it stays.
-/// Of the data of etcd and of the audit log only the files that these programs write are removed. Files of others stay.
+/// A folder. A deletion leaves a folder that existed before. It removes our folder when it is empty, or with
+/// its contents if `purge` asks for that: then new contents of a folder that existed before are removed, and
+/// its old contents stay. In the folders of etcd's data and of the audit log, only the files that these
+/// programs write are removed.
 ///
-/// A folder that is purged and has the data of an etcd that is not ours is refused: no member may start on that. Data of
-/// another member than the one that this node had is not ours either, and stays when the folder is deleted.
+/// A purged folder with the data of an etcd that is not ours is refused, because no member may start on that
+/// data. The data of another member than the one of this node is not ours either, and stays when the folder
+/// is deleted.
 pub(crate) struct Directory;
 
 /// The name of the type, as the ledger has it.
@@ -33,20 +35,19 @@ const KIND: &str = "directory";
 /// The name of the folder for the data of this node's etcd, as a cluster's resources have it.
 const ETCD_DATA: &str = "etcd-data";
 
-/// By which a folder is known to be the one that was made. Numbers of devices change with a restart, those of inodes do
-/// not.
+/// Identifies the folder that was made. Device numbers change with a restart, inode numbers do not.
 #[derive(Serialize, Deserialize)]
 struct Memory {
     inode: u64,
-    /// What was in the folder before it was ours, where it is purged; nothing is known of folders of earlier versions.
+    /// The contents of a purged folder before it was ours; unknown for folders of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     before: Option<BTreeSet<String>>,
-    /// The member of etcd whose data is in it, as hexadecimal digits, once it has answered.
+    /// The etcd member whose data is in the folder, as hexadecimal digits, once it has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     member: Option<String>,
 }
 
-/// Remembers of the folders of this node that have the data of this member of etcd.
+/// Records in the folders of this node that they have the data of this etcd member.
 pub(super) fn remember_member(work: &Work, member: &str) -> Result<(), ProviderError> {
     let (ledger, disk) = (&work.host().ledger, &work.host().disk);
     for mut entry in ledger.all()?.into_values().filter(|entry| entry.address.kind() == KIND) {
@@ -87,8 +88,8 @@ fn is_ours(path: &str, is_of_etcd: bool, name: &str) -> bool {
     }
 }
 
-/// Removes what is ours from a folder, but for what was in it before, and names what others have put there. Returns whether
-/// there is something of others.
+/// Removes our contents from a folder, except its old contents, and reports files of others. Returns whether
+/// there are files of others.
 fn purge_ours(work: &Work, entry: &Entry, before: &BTreeSet<String>) -> Result<bool, ProviderError> {
     let (disk, path) = (&work.host().disk, work.identity());
     let is_of_etcd = is_of_etcd(work, entry)?;
@@ -161,7 +162,7 @@ impl Kind for Directory {
         form::plan_mode(planned, "mode")?;
         let is_asked = planned.normalised.get(FINGERPRINT).is_some_and(|asked| !asked.is_null());
         if let Some(observed) = &item.observed {
-            // What etcd has written stays.
+            // The data that etcd has written stays.
             let kept = observed.get(FINGERPRINT).cloned().unwrap_or_default();
             planned.normalised.set(&Path::key(FINGERPRINT), kept);
         } else if is_asked {

@@ -60,7 +60,7 @@ const STARTS: Duration = Duration::from_secs(10);
 /// The attributes that are paths on the node.
 const PATHS: [&str; 4] = ["ca_path", "cert_path", "key_path", "authority_key_path"];
 
-/// What the service was started with when the last step on it was through.
+/// The definition with which the service was started in the last step.
 #[derive(Default, Serialize, Deserialize)]
 struct Memory {
     started_with: String,
@@ -239,7 +239,8 @@ impl Kind for EtcdBackup {
             ("retention_seconds", seconds(settings.retention_seconds)),
             ("running", (is_defined && state.is_some_and(|state| state.running)).into()),
         ]);
-        // Paths of the node, and not those of this process: as they were wanted, where that is what the file has.
+        // Paths on the node, and not those of this process: in the desired form, if the file has the same
+        // values.
         let asked = |name: &str| wanted.optional_text(name).ok().flatten().filter(|_| is_wanted);
         for (name, there) in settings.paths() {
             let otherwise = if name == "store" && is_wanted { STORE.to_owned() } else { there };
@@ -268,7 +269,7 @@ impl Kind for EtcdBackup {
     }
 }
 
-/// What this node knows of the snapshots.
+/// The snapshots that this node knows.
 async fn list(settings: &Settings) -> Result<Value, ProviderError> {
     let listed = settings.repository()?.list().await?;
     let snapshots = listed.iter().map(|Listed { name, manifest }| match manifest {

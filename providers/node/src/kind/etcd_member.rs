@@ -17,24 +17,24 @@ use crate::error::{conflict, invalid, not_found};
 use crate::etcd::{self, Etcd, Member};
 use crate::ledger::Found;
 
-/// A member of an etcd cluster. The first one is there as soon as it answers; every other one is announced as a learner,
-/// waits its turn for that, and is told whom it joins.
+/// A member of an etcd cluster. The first member exists as soon as it answers. Every other one is added as a
+/// learner, waits until etcd accepts another learner, and gets the list of members that it joins.
 pub(crate) struct EtcdMember;
 
-/// What is remembered of a member.
+/// The facts about a member in the ledger.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Memory {
     pub(super) member_id: String,
-    /// The members when it came: what its own flags say for ever.
+    /// The members when it joined: the value of its `--initial-cluster` flag from then on.
     pub(super) initial_cluster: String,
-    /// Whether it has left, or stays as the last one: nobody has to be asked when it is deleted, and nobody could be, since
-    /// its pod goes before it.
+    /// Whether the member has left etcd, or stays as the last one. Its deletion then sends no request, and
+    /// could not, since its pod is removed first.
     #[serde(default)]
     pub(super) has_left: bool,
 }
 
 impl Memory {
-    /// The member as it is remembered.
+    /// The member as the ledger has it.
     pub(super) fn member(&self, place: &Place, peer_urls: &[String]) -> Member {
         Member::known(&self.member_id, place.identity.as_str(), peer_urls)
     }
@@ -46,13 +46,13 @@ const KIND: &str = "etcd_member";
 /// The name of the type of its vote.
 const VOTER: &str = "etcd_voter";
 
-/// The members that were announced and never started.
+/// The members that were added and never started.
 const NEVER_STARTED: &str = "never_started";
 
-/// Removes a member whose machine is gone.
+/// Removes the member of a machine that does not exist any more.
 const EXPEL: &str = "expel";
 
-/// How members are reached: attributes that members and voters share.
+/// The attributes for requests to etcd, which members and voters share.
 pub(super) fn access_attributes() -> [(&'static str, Attribute); 5] {
     let path = |text: &str| Attribute::optional(Type::String).write_only().describe(text);
     [
@@ -74,18 +74,19 @@ pub(super) fn access_attributes() -> [(&'static str, Attribute); 5] {
     ]
 }
 
-/// The cluster that attributes speak of, by the endpoints that they name and then by the member's own.
+/// Connects to the cluster of these attributes: first by their endpoints, then by the member's own URLs.
 pub(super) fn connect(work: &Work, wanted: Attributes<'_>) -> Result<Etcd, ProviderError> {
     Etcd::connect(&work.host().disk, wanted, endpoints(wanted))
 }
 
-/// Lets the member of this id leave, unless it is the last one.
+/// Removes the member with this id from etcd, unless it is the last one.
 pub(super) async fn leave(work: &Work, id: &str) -> Result<(), ProviderError> {
     join::leave(work, work.place.wanted(), id).await?;
     mark(work, true).await
 }
 
-/// Lets the member of a node leave that was taken over as it was: the others would count its vote for ever.
+/// Removes the member of an adopted node from etcd: otherwise, the other members would count its vote for
+/// ever.
 pub(super) async fn leave_as_found(work: &Work) -> Result<(), ProviderError> {
     let Some(asked) = etcd::asked(&work.host().disk, work.place.wanted())? else { return Ok(()) };
     let wanted = Attributes(&asked);
@@ -111,7 +112,7 @@ pub(super) async fn mark(work: &Work, has_left: bool) -> Result<(), ProviderErro
     .await
 }
 
-/// Remembers of this node's member and its vote that they have another id: etcd was restored from a snapshot.
+/// Records a new id for this node's member and its vote: etcd was restored from a snapshot.
 pub(super) fn renumber(work: &Work, name: &str, id: &str) -> Result<(), ProviderError> {
     let ledger = &work.host().ledger;
     for kind in [KIND, VOTER] {
@@ -128,7 +129,8 @@ async fn listed(disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Member>, Prov
     Etcd::connect(disk, wanted, endpoints(wanted))?.members().await
 }
 
-/// The same; where they cannot be asked and nobody stays who could say more, this node's member as it is remembered.
+/// The same; if etcd does not answer while the whole cluster is deleted, this node's member as the ledger has
+/// it.
 pub(super) async fn listed_or_remembered(
     place: &Place,
     wanted: Attributes<'_>,
@@ -151,7 +153,7 @@ fn endpoints(wanted: Attributes<'_>) -> Vec<String> {
     endpoints
 }
 
-/// The member that attributes speak of: the one at its URLs, whatever it is called.
+/// The member of these attributes: the one with its peer URLs, whatever its name.
 pub(super) fn find<'a>(members: &'a [Member], name: &str, peer_urls: &[String]) -> Option<&'a Member> {
     members
         .iter()
@@ -212,7 +214,7 @@ impl Kind for EtcdMember {
         if item.observed.is_some() {
             return Ok(());
         }
-        // Of the first member all is known before it is there.
+        // All attributes of the first member are known before it exists.
         let wanted = Attributes(&planned.normalised);
         let is_first = planned.normalised.get("learner_first").and_then(Value::as_bool) == Some(false);
         if is_first && planned.normalised.get("peer_urls").is_some_and(Value::is_known) {
@@ -233,7 +235,7 @@ impl Kind for EtcdMember {
         let members = connect(work, wanted)?.members().await?;
         let own = wanted.texts("peer_urls");
         match find(&members, work.identity(), &own) {
-            // One that was announced and never came is taken up again.
+            // A member that was added and never started is used.
             Some(member) if member.has_started() => {
                 let text = format!(
                     "etcd has a member {} ({}) at {} already, which this node did not announce",

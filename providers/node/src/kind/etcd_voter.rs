@@ -18,8 +18,8 @@ use crate::attributes::Attributes;
 use crate::etcd::{self, Etcd, Refusal};
 use crate::ledger::Found;
 
-/// That a member of etcd has started, has caught up, and votes. When it goes, the member leaves, while its pod still runs:
-/// the others count its vote as long as they have it.
+/// The vote of an etcd member: it has started, has caught up, and votes. When the vote is removed, the member
+/// leaves while its pod still runs, because the others count its vote as long as it is a member.
 pub(crate) struct EtcdVoter;
 
 const PAUSE: Duration = Duration::from_millis(250);
@@ -111,7 +111,8 @@ impl Kind for EtcdVoter {
     }
 }
 
-/// One look, and a promotion when it may be: the member's id when it votes and serves, else why not yet.
+/// One check, and a promotion if possible: the member's id when it votes and serves, otherwise the reason for
+/// the wait.
 async fn step(
     work: &Work,
     wanted: Attributes<'_>,

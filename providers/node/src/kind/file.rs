@@ -126,7 +126,7 @@ impl Kind for File {
             return Ok(());
         }
         let digest = match content::planned_digest(&planned.normalised)? {
-            // What is found instead of it is known then.
+            // The content that is found in its place is known then.
             Some(_) if keeps => Value::Unknown,
             Some(digest) => digest.into(),
             None => content::digest_of_secret(&planned.normalised),

@@ -1,4 +1,4 @@
-//! What the types have in common: the shape of a type, modes and owners of files.
+//! Common parts of the types: the shape of a type, modes and owners of files.
 
 use serde_json::Value as Json;
 use slipway_bootstrap::material::FINGERPRINT;
@@ -26,17 +26,17 @@ pub(crate) fn resource_type<const N: usize>(
     }
 }
 
-/// The rule of types whose objects hold what nothing can make again, known by its fingerprint.
+/// The rule for types with irreplaceable contents, which are recognised by their fingerprint.
 pub(crate) fn irreplaceable() -> Irreplaceable {
     Irreplaceable { fingerprint: FINGERPRINT.to_owned(), refusal: String::new() }
 }
 
-/// What to do about a file that is in the way: nothing of it is lost.
+/// The hint for a file that blocks an object: it is kept under another name.
 pub(crate) fn aside(path: &str) -> String {
     format!("bring one that fits, or keep it aside with `mv {path} {path}.kept`")
 }
 
-/// The path by which an object is known.
+/// The path that identifies an object.
 pub(crate) fn path() -> Attribute {
     Attribute::required(Type::String).immutable().describe("Its path: absolute, below the root.")
 }
@@ -74,7 +74,7 @@ pub(crate) fn checked_path<'a>(desired: Attributes<'a>, name: &str) -> Result<&'
     crate::root::check(path).map(|()| path)
 }
 
-/// Checks a planned path, unless it is not known yet.
+/// Checks a planned path, unless it is unknown.
 pub(crate) fn plan_path(planned: &Planned, name: &str) -> Result<(), ProviderError> {
     match planned.normalised.get(name) {
         Some(Value::String(path)) => crate::root::check(path),
@@ -103,7 +103,7 @@ pub(crate) fn mode_text(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// How a file shall be, from its attributes.
+/// The desired access to a file, from its attributes.
 pub(crate) fn access(
     disk: &Disk,
     desired: Attributes<'_>,
@@ -131,7 +131,7 @@ fn number_of(disk: &Disk, file: &str, name: &str) -> Result<u32, ProviderError> 
     number.ok_or_else(|| invalid(format!("{file} has no {name}")))
 }
 
-/// What a user or group is called: as it was asked for, when that is the same.
+/// The name of a user or group: the requested name, if it has this number.
 fn name_of(disk: &Disk, file: &str, number: u32, asked: Option<&str>) -> String {
     if let Some(asked) = asked
         && number_of(disk, file, asked).is_ok_and(|wanted| wanted == number)
@@ -148,7 +148,7 @@ fn name_of(disk: &Disk, file: &str, number: u32, asked: Option<&str>) -> String 
     found.and_then(|fields| fields.first().map(|name| (*name).to_owned())).unwrap_or(digits)
 }
 
-/// Mode and owner of what is there, as attributes.
+/// Mode and owner of an existing file, as attributes.
 pub(crate) fn read_access(disk: &Disk, status: &Status, wanted: Attributes<'_>, into: &mut Value) {
     let asked = |name: &str| wanted.0.get(name).and_then(Value::as_str);
     into.set(&Path::key("mode"), mode_text(status.mode()).into());
@@ -156,12 +156,12 @@ pub(crate) fn read_access(disk: &Disk, status: &Status, wanted: Attributes<'_>, 
     into.set(&Path::key("group"), name_of(disk, "/etc/group", status.group(), asked("group")).into());
 }
 
-/// What a type remembers, read back from its JSON; nothing when it remembers something else.
+/// The record of a type, read from its JSON; `None` when it has another form.
 pub(crate) fn recall<T: serde::de::DeserializeOwned>(memory: &Json) -> Option<T> {
     serde_json::from_value(memory.clone()).ok()
 }
 
-/// What a type remembers, as JSON.
+/// The record of a type, as JSON.
 pub(crate) fn memorise<T: serde::Serialize>(memory: &T) -> Result<Json, ProviderError> {
     serde_json::to_value(memory).map_err(|error| invalid(format!("cannot be remembered: {error}")))
 }

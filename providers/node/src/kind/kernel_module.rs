@@ -13,7 +13,8 @@ use crate::error::{invalid, permanent};
 use crate::ledger::Found;
 use crate::program;
 
-/// A module of the kernel, loaded now and when the machine starts. It is never unloaded: others may have come to need it.
+/// A kernel module, loaded now and when the machine starts. It is never unloaded, because other programs may
+/// need it.
 pub(crate) struct KernelModule;
 
 #[async_trait]
@@ -107,7 +108,7 @@ fn loaded(disk: &Disk, name: &str) -> Result<bool, ProviderError> {
     if disk.status(&format!("/sys/module/{name}"))?.is_some() {
         return Ok(true);
     }
-    // What is built in and has no parameters shows in the list of the installed kernel only.
+    // A built-in module without parameters is only in the list of the installed kernel.
     let Some(release) = disk.read_text("/proc/sys/kernel/osrelease")? else { return Ok(false) };
     let built_in = disk.read_text(&format!("/lib/modules/{}/modules.builtin", release.trim()))?;
     let names = |line: &str| line.rsplit('/').next().map(|file| file.replace('-', "_"));

@@ -15,7 +15,7 @@ use crate::disk::Disk;
 use crate::error::conflict;
 use crate::ledger::Found;
 
-/// A private and a public key in two files. What is there is kept: what the key has signed hangs on it.
+/// A private and a public key in two files. An existing key is kept: all signatures of the key depend on it.
 pub(crate) struct KeyPair;
 
 #[async_trait]
@@ -67,7 +67,7 @@ impl Kind for KeyPair {
         if let Some(observed) = &item.observed {
             let kept = observed.get("algorithm").cloned().unwrap_or_default();
             planned.normalised.set(&Path::key("algorithm"), kept);
-            // A public key whose private half is lost can only make way for another pair.
+            // A public key without its private key can only be replaced by another pair.
             if observed.get("valid").and_then(Value::as_bool) == Some(false) {
                 planned.normalised.set(&Path::key(FINGERPRINT), Value::Unknown);
                 planned.unknown_after.push(Path::key(FINGERPRINT));
@@ -103,7 +103,7 @@ impl Kind for KeyPair {
             let (private, public) = read(disk, private_path, work.identity())?;
             let private = match (private, &public) {
                 (Some(private), _) => Some(private),
-                // Somebody else has the private half: tokens are checked here, and signed there.
+                // The private key is on another machine: tokens are verified here, and signed there.
                 (None, Some(_))
                     if work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept) =>
                 {
@@ -190,7 +190,7 @@ fn read(
     public_path: &str,
 ) -> Result<(Option<PrivateKey>, Option<PublicKey>), ProviderError> {
     let private = x509::read_key(disk, private_path)?;
-    // A public key that is none is written anew.
+    // An invalid public key is written again.
     let public = disk.read_text(public_path)?.and_then(|text| PublicKey::from_pem(&text).ok());
     Ok((private, public))
 }

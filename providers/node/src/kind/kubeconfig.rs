@@ -20,11 +20,11 @@ use crate::error::{conflict, invalid, not_found, permanent};
 use crate::ledger::Found;
 use there::There;
 
-/// A kubeconfig with a client certificate that it makes, with a token, or with files that somebody else renews. One that
-/// is there and fits is kept, as kubeadm does.
+/// A kubeconfig with a client certificate that this type makes, with a token, or with files that another
+/// program renews. An existing kubeconfig that fits is kept, as kubeadm does.
 pub(crate) struct Kubeconfig;
 
-/// The token that was written, to see whether another one is there.
+/// The digest of the written token, to notice another one.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
     token: Option<String>,
@@ -132,7 +132,8 @@ impl Kind for Kubeconfig {
             }
         }
         if let Some(applied) = item.last_applied.as_ref().filter(|_| has_done_its_work(observed)) {
-            // It is gone, and nobody reads a token in it that was renewed since.
+            // The kubeconfig is gone because it is not needed any more, so a renewed token need not be
+            // written.
             let kept = applied.get("token").cloned().unwrap_or_default();
             planned.normalised.set(&Path::key("token"), kept);
         }
@@ -176,7 +177,7 @@ impl Kind for Kubeconfig {
             let disk = &work.host().disk;
             let wanted = work.wanted();
             let access = form::access(disk, wanted, "mode", 0o600)?;
-            // What somebody has made unreadable is made anew: that it is ours was looked at before.
+            // An unreadable file is written again; its ownership was checked before.
             let (there, is_broken) = match There::read(disk, work.identity()) {
                 Ok(there) => (there, false),
                 Err(_) => (None, true),
@@ -237,14 +238,14 @@ impl Kind for Kubeconfig {
     }
 }
 
-/// Whether what is read stands for a kubeconfig that is gone because it is needed no more: there is no file to tell of.
+/// Whether the observed attributes are those of a kubeconfig that is gone because it is not needed any more.
 fn has_done_its_work(observed: &Value) -> bool {
     let is_null = |name: &str| observed.get(name).is_none_or(Value::is_null);
     is_null("sha256") && is_null("problems")
 }
 
-/// Whether it is gone because it is needed no more. What names a certificate that is not there is only begun: a kubelet
-/// writes its own kubeconfig before it has one.
+/// Whether the kubeconfig is gone because it is not needed any more. A successor that names a missing
+/// certificate does not count: a kubelet writes its own kubeconfig before it has a certificate.
 fn is_superseded(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
     let Some(path) = wanted.optional_text("superseded_by")? else { return Ok(false) };
     let Some(text) = disk.read_text(path)? else { return Ok(false) };
@@ -255,7 +256,7 @@ fn is_superseded(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderEr
     }
 }
 
-/// Takes away what was only begun in the place of one that is removed.
+/// Removes an unfinished successor of a removed kubeconfig.
 fn remove_begun(disk: &Disk, wanted: Attributes<'_>) -> Result<(), ProviderError> {
     match wanted.optional_text("superseded_by")? {
         Some(path) if !is_superseded(disk, wanted)? => disk.remove(path).map(drop),
@@ -263,7 +264,8 @@ fn remove_begun(disk: &Disk, wanted: Attributes<'_>) -> Result<(), ProviderError
     }
 }
 
-/// What stands for a kubeconfig that has done its work: that nothing of it is to be changed.
+/// The attributes of a kubeconfig that is not needed any more: the desired ones, so that no change is
+/// planned.
 fn as_wanted(place: &Place) -> Option<Value> {
     let mut value = place.entry.as_ref()?.wanted.clone();
     for (name, attribute) in &Kubeconfig.resource_type().attributes {
@@ -276,12 +278,12 @@ fn as_wanted(place: &Place) -> Option<Value> {
     Some(value)
 }
 
-/// The digest of the wanted token. It stays on the node, beside the token itself.
+/// The digest of the desired token. It is stored only on the node, where the token is, too.
 fn token(wanted: Attributes<'_>) -> Result<Option<String>, ProviderError> {
     Ok(wanted.optional_text("token")?.map(|text| super::file_digest(text.as_bytes())))
 }
 
-/// The document that is wanted; what of the one that is there still fits goes on.
+/// The desired document; parts of the existing one that still fit are kept.
 fn make(disk: &Disk, wanted: Attributes<'_>, there: Option<&There>) -> Result<Document, ProviderError> {
     let (cluster, server) = (wanted.text("cluster_name")?, wanted.text("server")?);
     let user = wanted.text("user_name")?;

@@ -18,15 +18,15 @@ use crate::error::permanent;
 use crate::ledger::Found;
 use crate::{purge, supervise};
 
-/// How long a kubelet may be without its certificate. Each of its attempts to register then comes later than the one before,
-/// and what its node's readiness needs is put off for up to 20 s: one that starts anew registers at once.
+/// How long a kubelet may run without its certificate. Its attempts to register become rarer, and the
+/// readiness of its node is delayed by up to 20 s. A restarted kubelet registers at once.
 const KUBELET_PATIENCE: Duration = Duration::from_secs(3);
 
-/// The last step of a kubelet's setup: its kubeconfig names the certificate that it renews itself, and that with which it
-/// began is gone.
+/// The last step of a kubelet's setup: its kubeconfig names the certificate that it renews itself, and its
+/// bootstrap credentials are removed.
 pub(crate) struct KubeletCredentials;
 
-/// What was there before the kubelet came.
+/// Whether these files existed before the kubelet started.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
     kubeconfig: bool,
@@ -86,7 +86,7 @@ impl Kind for KubeletCredentials {
         };
         let is_set = |attributes: &Value| attributes.get("server").is_some_and(|server| !server.is_null());
         if !is_set(&planned.normalised) && !item.last_applied.as_ref().is_some_and(is_set) {
-            // Of a node that was taken over it is seen, and nobody has asked for it.
+            // The server of an adopted node is observed, and the spec does not name one.
             let found = observed.get("server").cloned().unwrap_or_default();
             planned.normalised.set(&Path::key("server"), found);
         }
@@ -101,7 +101,8 @@ impl Kind for KubeletCredentials {
         if let Some(memory) = recall::<Memory>(work.place.memory()) {
             return memorise(&memory);
         }
-        // This comes after the kubelet's start: what is there is its own, unless it was made for it.
+        // This step follows the start of the kubelet: existing files are the kubelet's own, unless they were
+        // made for it.
         let bootstrapped = work.wanted().optional_text("bootstrap_kubeconfig_path")?.is_some();
         memorise(&Memory { kubeconfig: !bootstrapped, certificates: false })
     }

@@ -1,4 +1,4 @@
-//! What a kubelet leaves behind on its node.
+//! The files, mounts and pods of a kubelet on its node.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,11 +18,11 @@ use crate::error::of_path;
 use crate::ledger::Found;
 use crate::{mounts, purge};
 
-/// The kubelet's folder, its pods and their mounts. Nothing is made but the folder; deleting takes away what has come
-/// since then: the pods of the runtime, what is mounted below the folder, what is in it.
+/// The kubelet's folder, its pods and their mounts. Only the folder is made. A deletion removes all that was
+/// added since: the runtime's pods, mounts below the folder, and its contents.
 pub(crate) struct KubeletState;
 
-/// What was there before.
+/// The names, mounts and pods that existed before.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
     names: BTreeSet<String>,
@@ -54,7 +54,7 @@ impl Kind for KubeletState {
     }
 
     async fn look(&self, _: &Work) -> Result<Found, ProviderError> {
-        // What was there is remembered name by name.
+        // Existing contents are recorded name by name.
         Ok(Found::Nothing)
     }
 
@@ -91,7 +91,7 @@ impl Kind for KubeletState {
         let Some(memory) = recall::<Memory>(work.place.memory()) else { return Ok(()) };
         if let Some(mut runtime) = runtime(work).await {
             for pod in runtime.pods().await? {
-                // Somebody else may use the runtime, too.
+                // Other programs may use the runtime, too.
                 let is_kubelets = pod.labels.contains_key("io.kubernetes.pod.uid");
                 if is_kubelets && !memory.pods.contains(&pod.id) {
                     runtime.remove_pod(&pod.id).await?;
@@ -128,7 +128,7 @@ impl Kind for KubeletState {
     }
 }
 
-/// A file, a socket or a link goes; a folder with all that is in it.
+/// Removes a file, a socket, a link, or a folder with its contents.
 fn take_away(disk: &Disk, path: &str) -> Result<(), ProviderError> {
     let place = disk.root().resolve(path)?;
     if place.is_symlink() || !place.is_dir() {
@@ -138,7 +138,7 @@ fn take_away(disk: &Disk, path: &str) -> Result<(), ProviderError> {
 }
 
 async fn runtime(work: &Work) -> Option<Runtime> {
-    // Below another root than the machine's nobody runs pods.
+    // No pods run below another root than the machine's.
     if !work.host().disk.root().is_machine() {
         return None;
     }

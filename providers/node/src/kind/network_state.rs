@@ -1,4 +1,4 @@
-//! What a node's network leaves behind: interfaces, files, rules.
+//! The leftovers of a node's network: interfaces, files, rules.
 
 mod rules;
 
@@ -20,7 +20,7 @@ use crate::program;
 /// takes away what has come since then.
 pub(crate) struct NetworkState;
 
-/// What was there before.
+/// The objects that existed before.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
     interfaces: BTreeSet<String>,
@@ -116,12 +116,13 @@ impl Kind for NetworkState {
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
-        // It is a word about others; on a node that was taken over it holds without having been said.
+        // The type describes leftovers of other programs; on an adopted node, it counts as present without a
+        // record.
         Ok(Some(Value::map([("name", place.identity.as_str())])))
     }
 }
 
-/// What is there of all that is named.
+/// The existing ones among all named objects.
 async fn present(work: &Work, wanted: Attributes<'_>) -> Result<Memory, ProviderError> {
     let disk = &work.host().disk;
     let mut memory = Memory::default();

@@ -158,7 +158,7 @@ fn put(disk: &Disk, path: &str, download: &Path) -> Result<(), ProviderError> {
         .map_err(|error| of_path(&folder, "put a program into it", &error))
 }
 
-/// Holds that the program runs here and has the wanted version.
+/// Checks that the program runs here and has the desired version.
 async fn is_version(work: &Work) -> Result<(), ProviderError> {
     let Some(wanted) = work.wanted().optional_text("version")?.map(str::to_owned) else { return Ok(()) };
     let place = work.host().disk.target(work.identity())?;

@@ -28,26 +28,26 @@ use crate::{previous, process};
 use change::{Changed, is_change};
 use seen::Seen;
 
-/// How long a program that was started has until its process is seen.
+/// How long it may take until the process of a started program is seen.
 const SEEN: Duration = Duration::from_secs(10);
 
-/// How long one that nobody starts right now has: a watch notes the process right after it started it.
+/// How long the watch may take to record a process that it has just started.
 const NOTED: Duration = Duration::from_secs(1);
 
-/// A service of the node's init system, or, where there is none, of Slipway's own watch.
+/// A service of the node's init system or, without one, of Slipway's own watch.
 pub(crate) struct Service;
 
-/// What was running when the last step on it was through.
+/// What was running at the end of the last step.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Memory {
-    /// Digest of what it was started with.
+    /// The digest of the definition and triggers with which it was started.
     started_with: Option<String>,
-    /// The files that it had then.
+    /// The files that it had read then.
     #[serde(default)]
     seen: Seen,
-    /// Whether the service was there before, as that of a package, and whether it was enabled then.
+    /// Whether the service existed before, such as one of a package, and whether it was enabled then.
     found_enabled: Option<bool>,
-    /// What it was when it ran well for the last time.
+    /// The definition with which it last ran well.
     #[serde(default)]
     definition: Option<Definition>,
 }
@@ -255,7 +255,7 @@ impl Kind for Service {
             _ => return Ok(None),
         };
         let memory: Memory = recall(place.memory()).unwrap_or_default();
-        // After a step that has not ended nobody knows whether what runs is what was wanted.
+        // After an interrupted step, it is not known whether the running program is the desired one.
         let has_ended = place.entry.as_ref().is_none_or(Entry::has_ended);
         let version = version::of_running(place.identity.as_str(), wanted, pid).await?;
         let current = !running
@@ -273,7 +273,7 @@ impl Kind for Service {
         let enabled = if own { wanted.optional_flag("enabled").unwrap_or(true) } else { enabled };
         value.set(&Path::key("enabled"), enabled.into());
         let unit = if own { wanted.optional_text("unit")?.map(str::to_owned) } else { unit };
-        // A unit that nobody asked for is that of a package.
+        // A unit that the spec does not name belongs to a package.
         if own || wanted.0.get("unit").is_some() || place.entry.is_none() {
             value.set(&Path::key("unit"), unit.map_or(Value::Null, Value::from));
         }
@@ -294,8 +294,8 @@ impl Kind for Service {
     }
 }
 
-/// How a service is. Between the start of a program and the note of its process nobody can tell what runs, so that is
-/// waited for; a program that ended and is started again later has no process.
+/// The state of a service. Between the start of a program and the record of its process, the running program
+/// is unknown, which is waited for. A program that has ended and is restarted later has no process.
 async fn settled(place: &Place) -> Result<Option<State>, ProviderError> {
     let (supervisor, until) = (supervise::of(&place.host), Instant::now() + NOTED);
     loop {
@@ -309,7 +309,8 @@ async fn settled(place: &Place) -> Result<Option<State>, ProviderError> {
     }
 }
 
-/// The process of a program that was started; none where nobody tells, or when it does not come up.
+/// The process of a started program; `None` when the supervisor does not report processes, or when it does
+/// not start.
 async fn started(work: &Work) -> Result<Option<u32>, ProviderError> {
     let (supervisor, until) = (supervise::of(work.host()), Instant::now() + SEEN);
     loop {
@@ -330,7 +331,7 @@ fn definition(wanted: Attributes<'_>) -> Result<Definition, ProviderError> {
     })
 }
 
-/// A digest of everything that it is restarted for.
+/// A digest of all values whose change restarts the service.
 fn started_with(definition: &Definition, wanted: Attributes<'_>) -> Result<String, ProviderError> {
     let triggers: BTreeMap<String, String> = wanted.map("restart_triggers")?;
     let all = (&definition.command, &definition.environment, &definition.unit, triggers);

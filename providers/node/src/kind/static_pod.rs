@@ -27,29 +27,29 @@ use crate::ready::{self, Condition, VERIFY};
 use manifest::Manifest;
 use running::{Before, SEEN};
 
-/// A manifest in the kubelet's folder, and the pod that comes of it.
+/// A manifest in the kubelet's folder, and its pod.
 ///
-/// What the pod reads when it starts may change without the manifest. A note of that in the manifest would not be
-/// kubeadm's; so the containers are stopped by the runtime then, and the kubelet starts them again. Without a runtime
-/// that answers, the manifest is taken out of the folder and put back.
+/// The files that the pod reads at its start may change without the manifest. kubeadm's manifests have no
+/// field for them, so the runtime stops the containers then, and the kubelet starts them again. If the
+/// runtime does not answer, the manifest is removed from the folder and put back.
 ///
-/// A changed pod is ready when the new one runs and nothing of the one before does, and then its condition holds: the
-/// runtime says so. Without one that answers, the processes of the one before must have ended.
+/// A changed pod is ready when the runtime reports that the new one runs and the old one does not, and its
+/// condition holds. If the runtime does not answer, the processes of the old pod must have ended.
 pub(crate) struct StaticPod;
 
-/// What is remembered of a pod.
+/// The record of a pod.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Memory {
-    /// Digest of the volatile inputs that it was started with.
+    /// The digest of the volatile inputs with which it was started.
     inputs: Option<String>,
-    /// What the kubelet made of a manifest the last time that it was waited for.
+    /// The manifest and hash of the pod that was waited for last.
     ran: Option<Ran>,
-    /// While a change is under way: the kubelet's hashes of what has run since it began.
+    /// During a change: the kubelet's hashes of the pods that have run since it began.
     replaced: BTreeSet<String>,
 }
 
-/// A manifest and what the kubelet calls its pod.
+/// A manifest and the kubelet's hash of its pod.
 #[derive(Debug, Serialize, Deserialize)]
 struct Ran {
     manifest: String,
@@ -57,10 +57,10 @@ struct Ran {
 }
 
 impl Memory {
-    /// What has to end before this manifest runs.
+    /// The pods that must end before this manifest runs.
     fn before(&self, manifest: &Manifest) -> Before {
         let mut hashes = self.replaced.clone();
-        // One that comes back is not in its own way.
+        // A manifest that comes back need not wait for its own pod.
         if let Some(ran) = self.ran.as_ref().filter(|ran| ran.manifest == manifest.digest) {
             hashes.remove(&ran.hash);
         }
@@ -223,7 +223,7 @@ impl Kind for StaticPod {
             before.containers = restart(work, runtime.as_mut(), &manifest, text, access).await?;
         }
         work.blocking(move |work| work.host().disk.set_access(work.identity(), access)).await?;
-        // Its first making has not ended as long as nothing is known of what it was started with.
+        // The first creation has not ended while the inputs of its start are not recorded.
         let is_first = memory.inputs.is_none();
         let mut condition = Condition::of(wanted)?;
         if is_first && wanted.flag("ready_later") {
@@ -261,7 +261,7 @@ impl Kind for StaticPod {
         };
         work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
         let Some(manifest) = manifest else { return Ok(()) };
-        // What it has open must be closed before its data goes.
+        // The pod must close its files before its data is deleted.
         let Some(runtime) = &mut runtime else { return processes::ended(work, &manifest, processes).await };
         let begun = Instant::now();
         loop {
@@ -319,8 +319,9 @@ impl Kind for StaticPod {
 }
 
 impl StaticPod {
-    /// Makes sure that the images of a manifest are there before it is written, as kubeadm does: a pod without its image would be
-    /// waited for in vain. Where a pod runs already that would have to go for it, nothing is left to chance.
+    /// Checks that the images of a manifest are on the node before it is written, as kubeadm does: a pod
+    /// without its image would be waited for in vain. If this would replace a running pod, an unknown result
+    /// is an error.
     async fn images(
         &self,
         work: &Work,
@@ -356,7 +357,7 @@ fn manifest_of(attributes: Option<&Value>) -> Option<Manifest> {
     Manifest::of(attributes?.get("manifest")?.as_str()?)
 }
 
-/// Waits until the pod of a manifest runs in place of what was there before, and is ready.
+/// Waits until the pod of a manifest runs in place of the old one, and is ready.
 async fn comes_up(
     work: &Work,
     runtime: Option<&mut Runtime>,
@@ -376,13 +377,13 @@ async fn comes_up(
     }
 }
 
-/// Whether a failure is the pod's own, and not that somebody stopped the step or that its time is over.
+/// Whether the pod itself failed, and the step was neither stopped nor out of time.
 fn is_final(work: &Work, error: &ProviderError) -> bool {
     error.class == ErrorClass::Permanent && Instant::now() + Duration::from_secs(1) < work.deadline
 }
 
-/// Puts the manifest back that was there before one that does not come up, and waits for its pod. Returns the failure with what
-/// became of that.
+/// Puts the old manifest back after the new pod failed to start, and waits for the old pod. Returns the
+/// failure, with the result of the rollback.
 async fn put_back(
     work: &Work,
     runtime: Option<&mut Runtime>,
@@ -415,7 +416,7 @@ async fn put_back(
 fn is_stale(work: &Work, memory: &Memory, inputs: &str) -> bool {
     match &memory.inputs {
         Some(known) => known != inputs,
-        // With what another tool has started it, nobody knows.
+        // For a pod that another tool has started, the inputs are unknown.
         None => work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::TakenOver),
     }
 }
@@ -425,7 +426,7 @@ async fn write(work: &Work, text: &str, access: Access) -> Result<(), ProviderEr
     work.blocking(move |work| work.host().disk.write(work.identity(), text.as_bytes(), access)).await
 }
 
-/// Has the kubelet start the pod's containers again; those that were stopped.
+/// Makes the kubelet restart the pod's stopped containers.
 async fn restart(
     work: &Work,
     runtime: Option<&mut Runtime>,

@@ -63,7 +63,7 @@ impl Kind for Sysctl {
     }
 
     async fn look(&self, _: &Work) -> Result<Found, ProviderError> {
-        // What the kernel has is nobody's; what it was is remembered.
+        // Kernel settings have no owner; the old value is recorded.
         Ok(Found::Nothing)
     }
 
@@ -104,7 +104,7 @@ impl Kind for Sysctl {
             let name = work.identity();
             let wanted = work.place.wanted().text("value").map(normal).unwrap_or_default();
             let before = recall::<Memory>(work.place.memory()).and_then(|memory| memory.before);
-            // What somebody else has changed since is theirs.
+            // If the value was changed since, it is not reset.
             if let Some(before) = before
                 && current(disk, name)? == Some(wanted)
             {
@@ -125,7 +125,7 @@ impl Kind for Sysctl {
                 let kept = kept.as_deref().and_then(|line| line.trim().split_once(" = "));
                 let kept = kept.map(|(_, value)| normal(value));
                 let Some(kept) = kept else { return Ok(None) };
-                // The one that counts now is shown; one that would come back with a restart only is a difference, too.
+                // The value in effect is shown; another value after the next restart is a difference, too.
                 let now = current(&host.disk, name)?.unwrap_or_else(|| kept.clone());
                 let value = if now == kept { now } else { format!("{now} (after a restart {kept})") };
                 Ok(Some(Value::map([("name", name), ("value", value.as_str())])))

@@ -1,4 +1,4 @@
-//! What certificates, requests and kubeconfigs have in common.
+//! Common parts of certificates, requests and kubeconfigs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::attributes::Attributes;
 use crate::disk::Disk;
 use crate::error::{invalid, not_found, permanent};
 
-/// Seconds of the validity that is meant when none is asked for: a year, as kubeadm has it.
+/// The default validity in seconds: a year, as in kubeadm.
 const VALIDITY: u64 = 31_536_000;
 
-/// The attributes that say who something is for.
+/// The attributes of a certificate's subject and names.
 pub(super) fn subject_attributes() -> [(&'static str, Attribute); 4] {
     let set = |text: &str| Attribute::optional(Type::set(Type::String)).describe(text);
     [
@@ -78,7 +78,7 @@ pub(super) fn validity(wanted: Attributes<'_>) -> Duration {
     wanted.seconds("validity_seconds", VALIDITY)
 }
 
-/// Who and what a certificate is for, as attributes.
+/// The subject and names of a certificate, as attributes.
 pub(super) fn show(subject: &Subject, names: &AlternativeNames, into: &mut Value) {
     let mut set = |name: &str, value: Value| into.set(&Path::key(name), value);
     set("common_name", subject.common_name.as_str().into());
@@ -99,8 +99,8 @@ fn sorted(texts: impl Iterator<Item = String>) -> Value {
     if texts.is_empty() { Value::Null } else { Value::list(texts) }
 }
 
-/// A set that is wanted, with what is there beyond it and was never asked for here: kubeadm takes what holds more than it
-/// needs as it is. What was asked for once and is no more goes.
+/// A desired set, with existing entries that were never requested here: kubeadm accepts a certificate with
+/// more entries than it needs. Entries that were requested once and are not desired any more are removed.
 pub(super) fn tolerate(planned: &mut Value, observed: &Value, last_applied: Option<&Value>, name: &str) {
     let texts = |value: Option<&Value>| -> Option<BTreeSet<String>> {
         match value {
@@ -122,7 +122,7 @@ pub(super) fn time(time: Timestamp) -> Value {
     time.to_string().into()
 }
 
-/// What the certificate library says, as a failure of a file.
+/// Converts an error of the certificate library into an error about a file.
 pub(super) fn of_pki(path: &str) -> impl Fn(pki::Error) -> ProviderError {
     move |error| match error {
         pki::Error::Template(_) => invalid(format!("{path}: {error}")),
@@ -164,13 +164,13 @@ impl Authority {
     }
 }
 
-/// Whether the time of a certificate is over, or will be within the seconds that are asked for.
+/// Whether a certificate has expired, or will expire within the requested number of seconds.
 pub(super) fn is_due(certificate: &Certificate, wanted: Attributes<'_>) -> bool {
     let before = wanted.seconds("renew_before_seconds", 0);
     pki::renew::is_due(certificate, Timestamp::now(), before)
 }
 
-/// Why a certificate is made anew that is due.
+/// The reason for the renewal of a certificate that is due.
 pub(super) fn renewal_reason(observed: &Value) -> Option<String> {
     let is_due = observed.get("needs_renewal") == Some(&Value::Bool(true));
     let end = observed.get("not_after").and_then(Value::as_str).filter(|_| is_due)?;

@@ -73,7 +73,7 @@ impl NodeSession {
         }
     }
 
-    /// The ledger's entry of an object, unless somebody else has it.
+    /// The ledger's entry of an object, unless another cluster or address has it.
     async fn entry(&self, request: &ApplyRequest, identity: &str) -> Result<Option<Entry>, ProviderError> {
         let (kind, name) = (request.ownership.address.kind().to_owned(), identity.to_owned());
         let entry = self.host.blocking(move |host| host.ledger.get(&kind, &name)).await?;
@@ -88,7 +88,7 @@ impl NodeSession {
         Ok(Some(entry))
     }
 
-    /// From what there is to what is wanted.
+    /// Brings an object to its desired attributes.
     async fn converge(
         &self,
         kind: &dyn Kind,
@@ -111,14 +111,15 @@ impl NodeSession {
             Some(entry) => Entry { token: token.to_owned(), stage: Stage::Changing, ..entry },
             None => {
                 let found = match &request.action {
-                    // The state of the caller says that it is ours.
+                    // The caller's state has a record of the object, so it is ours.
                     Action::Update { .. } => Found::TakenOver,
                     _ => kind.look(&work).await?,
                 };
                 Entry::new(work.identity(), request, found)
             }
         };
-        // What an interrupted change wanted is not what there is; the type compares with what it remembers.
+        // The desired attributes of an interrupted change are not the present ones; the type compares with
+        // its own record.
         work.place.entry = Some(entry.clone());
         entry.memory = kind.foresee(&work).await?;
         entry.wanted = self.storable(request.ownership.address.kind(), &work.desired);
@@ -161,7 +162,7 @@ impl NodeSession {
                 })?;
             }
             None => {
-                // What cannot be read is not touched either.
+                // An object that cannot be read is not changed either.
                 if !matches!(kind.read(&work.place).await, Ok(None)) {
                     if !self.host.config.leaving {
                         kind.part(&work).await?;
@@ -218,7 +219,7 @@ impl NodeSession {
         self.host.blocking(move |host| host.ledger.put(&entry)).await
     }
 
-    /// Attributes that fit the schema, without what only the node sets.
+    /// Attributes that fit the schema, without those that only the node sets.
     fn checked(&self, kind: &str, desired: &Value) -> Result<Value, ProviderError> {
         let desired = self.settable(kind, desired);
         let attributes = self.schema.types.get(kind).map(|kind| &kind.attributes);
@@ -228,7 +229,7 @@ impl NodeSession {
         }
     }
 
-    /// Attributes as they may be stored: without texts of secrets, and without what is never shown.
+    /// Attributes in a form that may be stored: without texts of secrets and write-only values.
     fn storable(&self, kind: &str, attributes: &Value) -> Value {
         let mut storable = without_texts(attributes);
         for (name, attribute) in self.schema.types.get(kind).iter().flat_map(|kind| &kind.attributes) {

@@ -1,4 +1,4 @@
-//! What there is on the node.
+//! The existing objects of the node.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl NodeSession {
             (observed, stage)
         });
         let found: Vec<(Observed, Stage)> = stream::iter(reads).buffer_unordered(READS).collect().await;
-        // What was written down and never made, or is gone, is no object.
+        // An entry whose object was never made, or is gone, is no object.
         let is_there = |(observed, _): &(Observed, Stage)| observed.observation != Observation::Absent;
         let mut observed: Vec<Observed> =
             found.into_iter().filter(is_there).map(|(observed, _)| observed).collect();
@@ -114,7 +114,7 @@ impl NodeSession {
         }
     }
 
-    /// What stands in the places that are wanted and is in no ledger.
+    /// The objects in desired places that are not in the ledger.
     pub(super) async fn look_for(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
         self.host.reachable()?;
         let mut located = Vec::with_capacity(request.items.len());
@@ -125,7 +125,7 @@ impl NodeSession {
                 None => kind.identity(Attributes(&item.desired)).map(Identity::new),
             };
             let Ok(identity) = identity else {
-                // Its place is not known yet, so that nothing can stand in it.
+                // The place is not known yet, so no object can be in it.
                 located.push(Located::nothing(item.address));
                 continue;
             };
@@ -145,7 +145,7 @@ impl NodeSession {
         Ok(located)
     }
 
-    /// What would stop the changes: another cluster's node, a place that is taken.
+    /// Findings before a change: the node of another cluster, or a place that is taken.
     pub(super) async fn check(
         &self,
         items: Vec<PreflightItem>,
@@ -161,7 +161,7 @@ impl NodeSession {
             }
             let work = self.looking(item, identity);
             let Err(error) = kind.look(&work).await else { continue };
-            // A secret has no text yet; only what is surely in the way is told.
+            // Secrets have no text yet, so only certain conflicts are reported.
             if error.class == ErrorClass::Conflict {
                 findings.push(PreflightFinding {
                     address: Some(item.address.clone()),
@@ -185,7 +185,7 @@ impl NodeSession {
     }
 }
 
-/// Whether what was read is what is wanted, as far as it can be compared.
+/// Whether the observed attributes are the desired ones, as far as they can be compared.
 pub(super) fn is_as_wanted(kind: &slipway_resource::ResourceType, observed: &Value, wanted: &Value) -> bool {
     slipway_resource::diff::diff(kind, observed, wanted, Some(wanted)).is_empty()
 }

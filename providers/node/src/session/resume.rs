@@ -1,4 +1,4 @@
-//! After a crash: what became of an action. The ledger tells, since it is written before the object.
+//! Finds the result of an action after a crash. The ledger knows it, since it is written before the object.
 
 use std::sync::Arc;
 
@@ -32,18 +32,19 @@ impl NodeSession {
                     return Ok(Resolution::NotDone);
                 }
                 if superseded && entry.stage != Stage::Done {
-                    // Whatever is there is found by the ledger, and planned for anew: nothing of it is waited for.
+                    // The ledger finds existing objects, and the next plan includes them: nothing is waited
+                    // for.
                     return Ok(Resolution::NotDone);
                 }
                 if !lacks_texts(desired) {
-                    // It goes on where it was: making is made for that.
+                    // The action continues where it was interrupted: creation can be repeated.
                     return self.act(request, events).await.map(Resolution::Done);
                 }
                 self.judge(&address, identity, entry, desired).await
             }
             Action::Delete { identity } => match self.entry_of(&address, identity).await? {
                 Some(_) => Ok(Resolution::NotDone),
-                // Either it is gone, or it never was ours.
+                // The object is gone, or never was ours.
                 None => {
                     self.release().await?;
                     Ok(Resolution::Done(Applied::default()))
@@ -61,7 +62,7 @@ impl NodeSession {
         }
     }
 
-    /// What became of an action whose secrets are not at hand: told by what is there.
+    /// The result of an action whose secrets are not available: determined by the existing object.
     async fn judge(
         &self,
         address: &slipway_resource::Address,
@@ -79,7 +80,7 @@ impl NodeSession {
                 Ok(Resolution::Done(Applied::new(place.identity, attributes)))
             }
             None => Ok(Resolution::NotDone),
-            // Half of a new object is there; the next observation finds it in the ledger.
+            // A new object exists in part; the next observation finds it in the ledger.
             Some(_) if was_new => Ok(Resolution::Unknown),
             Some(_) => Ok(Resolution::NotDone),
         }

@@ -1,8 +1,9 @@
-//! Our own watch over services, on nodes without an init system: a shell that starts the program again whenever it ends,
-//! as `Restart=always` does.
+//! Slipway's own watch over services, on nodes without an init system: a shell that restarts the program
+//! whenever it ends, as `Restart=always` does.
 //!
-//! Who watches is found by a lock that the shell holds as long as it lives, not by a number that may be somebody else's
-//! today. The lock is taken before the shell is started and handed over to it, so that there is never a second one.
+//! A watch is found by a lock that the shell holds as long as it runs. A process number would not do, since
+//! another process may have it later. The lock is taken before the shell is started and passed to it, so that
+//! there is never a second watch.
 
 mod orphans;
 
@@ -30,7 +31,7 @@ const LOGS: &str = "/var/log/slipway";
 /// A log that is longer when the service starts gives way to a new one.
 const LONGEST_LOG: u64 = 16 << 20;
 
-/// How long a service has to end before it is killed.
+/// How long a service may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(30);
 
 /// The watch. Its arguments: the folder of its state, then the program and its arguments. Its standard input is the lock.
@@ -40,7 +41,7 @@ fn folder(name: &str) -> String {
     format!("{STATE}/{name}")
 }
 
-/// The process that watches; `None` when nobody does.
+/// The process of the watch; `None` when there is none.
 fn watcher(disk: &Disk, name: &str) -> Result<Option<Watcher>, ProviderError> {
     let path = format!("{}/lock", folder(name));
     if disk.status(&path)?.is_none() {
@@ -60,7 +61,7 @@ fn watcher(disk: &Disk, name: &str) -> Result<Option<Watcher>, ProviderError> {
 struct Watcher {
     /// The shell; not known in the first moment of its life.
     pid: Option<i32>,
-    /// The program that it watches.
+    /// The process of the watched program.
     child: Option<i32>,
 }
 
@@ -104,7 +105,7 @@ pub(super) async fn start(work: &Work, definition: &Definition) -> Result<(), Pr
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(());
         }
-        // The lock was free: whoever watched is dead, and the program may have outlived it.
+        // The lock was free: the watch has ended, and its program may still run.
         orphans::kill(disk, &folder)?;
         disk.remove(&format!("{folder}/pid"))?;
         disk.remove(&format!("{folder}/child"))?;
@@ -134,7 +135,7 @@ pub(super) async fn start(work: &Work, definition: &Definition) -> Result<(), Pr
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         disk.at("start service");
         let mut watch = command.spawn().map_err(|error| of_path(&shell, "start", &error))?;
-        // It outlives us; as long as we live, somebody must take note of its end.
+        // The watch may outlive this process; while this process lives, it must wait for the watch's end.
         std::thread::spawn(move || watch.wait());
         Ok(())
     })
@@ -183,7 +184,7 @@ pub(super) async fn stop(work: &Work) -> Result<(), ProviderError> {
     }
 }
 
-/// Sends a signal to the watch, if it still is the watch: the handle is for one process, whoever gets its number later.
+/// Sends a signal to the watch, if the handle still is its process and not a later one with the same number.
 fn signal_watcher(work: &Work, pid: Pid, signal: Signal) -> Result<(), ProviderError> {
     let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
     let now = watcher(&work.host().disk, work.identity())?;
@@ -205,7 +206,7 @@ pub(super) fn bounce(work: &Work, name: &str) -> Result<(), ProviderError> {
         return Ok(());
     };
     if child(&work.host().disk)? == Some(pid) {
-        // One that has just ended is started again all the same.
+        // A program that has just ended is restarted all the same.
         let _ = pidfd_send_signal(&handle, Signal::TERM);
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::ledger::Found;
 use crate::program;
 use crate::replaced;
 
-/// The administrator's unit of a service; those of packages are elsewhere.
+/// The path of the administrator's unit of a service; units of packages are elsewhere.
 pub(super) fn unit(name: &str) -> String {
     format!("/etc/systemd/system/{name}.service")
 }
@@ -19,7 +19,7 @@ pub(super) fn unit(name: &str) -> String {
 pub(super) async fn state(host: &Host, name: &str) -> Result<Option<State>, ProviderError> {
     let own = host.disk.read_text(&unit(name))?;
     if !host.disk.root().is_machine() && host.config.path.is_empty() {
-        // An image does not run; what is enabled is a link in it.
+        // An image does not run; an enabled unit is a link in it.
         let link = format!("/etc/systemd/system/multi-user.target.wants/{name}.service");
         let enabled = host.disk.root().resolve(&link)?.is_symlink();
         return Ok(own.map(|unit| State { running: true, enabled, unit: Some(unit), pid: None }));
@@ -104,13 +104,13 @@ pub(super) async fn switch(work: &Work, verb: &str) -> Result<(), ProviderError>
         return Ok(());
     }
     if verb != "stop" {
-        // What somebody wrote beside the unit counts from now on.
+        // Drop-in files beside the unit take effect from now on.
         reload(work).await?;
     }
     call(work, &[verb, "--", work.identity()]).await
 }
 
-/// Another service that runs.
+/// Restarts another service, if it runs.
 pub(super) async fn bounce(work: &Work, name: &str) -> Result<(), ProviderError> {
     call(work, &["try-restart", "--", name]).await
 }

@@ -143,7 +143,7 @@ impl Bench {
         self.session.resume(resume, EventSink::discard()).await.unwrap()
     }
 
-    /// The changes that a plan would show, as `path: before -> after`; the applied attributes are those that are wanted.
+    /// The changes of a plan, as `path: before -> after`; the applied attributes are the desired ones.
     pub(crate) async fn changes(&self, address: &str, identity: &str, wanted: &Value) -> Vec<String> {
         self.changes_since(address, identity, wanted, wanted).await
     }
@@ -186,8 +186,7 @@ impl Bench {
             .collect()
     }
 
-    /// What a create would be sent, planned as the engine does.
-    /// What a plan tells people of a change of what is there.
+    /// The reasons in the plan of a change of the existing object.
     pub(crate) async fn reasons(&self, address: &str, identity: &str, wanted: &Value) -> Vec<String> {
         let item = PlanItem {
             address: address.parse().unwrap(),

@@ -1,4 +1,4 @@
-//! Certificates, keys and kubeconfigs: made, kept, renewed, and what becomes of those that do not fit.
+//! Certificates, keys and kubeconfigs: created, kept, renewed, and replaced if they do not fit.
 
 use serde_json::json;
 use slipway_bootstrap::kubeconfig::Kubeconfig;
@@ -67,7 +67,7 @@ async fn a_server_gets_what_it_asks_for_and_a_changed_name_changes_the_certifica
     bench.update("certificate.apiserver", SERVER, more.clone()).await.unwrap();
     assert!(certificate(&bench, SERVER).names().cover("api.example"));
     assert_eq!(bench.text("/etc/kubernetes/pki/apiserver.key"), key);
-    // What was asked for once goes when it is asked for no more.
+    // An entry that was requested once is removed when it is not desired any more.
     let changes = bench.changes_since("certificate.apiserver", SERVER, &wanted, &more).await;
     assert_eq!(changes.len(), 1, "{changes:?}");
 }
@@ -115,7 +115,7 @@ async fn what_is_there_and_fits_is_kept_and_what_does_not_is_refused() {
     let (ca_text, server_text) = (bench.text(CA), bench.text(SERVER));
     std::fs::remove_dir_all(bench.path("/var/lib/slipway")).unwrap();
     bench.create("certificate.ca", ca()).await.unwrap();
-    // It holds more than is wanted: kubeadm takes it, too.
+    // The certificate has more entries than desired: kubeadm accepts it, too.
     let fewer = server(&["kubernetes"]);
     bench.create("certificate.apiserver", fewer.clone()).await.unwrap();
     assert_eq!((bench.text(CA), bench.text(SERVER)), (ca_text.clone(), server_text.clone()));

@@ -1,6 +1,7 @@
-//! Killed at every step of every write: the next run comes to the same end, and nothing is left or lost.
+//! The process is killed at every step of every write: the next run has the normal result, and no object is
+//! left or lost.
 //!
-//! The work is done by this very executable, started again; it kills itself at the step it is told.
+//! This executable does the work, started again; it kills itself at the given step.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -23,7 +24,7 @@ fn config(root: &Path) -> Config {
     Config { root: root.display().to_string(), init_system: InitSystem::None, ..Config::default() }
 }
 
-/// What is wanted at first and later, by address.
+/// The desired resources at first and later, by address.
 fn wanted(phase: &str) -> Vec<(&'static str, &'static str, Value)> {
     let content = if phase == "create" { "one" } else { "two, and longer" };
     let mut key = value(json!({"path": "/etc/app/key", "mode": "0600"}));
@@ -142,7 +143,7 @@ fn assert_whole(bench: &Bench) {
     }
 }
 
-/// Goes on after a crash as the engine does: asks what became of each action, and sends it again when it was not done.
+/// Continues after a crash as the engine does: resumes each action, and sends it again when it was not done.
 async fn go_on(bench: &Bench, phase: &str) {
     for request in requests(bench, phase) {
         // The journal has no texts of secrets.

@@ -126,13 +126,13 @@ impl Host {
     }
 }
 
-/// Has one member throw out another.
+/// The action by which one member removes another.
 fn expel(identity: &str, other: &str) -> Action {
     let arguments = value(json!({"name": other}));
     Action::Operation { identity: Identity::new(identity), name: "expel".to_owned(), arguments }
 }
 
-/// What an action has left.
+/// An output of an action.
 fn output(applied: &Applied, name: &str) -> String {
     applied.attributes.get(name).and_then(Value::as_str).unwrap().to_owned()
 }
@@ -144,7 +144,7 @@ pub(crate) async fn first() -> (Host, Process) {
     let planned = one.bench.planned("etcd_member.etcd", wanted.clone()).await.unwrap();
     let initial = planned.get("initial_cluster").and_then(Value::as_str).unwrap().to_owned();
     assert_eq!(initial, format!("one=https://127.0.0.1:{}", one.peer), "known before it is there");
-    // It is waited for: the pod may come a moment later.
+    // The action waits for the member: the pod may start a moment later.
     let creating = {
         let (bench, wanted) = (Arc::clone(&one.bench), wanted.clone());
         tokio::spawn(async move { bench.create("etcd_member.etcd", wanted).await })
@@ -192,7 +192,7 @@ async fn members_join_one_after_the_other_and_leave() {
     );
 
     three.bench.delete("etcd_voter.etcd", "three").await.unwrap();
-    // It has left while it still runs, so that the others do not miss its vote.
+    // The member has left etcd while it still runs, so that the others do not miss its vote.
     assert_eq!(three.bench.read("etcd_member.etcd", "three").await, Observation::Absent);
     three.bench.delete("etcd_member.etcd", "three").await.unwrap();
     assert_eq!(three.bench.read("etcd_member.etcd", "three").await, Observation::Absent);
@@ -212,9 +212,9 @@ async fn the_last_one_goes_although_its_pod_went_before_it() {
     let joined = two.announce(&endpoints).await.unwrap().unwrap();
     let process = two.start(&output(&joined, "initial_cluster"), "existing");
     two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
-    // The first one leaves, and the other is the last.
+    // The first member leaves, and the other is the last one.
     two.bench.apply(two.bench.request("etcd_member.etcd", expel("two", "one"))).await.unwrap();
-    // Until it leads, it says so, and whoever asks comes again.
+    // Until the member is the leader, the action fails with a retryable error.
     while let Err(error) = two.bench.delete("etcd_voter.etcd", "two").await {
         assert!(error.class.is_retryable(), "{error}");
     }
@@ -261,15 +261,15 @@ async fn one_that_was_announced_and_never_came_is_taken_up_again() {
     let endpoints = vec![one.url()];
     let two = Host::new("two", Some(&one)).await;
     let before = two.announce(&endpoints).await.unwrap().unwrap();
-    // The node is set up anew.
+    // The node is set up again.
     std::fs::remove_dir_all(two.bench.path("/var/lib/slipway")).unwrap();
     let again = two.announce(&endpoints).await.unwrap().unwrap();
     assert_eq!(output(&before, "member_id"), output(&again, "member_id"));
-    // It is given up.
+    // The new member leaves again.
     two.bench.delete("etcd_member.etcd", "two").await.unwrap();
     assert_eq!(two.bench.read("etcd_member.etcd", "two").await, Observation::Absent);
     assert!(matches!(one.bench.read("etcd_member.etcd", "one").await, Observation::Present(_)));
-    // The last one cannot leave; its data goes with its folder.
+    // The last member cannot leave; its data is deleted with its folder.
     one.bench.delete("etcd_member.etcd", "one").await.unwrap();
 }
 

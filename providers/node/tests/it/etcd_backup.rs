@@ -96,7 +96,7 @@ async fn a_snapshot_on_request_has_what_etcd_has() {
     let listed = operate(&host.bench, "snapshots").await.unwrap().attributes.to_json();
     assert_eq!(listed["snapshots"][0]["name"], taken["name"]);
     assert_eq!((&listed["leads"], &listed["revision"]), (&json!(true), &json!(21)));
-    // What comes back is what etcd's own program takes for a snapshot.
+    // etcd's own program accepts the restored file as a snapshot.
     let file = host.bench.path("/fetched.db");
     let settings = host.bench.path(SETTINGS);
     let name = taken["name"].as_str().unwrap();
@@ -139,7 +139,7 @@ async fn the_service_takes_snapshots_on_its_schedule_while_its_member_leads() {
     assert_eq!(found.last().unwrap()["revision"], 2);
     let said = std::fs::read_to_string(log(&host)).unwrap();
     assert!(said.contains("read back and verified"), "{said}");
-    // Without etcd none is taken, which is told once and can be asked for.
+    // Without etcd, no snapshot is taken. The failure is logged once, and can be read.
     drop(etcd);
     for _ in 0..100 {
         let listed = operate(&host.bench, "snapshots").await.unwrap().attributes.to_json();

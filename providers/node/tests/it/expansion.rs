@@ -1,4 +1,5 @@
-//! What the core says a node must look like, made: every resource fits its type, and planning again changes nothing.
+//! All resources that the core expands for a node are created: each fits its type, and the next plan is
+//! empty.
 
 use std::collections::BTreeMap;
 
@@ -75,14 +76,14 @@ async fn every_resource_of_every_expansion_can_be_planned() {
     assert!(planned > 100, "{planned}");
 }
 
-/// Makes all of a first node that needs no kubelet, and tells what was wanted.
+/// Creates all resources of a first node that need no kubelet, and returns the desired attributes.
 async fn made(bench: &Bench) -> Vec<(Address, Identity, Value)> {
     let resources = init(&configuration(), &facts(InitSystem::None), &Inputs::default()).unwrap();
     let mut made: BTreeMap<Address, Value> = BTreeMap::new();
     let mut wanted = Vec::new();
     for phased in inside(resources) {
         let address = phased.desired.address.clone();
-        // What needs a kubelet is made on real nodes.
+        // Tests on real nodes create resources that need a kubelet.
         if ["service", "etcd_member", "kubelet_credentials"].contains(&address.kind()) {
             continue;
         }
@@ -126,7 +127,7 @@ async fn a_first_node_is_made_and_stays_as_it_is() {
 async fn what_another_tool_made_of_the_same_is_found_and_nothing_is_to_be_changed() {
     let bench = Bench::new().await;
     let wanted = made(&bench).await;
-    // Nobody knows any more that it was us.
+    // Without the ledger, the objects look like those of another tool.
     std::fs::remove_dir_all(bench.path("/var/lib/slipway")).unwrap();
     let items: Vec<LocateItem> = wanted
         .iter()

@@ -1,4 +1,4 @@
-//! Files and folders: their life, tampering, what was there before, whose they are.
+//! Files and folders: their life, drift, earlier contents, ownership.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -88,7 +88,7 @@ async fn what_was_there_before_is_kept_replaced_or_refused() {
     bench.delete("file.replaced", "/etc/replaced").await.unwrap();
     assert_eq!((bench.text("/etc/replaced").as_str(), mode(&bench, "/etc/replaced")), ("before", 0o604));
 
-    // One that nobody here has made is left alone, whoever asks.
+    // A file that Slipway did not create is never deleted.
     bench.delete("file.refused", "/etc/refused").await.unwrap();
     assert_eq!(bench.text("/etc/refused"), "before");
 }
@@ -132,10 +132,11 @@ async fn data_of_another_etcd_is_refused_and_left_as_it_is() {
         "{refused}"
     );
     assert!(refused.hint.unwrap().contains("mv /var/lib/etcd"));
-    // It was never taken over, so that nobody's reset removes it.
+    // The folder was never adopted, so no reset removes it.
     bench.delete("directory.data", "/var/lib/etcd").await.unwrap();
     assert_eq!(bench.text("/var/lib/etcd/member/snap/db"), "data");
-    // An empty folder, as a package or a mount brings it, is used; what came into it is removed, and it stays.
+    // An existing empty folder, such as one of a package or a mount, is used. Its new contents are removed,
+    // and the folder stays.
     std::fs::rename(bench.path("/var/lib/etcd"), bench.path("/var/lib/aside")).unwrap();
     std::fs::create_dir_all(bench.path("/var/lib/etcd/lost+found")).unwrap();
     bench.create("directory.data", wanted.clone()).await.unwrap();
@@ -182,7 +183,7 @@ async fn data_of_etcd_is_known_by_its_cluster_and_deleted_only_when_this_member_
     }
 }
 
-/// Of a folder that is purged, only what the program of that folder writes goes.
+/// In a purged folder, only the files of its program are removed.
 #[tokio::test]
 async fn files_of_others_beside_data_and_logs_stay_and_are_named() {
     let bench = Bench::new().await;
@@ -301,20 +302,20 @@ async fn what_was_taken_over_stays_as_it_was_found() {
     let (key, public) = ("/etc/kubernetes/pki/ca.key", "/etc/kubernetes/pki/sa.pub");
     put(key, "a key");
     put(public, "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n");
-    // A secret that nobody here has written: that it is there is all that is known, and enough.
+    // A secret that Slipway did not write: only its existence is known, which is enough.
     let mut wanted = value(json!({"path": key, "mode": "0600"}));
     wanted.set(&Path::key("content"), secret("a key"));
     let found = bench.attributes("file.key", key).await;
     assert!(!format!("{found:?}").contains("a key"), "{found:?}");
     assert_eq!(bench.changes_since("file.key", key, &wanted, &found).await, [""; 0]);
-    // When something else of it changes, all of it is written.
+    // When another attribute changes, the whole file is written.
     let mut other = wanted.clone();
     other.set(&Path::key("mode"), "0400".into());
     let changes = bench.changes_since("file.key", key, &other, &found).await;
     assert_eq!(changes, ["content: (secret) -> (secret)", "mode: 0600 -> 0400"]);
     bench.update("file.key", key, other.clone()).await.unwrap();
     assert_eq!(bench.changes("file.key", key, &other).await, [""; 0]);
-    // What everybody may know is not a secret because its file is closed.
+    // A public content is not a secret because of the file's mode.
     let text = bench.text(public);
     let wanted = value(json!({"path": public, "content": text, "mode": "0600"}));
     assert_eq!(bench.changes("file.public", public, &wanted).await, [""; 0]);
@@ -371,7 +372,7 @@ async fn a_key_is_never_overwritten_by_another_one() {
         assert_eq!(garbage.class, ErrorClass::Conflict, "{garbage}");
         assert_eq!(bench.text(path), ours, "byte for byte");
 
-        // The same key may be written again; another one when the step names what is lost.
+        // The same key may be written again; another one only when the step names the lost key.
         bench.update(&address, path, wanted(&ours, json!({"fingerprint": print}))).await.unwrap();
         bench.update(&address, path, wanted(&other, json!({"replaces": print}))).await.unwrap();
         assert_eq!(bench.text(path), other);

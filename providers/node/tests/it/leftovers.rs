@@ -1,4 +1,5 @@
-//! What kubelets and networks leave behind goes with the node; what was there before them stays. Needs root, for mounts.
+//! Leftovers of kubelets and networks are removed with the node; what existed before stays. Needs root, for
+//! mounts.
 
 use serde_json::json;
 
@@ -92,7 +93,7 @@ async fn empty_folders_go_with_the_last_object_and_those_from_before_stay() {
         let wanted = value(json!({"path": path, "content": "ours"}));
         bench.create(&format!("file.f{number}"), wanted).await.unwrap();
     }
-    // Somebody else puts a file into a folder that was made for ours.
+    // Another program puts a file into a folder that was made for our files.
     bench.put("/etc/kubernetes/pki/notes.txt", "theirs");
     for (number, path) in paths.iter().enumerate() {
         bench.delete(&format!("file.f{number}"), path).await.unwrap();

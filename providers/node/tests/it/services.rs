@@ -9,7 +9,7 @@ use slipway_resource::{Observation, Value};
 
 use super::bench::{Bench, value};
 
-/// Waits for what comes within seconds.
+/// Waits for an event within seconds.
 async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = look() {
@@ -127,7 +127,7 @@ async fn the_number_of_a_process_proves_nothing() {
     until("the first start", || starts(&bench).first().cloned()).await;
     kill(watch(&bench));
     until("the end of the watch", || (!lives(watch(&bench))).then_some(())).await;
-    // As after a restart of the machine: the number is somebody else's today.
+    // As after a restart of the machine: another process has the number now.
     let mut foreign = std::process::Command::new("sleep");
     let mut foreign = foreign.arg("60").process_group(0).spawn().unwrap();
     let number = i32::try_from(foreign.id()).unwrap();
@@ -160,7 +160,7 @@ const SETTINGS: &str = "/etc/settings";
 const GOOD: &str = "level: 1\n";
 const BAD: &str = "level: 9\n";
 
-/// A service that notes what its settings are at each start, and goes on with that.
+/// A service that records its settings at each start, and keeps them until the next start.
 fn reader(bench: &Bench, digest: &Value) -> Value {
     let (root, settings) = (bench.root.display(), bench.path(SETTINGS));
     let script = format!(
@@ -196,7 +196,7 @@ async fn reading(bench: &Bench) -> (Value, Value) {
 async fn what_runs_with_another_content_than_is_wanted_is_started_anew() {
     let bench = Bench::new().await;
     let (file, wanted) = reading(&bench).await;
-    // Somebody changes the settings, and the program is started for another reason.
+    // The settings are changed by hand, and the program restarts for another reason.
     bench.put(SETTINGS, BAD);
     kill(starts(&bench)[0].0);
     until("the second start", || starts(&bench).get(1).cloned()).await;
@@ -205,7 +205,7 @@ async fn what_runs_with_another_content_than_is_wanted_is_started_anew() {
     let reasons = bench.reasons("service.example", "example", &wanted).await;
     assert!(reasons.iter().any(|reason| reason.contains("is restarted")), "{reasons:?}");
     beyond_a_tick().await;
-    // With the settings mended, by us or by anybody, it still runs with the other ones.
+    // After the settings were corrected, the program still runs with the changed ones.
     bench.update("file.settings", SETTINGS, file).await.unwrap();
     assert_eq!(bench.changes("service.example", "example", &wanted).await, stale);
     bench.update("service.example", "example", wanted.clone()).await.unwrap();
@@ -219,17 +219,17 @@ async fn what_runs_with_another_content_than_is_wanted_is_started_anew() {
 async fn what_has_read_the_right_content_goes_on() {
     let bench = Bench::new().await;
     let (file, wanted) = reading(&bench).await;
-    // The program was not started since: it has not read what somebody wrote there.
+    // The program was not restarted since, so it has not read the changed settings.
     bench.put(SETTINGS, BAD);
     assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
     bench.update("file.settings", SETTINGS, file).await.unwrap();
     bench.update("service.example", "example", wanted.clone()).await.unwrap();
     assert_eq!(starts(&bench).len(), 1);
-    // One that is started by itself reads what is there then.
+    // A program that restarts by itself reads the present settings.
     kill(starts(&bench)[0].0);
     until("the second start", || starts(&bench).get(1).cloned()).await;
     assert_eq!(bench.changes("service.example", "example", &wanted).await, [""; 0]);
-    // What changed after that might have been something else when it started.
+    // A later change: the program may have read other settings at its start.
     beyond_a_tick().await;
     bench.put(SETTINGS, GOOD);
     assert_eq!(bench.changes("service.example", "example", &wanted).await, ["current: false -> true"]);
@@ -275,7 +275,7 @@ fn healthy() -> String {
     url
 }
 
-/// A service that runs with good settings only, with the digest of those that it shall have.
+/// A service that runs with good settings only, with the digest of its desired settings.
 fn picky(bench: &Bench, digest: &str, url: &str) -> Value {
     let root = bench.root.display();
     let script = format!(
@@ -306,7 +306,7 @@ async fn settings_with_which_it_does_not_run_well_are_put_back() {
     let runs = || std::fs::read_to_string(bench.path("/runs")).unwrap_or_default();
     until("the first run", || (!runs().is_empty()).then_some(())).await;
 
-    // Twice: what comes back is what was last known to work.
+    // Twice: each time, the last working version is restored.
     for bad in ["bad", "worse"] {
         bench.update("file.settings", "/settings", settings(bad)).await.unwrap();
         let wanted = picky(&bench, &digest().await, &url);

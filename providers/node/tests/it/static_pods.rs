@@ -54,7 +54,7 @@ async fn a_manifest_whose_pod_does_not_come_up_gives_way_to_the_one_before() {
     let refused = bench.update("static_pod.member", PATH, pod("2", port)).await.unwrap_err();
     assert!(refused.message.contains("; the manifest before was put back"), "{refused}");
     assert_eq!(bench.text(PATH), before);
-    // It is waited for again, whatever is wanted next.
+    // The pod is waited for again, whatever the next desired value.
     let changes = bench.changes("static_pod.member", PATH, &pod("1", port)).await;
     assert!(changes.contains(&"settled: false -> true".to_owned()), "{changes:?}");
 }

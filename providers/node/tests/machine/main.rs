@@ -153,7 +153,7 @@ async fn a_static_pod_follows_its_manifest_and_what_it_reads() {
     assert_eq!(second.len(), 1, "{second:?}");
     assert_ne!(first, second);
 
-    // What it reads has changed, and its manifest has not.
+    // The files that the pod reads have changed, and its manifest has not.
     node.update("static_pod.web", path, pod("2", "b")).await;
     let third = node.pod();
     assert_eq!(third.len(), 1, "{third:?}");
@@ -161,8 +161,8 @@ async fn a_static_pod_follows_its_manifest_and_what_it_reads() {
     node.update("static_pod.web", path, pod("2", "b")).await;
     assert_eq!(node.pod(), third, "nothing has changed");
 
-    // A kubelet that was started anew knows nothing of the pod before, and starts the new one beside it: the one before
-    // answers until it is found and ended.
+    // A restarted kubelet does not know the old pod, and starts the new one beside it: the old one answers
+    // until the kubelet finds and ends it.
     let kubelet = machine.check(["pidof", "kubelet"]).unwrap();
     machine.check(["kill", "-STOP", kubelet.trim()]).unwrap();
     tokio::join!(node.update("static_pod.web", path, pod("3", "b")), async {

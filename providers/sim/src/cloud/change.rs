@@ -1,4 +1,4 @@
-//! One change of the cloud, under way.
+//! One change of the cloud in progress.
 
 use super::World;
 use super::entity::{Entity, EntityRef, Journaled, Machine, Object, Pod};

@@ -1,4 +1,4 @@
-//! What the cloud consists of, in the form in which the log keeps it.
+//! The contents of the cloud, in the form of the log.
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Ownership, Token, Value};
@@ -13,22 +13,22 @@ pub struct Object {
     pub id: String,
     /// Its type.
     pub kind: String,
-    /// Whose it is; `None` for what nobody tagged.
+    /// The owner; `None` for an object without tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Ownership>,
-    /// The token of the call that made it.
+    /// The token of the call that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Token>,
     /// Its attributes.
     pub attributes: Value,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Millis,
-    /// When the last call on it is through.
+    /// When the last call on it is complete.
     pub settled_at: Millis,
-    /// What reads still show, where reads are delayed.
+    /// The attributes that reads still show, where reads are delayed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stale: Option<Stale>,
-    /// What only pools have.
+    /// The additional data of pools.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<PoolState>,
     /// Whether the disruption budget of this workload allows nothing, whatever its attributes say.
@@ -36,11 +36,11 @@ pub struct Object {
     pub frozen_budget: bool,
 }
 
-/// What reads show for a while after a write.
+/// The attributes that reads show for a while after a write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stale {
-    /// Until when.
+    /// The end of the delay.
     pub(crate) until: Millis,
     /// The attributes; `None` for nothing.
     pub(crate) attributes: Option<Value>,
@@ -49,7 +49,7 @@ pub(crate) struct Stale {
     pub(crate) gone: bool,
 }
 
-/// What a pool keeps beside its attributes.
+/// The data of a pool beside its attributes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PoolState {
@@ -59,7 +59,7 @@ pub(crate) struct PoolState {
     pub(crate) template_version: u64,
     /// The digest of its template.
     pub(crate) template_digest: String,
-    /// Machines that were removed and whose places are empty.
+    /// Places of removed machines that are still empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) vacancies: Vec<Vacancy>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct PoolState {
 pub struct Vacancy {
     /// The node's name.
     pub name: String,
-    /// What the machine was called.
+    /// The identity of the machine.
     pub identity: String,
     /// The zone it ran in.
     pub zone: String,
@@ -79,7 +79,7 @@ pub struct Vacancy {
     pub volume: Option<String>,
 }
 
-/// What the provider ids of nodes begin with.
+/// The start of the provider ids of nodes.
 const PROVIDER_ID: &str = "sim:///";
 
 /// One machine of a pool.
@@ -94,7 +94,7 @@ pub struct Machine {
     pub cluster: String,
     /// The node's name.
     pub name: String,
-    /// The version of the template that it was made from.
+    /// The version of the template that it was launched from.
     pub template_version: u64,
     /// The digest of that template.
     pub template_digest: String,
@@ -104,15 +104,15 @@ pub struct Machine {
     pub address: String,
     /// The image that it booted from.
     pub image: String,
-    /// What kind of machine it is.
+    /// The type of the machine.
     pub machine_type: String,
     /// The Kubernetes release that it runs.
     pub kubernetes_version: String,
     /// When it was launched.
     pub launched_at: Millis,
-    /// When it is a ready node; `None` for never.
+    /// When it becomes a ready node; `None` for never.
     pub ready_at: Option<Millis>,
-    /// Whether nothing new is placed on it.
+    /// Whether it is cordoned.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cordoned: bool,
     /// Whether that is for a change after which it takes pods again.
@@ -133,7 +133,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The provider id of the node that it is.
+    /// The provider id of its node.
     #[must_use]
     pub fn provider_id(&self) -> String {
         format!("{PROVIDER_ID}{}", self.id)
@@ -145,7 +145,7 @@ impl Machine {
         provider_id.strip_prefix(PROVIDER_ID).filter(|id| !id.is_empty())
     }
 
-    /// Whether it is a ready node at this moment.
+    /// Whether it is a ready node at this time.
     #[must_use]
     pub fn is_ready(&self, now: Millis) -> bool {
         !self.stopped && self.ready_at.is_some_and(|ready| ready <= now)
@@ -162,11 +162,11 @@ pub struct Pod {
     pub workload: String,
     /// The machine it runs on; `None` as long as none has room.
     pub machine: Option<String>,
-    /// When it is ready.
+    /// When the pod becomes ready.
     pub ready_at: Millis,
 }
 
-/// An action that was done, so that its token is not done again.
+/// An action that was carried out, so that its token is not used again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Journaled {
@@ -177,23 +177,23 @@ pub(crate) struct Journaled {
     /// The machine, for gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
-    /// When the action is through; `None` while it goes on.
+    /// When the action is complete; `None` while it runs.
     pub(crate) done_at: Option<Millis>,
 }
 
-/// One event: something is as it says, or is gone.
+/// One event: an object with its present contents, or its removal.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Entity {
-    /// An object is.
+    /// An object.
     Object(Box<Object>),
     /// An object is gone.
     ObjectGone(String),
-    /// A machine is.
+    /// A machine.
     Machine(Box<Machine>),
     /// A machine is gone.
     MachineGone(String),
-    /// A pod is.
+    /// A pod.
     Pod(Box<Pod>),
     /// A pod is gone.
     PodGone(String),
@@ -221,7 +221,7 @@ pub(crate) enum EntityRef<'a> {
     Journal(&'a Journaled),
 }
 
-/// One line of the log: what one change has made, whole or not at all.
+/// One line of the log: the events of one change, all or none.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
@@ -229,6 +229,6 @@ pub(crate) struct Line {
     pub(crate) at: Millis,
     /// The last number that an identity got.
     pub(crate) serial: u64,
-    /// What is, and what is gone.
+    /// The new contents and the removals.
     pub(crate) events: Vec<Entity>,
 }

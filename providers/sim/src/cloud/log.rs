@@ -1,8 +1,10 @@
-//! The log in the file system: one line per change, shared by processes, safe against being killed at any byte.
+//! The log in the file system: one line for each change, shared by processes. A process may be killed at any
+//! byte.
 //!
-//! A writer holds the lock of the file `lock`, reads what others have appended, cuts off a last line without its
-//! end (somebody was killed), and appends one line in one write. Readers take no lock: a line without its end does
-//! not count. A log that has grown is replaced, by rename, with one that holds only what still is.
+//! A writer holds the lock of the file `lock` and reads the lines that others appended. It removes an
+//! incomplete last line, which a killed process left, and appends one line in one write. Readers take no
+//! lock, and ignore an incomplete line. A log that has grown is replaced, by rename, with one that has only
+//! the present contents.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -20,20 +22,20 @@ const LOCK: &str = "lock";
 
 /// Logs below this size are left alone.
 const COMPACT_FROM: u64 = 16 << 20;
-/// A log is replaced when it is so many times the size that it had after the last time.
+/// A log is replaced when it has grown by this factor since it was replaced last.
 const COMPACT_FACTOR: u64 = 4;
 
-/// What can go wrong with the cloud's files.
+/// An error of the cloud's files.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
     /// A file cannot be read or written.
     #[error("cannot {action} {}", path.display())]
     File {
-        /// What was tried.
+        /// The failed operation.
         action: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A line is no event.
@@ -48,7 +50,7 @@ pub enum StorageError {
     },
 }
 
-/// The log of one directory, and how far it was read.
+/// The log of one directory, and the position up to which it was read.
 #[derive(Debug)]
 pub(crate) struct Log {
     directory: PathBuf,
@@ -102,7 +104,7 @@ impl Log {
         Ok(Guard(held))
     }
 
-    /// Takes over what others have appended.
+    /// Reads the lines that others have appended.
     pub(crate) fn catch_up(&mut self, world: &mut World) -> Result<(), StorageError> {
         let metadata = match std::fs::metadata(&self.path) {
             Ok(metadata) => metadata,
@@ -180,7 +182,7 @@ impl Log {
         Ok(())
     }
 
-    /// Forgets what was read, so that everything is read again.
+    /// Discards the contents, so that the whole log is read again.
     pub(crate) fn forget(&mut self, world: &mut World) {
         *world = World::default();
         self.open = None;
@@ -194,7 +196,7 @@ impl Log {
         if due { self.compact(world) } else { Ok(()) }
     }
 
-    /// Replaces the log with one that holds only what still is. Only under the lock.
+    /// Replaces the log with one that has only the present contents. Only under the lock.
     pub(crate) fn compact(&mut self, world: &World) -> Result<(), StorageError> {
         let next = self.directory.join(NEXT);
         let mut bytes = Vec::new();

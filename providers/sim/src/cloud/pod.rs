@@ -100,11 +100,11 @@ pub(crate) fn place(change: &mut Change<'_>) {
     }
 }
 
-/// What a drain has come to.
+/// The result of one round of a drain.
 pub(crate) struct Eviction {
     /// How many pods left in this round.
     pub(crate) evicted: usize,
-    /// The pods that may not leave now, and whose budget forbids it.
+    /// The pods that may not be evicted now, each with the budget that forbids it.
     pub(crate) blocked: Vec<String>,
 }
 
@@ -146,12 +146,13 @@ pub(crate) fn by_machine(world: &World) -> BTreeMap<&str, Vec<&Pod>> {
     pods
 }
 
-/// A pod's name without what makes it unique in the account.
+/// A pod's name without the part that makes it unique in the account.
 pub(crate) fn short(name: &str) -> &str {
     name.split_once('@').map_or(name, |(short, _)| short)
 }
 
-/// Who would block the drain of a node with these pods now, and in how many rounds it goes otherwise.
+/// The budgets that block the drain of a node with these pods now, and the number of rounds that it needs
+/// otherwise.
 pub(crate) fn outlook(world: &World, pods: &[&Pod], now: Millis) -> (Vec<String>, u64) {
     let mut by_workload: BTreeMap<&str, u64> = BTreeMap::new();
     for pod in pods.iter().filter(|pod| is_ready(pod, now)) {

@@ -1,4 +1,4 @@
-//! Lines of a file that somebody may be appending to.
+//! Lines of a file to which another process may be appending.
 
 /// Calls `take` with every whole line and where it begins; returns how many bytes the whole lines have.
 pub(crate) fn for_each_line<E>(

@@ -1,4 +1,4 @@
-//! What reading an object shows at a moment.
+//! The attributes that reads of an object show at a moment.
 
 use slipway_resource::Value;
 

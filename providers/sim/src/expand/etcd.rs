@@ -1,4 +1,4 @@
-//! What etcd needs of the cloud: volumes that stay, and stores for backups.
+//! etcd's objects in the cloud: volumes that stay, and stores for backups.
 
 use slipway_cluster_input::{ClusterInput, EtcdCluster, EtcdMember, Volume};
 use slipway_resource::{Address, Value};

@@ -1,4 +1,4 @@
-//! What machines may do, and who may log in to them.
+//! The permissions of machines, and the keys that may log in to them.
 
 use slipway_resource::{Digest, Value};
 

@@ -18,7 +18,7 @@ pub(super) fn subnet_address(name: &str) -> Address {
     address("sim_subnet", name)
 }
 
-/// Adds the network with everything in it.
+/// Adds the network with its contents.
 pub(super) fn network(builder: &mut Builder<'_>) {
     let cluster = builder.cluster;
     let network = &cluster.network;
@@ -95,7 +95,7 @@ fn add_subnet(builder: &mut Builder<'_>, subnet: &Subnet) {
     builder.add(draft);
 }
 
-/// Subnets whose routes are Slipway's.
+/// Subnets whose routes Slipway manages.
 fn routed<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a Subnet> + use<'a> {
     let subnets = builder.cluster.network.subnets.iter();
     subnets.filter(|subnet| subnet.id.is_none() && !matches!(subnet.egress, Egress::External {}))

@@ -35,7 +35,7 @@ pub(super) fn user_data(cluster: &ClusterInput, pool: &NodePool, reached: &Reach
     text.finish()
 }
 
-/// What every machine has, bastions too.
+/// The sections of every machine, bastions included.
 fn machine_sections(cluster: &ClusterInput, pool: &NodePool) -> Vec<(&'static str, Json)> {
     vec![
         ("files and units", to_json(&pool.node_files)),

@@ -1,4 +1,4 @@
-//! Security groups by role, and what they allow.
+//! Security groups by role, and their rules.
 
 use slipway_cluster_input::Role;
 use slipway_cluster_input::value::AccessSource;
@@ -17,7 +17,7 @@ enum Side<'a> {
     Range(String),
 }
 
-/// What a rule allows.
+/// The ports of a rule.
 struct Ports {
     protocol: &'static str,
     range: Option<(u16, u16)>,
@@ -80,7 +80,7 @@ pub(super) fn groups(builder: &mut Builder<'_>, reached: &Reached) {
     ssh(builder, &groups);
 }
 
-/// What workers need of the control plane, with what the pod network needs.
+/// The ports of the control plane that workers and the pod network need.
 fn control_plane_ports(cni: &str) -> Vec<Ports> {
     let mut ports = vec![port("tcp", API_PORT), port("tcp", 3988)];
     match cni {
@@ -89,7 +89,7 @@ fn control_plane_ports(cni: &str) -> Vec<Ports> {
         "flannel" => ports.push(port("udp", 8472)),
         "kube-router" => ports.push(port("tcp", 179)),
         "none" => {}
-        // A plugin that nobody here knows may need anything.
+        // An unknown plugin may need any port.
         _ => ports.push(Ports { protocol: "all", range: None }),
     }
     ports

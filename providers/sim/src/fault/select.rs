@@ -41,7 +41,7 @@ impl Faults {
         self.select(call, |kind| kind != Kind::NeverReady && kind != Kind::Unreadable)
     }
 
-    /// Whether what is read under this name cannot be.
+    /// Whether a rule makes this type or address unreadable.
     pub(crate) fn unreadable(&self, call: Call<'_>) -> Option<ProviderError> {
         let rule = self.select(call, |kind| kind == Kind::Unreadable).into_iter().next()?;
         Some(rule.error(call, ""))
@@ -104,7 +104,7 @@ impl Faults {
             })
     }
 
-    /// Fails every call, so that nobody takes a fault that was misspelt for a cloud without faults.
+    /// Fails every call, so that a misspelt fault is not mistaken for a cloud without faults.
     fn unusable(&self, problem: &str) -> Rule {
         Rule {
             class: Some("invalid".to_owned()),

@@ -1,4 +1,4 @@
-//! Changes to a simulated cloud behind its users' backs: what drift, other people and bad luck do.
+//! Changes to a simulated cloud by other users, tools and failures.
 
 use std::path::Path as FilePath;
 
@@ -9,7 +9,7 @@ use crate::cloud::{Change, Cloud, Machine, Object, pod};
 use crate::error::not_found;
 use crate::kind::{self, Assigned};
 
-/// A hand inside the cloud of one directory. Its changes keep none of the cloud's rules.
+/// Changes the cloud of one directory directly. The changes ignore the cloud's rules.
 #[derive(Debug)]
 pub struct Tamper {
     cloud: Cloud,
@@ -44,7 +44,7 @@ impl Tamper {
         })
     }
 
-    /// Deletes an object, whatever refers to it.
+    /// Deletes an object, even when others refer to it.
     ///
     /// # Errors
     /// When the object does not exist, or the cloud cannot be written.
@@ -75,7 +75,7 @@ impl Tamper {
         })
     }
 
-    /// Adds an object that nobody tagged, or that another owner tagged; returns its identity.
+    /// Adds an object without tags, or with the tags of another owner; returns its identity.
     ///
     /// # Errors
     /// When the type is not known, or the cloud cannot be written.
@@ -123,7 +123,7 @@ impl Tamper {
         })
     }
 
-    /// Makes the disruption budget of a workload allow nothing (`true`), or what it says again.
+    /// Makes the disruption budget of a workload allow no disruption (`true`), or its normal number again.
     ///
     /// # Errors
     /// When the workload does not exist, or the cloud cannot be written.

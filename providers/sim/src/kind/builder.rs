@@ -121,8 +121,8 @@ impl Kind {
         self.exclusive(attributes)
     }
 
-    /// Attributes by which the planner knows an object again under another address: those of the unique ones that
-    /// refer to nothing.
+    /// Attributes by which the planner recognises an object under another address: the unique ones that refer
+    /// to no other object.
     pub(super) fn exclusive(mut self, attributes: &[&str]) -> Self {
         self.resource.exclusive = attributes.iter().map(|name| (*name).to_owned()).collect();
         self

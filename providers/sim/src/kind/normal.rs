@@ -23,7 +23,7 @@ pub(super) fn documents(attributes: &mut BTreeMap<String, Value>, keys: &[&str])
     });
 }
 
-/// Sorts lists whose order has no meaning, and drops what is in them twice.
+/// Sorts lists whose order has no meaning, and removes duplicates.
 pub(super) fn sets(attributes: &mut BTreeMap<String, Value>, keys: &[&str]) {
     for key in keys {
         if let Some(Value::List(items)) = attributes.get_mut(*key) {

@@ -67,7 +67,7 @@ impl SimSession {
         }
     }
 
-    /// Create, update, delete, tag: the effect at once, then the wait until it is through.
+    /// Create, update, delete, tag: the effect at once, then the wait until the call is complete.
     async fn change(
         &self,
         kind: &'static Kind,
@@ -104,7 +104,7 @@ impl SimSession {
         }
         let waited = self.settle(kind, request, &settled, begun, ticket, events).await;
         if is_delete {
-            // It is gone, whether somebody waits for the end of it or not.
+            // The object is deleted, even when the wait was cancelled.
             return Ok(Applied::default());
         }
         waited.map_err(|mut error| {
@@ -188,7 +188,7 @@ impl SimSession {
         })
     }
 
-    /// An object as it is now.
+    /// The present attributes of an object.
     pub(super) fn shown(&self, identity: &Identity) -> Result<Applied, ProviderError> {
         let attributes = self.cloud.read(&self.clock, |world, now| {
             world.object(identity.as_str()).map(|object| view::current(world, object, now))

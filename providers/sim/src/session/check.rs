@@ -41,7 +41,7 @@ impl SimSession {
         Ok(())
     }
 
-    /// What would refuse an object of these attributes, for a check beforehand.
+    /// The errors that an object with these attributes would cause, for a check beforehand.
     pub(super) fn refusals(
         &self,
         world: &World,

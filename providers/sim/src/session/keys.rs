@@ -1,7 +1,7 @@
 //! The key service of the simulated cloud: keys that never leave it.
 //!
-//! Every key of the form `key/<name>` exists; what it is made of is drawn when it is used first, and kept in the cloud's
-//! folder, which stands for the inside of the service.
+//! Every key with a name of the form `key/<name>` exists. Its bytes are generated at its first use, and
+//! stored in the cloud's folder, which represents the inside of the service.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -67,7 +67,8 @@ impl SimSession {
         }
         let mut fresh = Zeroizing::new(vec![0; KEY]);
         aws_lc_rs::rand::fill(&mut fresh).map_err(io::Error::other)?;
-        // Whole or not at all: it is written beside, and linked to its name, which somebody else may take first.
+        // The file appears complete or not at all: it is written under another name and then linked. Another
+        // process may be first.
         let beside = path.with_extension(format!("{}.new", std::process::id()));
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;

@@ -1,4 +1,4 @@
-//! Finding what nobody has tagged, by the attributes that make an object unique.
+//! Finds objects without tags by the attributes that make an object unique.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +44,7 @@ impl SimSession {
     }
 }
 
-/// What tells one object of a type from all others.
+/// The attributes that identify an object of a type.
 fn keys(kind: &str) -> Vec<Key> {
     let unique = kind::all().get(kind).map(|kind| kind.unique).unwrap_or_default();
     let unique: Key = unique.iter().map(|name| Path::key(*name)).collect();

@@ -1,4 +1,4 @@
-//! What each change means. Pure: it depends on nothing but the item and the seed.
+//! Plans each change. Pure: it depends only on the item and the seed.
 
 use std::collections::BTreeMap;
 

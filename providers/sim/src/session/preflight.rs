@@ -1,4 +1,4 @@
-//! What would stop a set of changes, found in one go.
+//! Findings about a set of changes, all at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,14 @@
-//! Which machines of a pool go, in which order, and under which limits. Pure.
+//! The machines of a pool that a rollout replaces or removes, their order, and the limits. Pure.
 //!
-//! * A machine that was not made from the wanted template is replaced. After an interrupted roll the machines that
-//!   are done stay, those that were launched ahead among them, and fewer new ones are needed.
-//! * What is beyond the wanted size is retired: machines of an old template first, then those that are not ready,
-//!   then the newest. A pool that goes retires them all.
-//! * A place that an interrupted roll has left empty, where nothing else goes, is shown as a machine that is gone and
-//!   is to be replaced.
-//! * A control plane whose machines hold etcd volumes goes one machine at a time without surge, since a volume
-//!   can only be at one of them; any other control plane goes one at a time with one beyond its size.
+//! * A machine from another template than the desired one is replaced. After an interrupted roll, new
+//!   machines are kept, including surge machines, so that fewer further ones are needed.
+//! * Machines beyond the desired size are retired: first those with an old template, then machines that are
+//!   not ready, then the newest. A pool that is deleted retires all its machines.
+//! * A place that an interrupted roll left empty, when no other machine is replaced, is shown as a machine
+//!   that does not exist any more and is to be replaced.
+//! * A control plane with etcd volumes is replaced one machine at a time without surge, since a volume can be
+//!   attached to only one machine. Any other control plane is replaced one machine at a time with one surge
+//!   machine.
 
 use std::collections::BTreeMap;
 
@@ -62,13 +63,13 @@ fn seen<'a>(observed: &'a Value, name: &str) -> Vec<Seen<'a>> {
     items.unwrap_or_default().iter().map(|value| Seen { value }).collect()
 }
 
-/// Whether machines of the wanted pool are made from another template than the observed one has.
+/// Whether machines of the desired pool are made from another template than the observed one has.
 pub(super) fn template_changes(wanted: &BTreeMap<String, Value>, observed: &Value) -> bool {
     let before = observed.as_map().and_then(template_digest);
     template_digest(wanted) != before
 }
 
-/// What becomes of the machines of a pool; `None` when it neither is nor shall be.
+/// The rollout of a pool's machines; `None` when the pool neither exists nor is desired.
 pub(super) fn rollout(
     seed: u64,
     wanted: Option<&BTreeMap<String, Value>>,
@@ -179,7 +180,7 @@ fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Me
     let (ahead, mut keep): (Vec<&Seen<'_>>, Vec<&Seen<'_>>) =
         current.into_iter().partition(|machine| machine.flag("surplus"));
     let replaced = outdated.len().min(size.saturating_sub(keep.len()));
-    // Those that are ready go last, so that capacity goes last.
+    // Ready machines are replaced last, so that capacity is kept as long as possible.
     outdated.sort_by_key(|machine| machine.flag("ready"));
     let (gone, outdated) = outdated.split_at(outdated.len() - replaced);
     keep.extend(ahead);
@@ -209,14 +210,14 @@ fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Me
     members
 }
 
-/// How many machines a pool shall have; what an autoscaler has chosen stays within the bounds.
+/// The desired number of machines in a pool; a size chosen by an autoscaler is kept within the bounds.
 fn wanted_size(wanted: &BTreeMap<String, Value>, observed: &Value) -> usize {
     let number = |value: Option<&Value>| {
         let number = value.and_then(Value::as_integer);
         usize::try_from(number.unwrap_or_default()).unwrap_or_default()
     };
     let min = number(wanted.get("min"));
-    // Where an autoscaler owns the size it is the observed one, brought within the wanted bounds.
+    // If an autoscaler owns the size, the observed size counts, within the desired bounds.
     let size = match wanted.get("size") {
         Some(Value::Integer(_)) => wanted.get("size"),
         _ => observed.get("size"),

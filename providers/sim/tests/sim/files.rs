@@ -114,7 +114,7 @@ async fn a_log_that_has_grown_is_made_anew_under_everybody() {
     assert!(size < 17 << 20, "{size} bytes");
     assert_eq!(other.observe().await, harness.observe().await);
     assert_eq!(Inventory::open(directory.path()).unwrap().objects.len(), 1);
-    // Somebody who writes half a line and dies harms nobody.
+    // An incomplete line of a killed writer has no effect.
     let path = directory.path().join("events.jsonl");
     std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(b"{\"at\":").unwrap();
     other.create("sim_object.b", object(&[])).await.unwrap();

@@ -90,7 +90,7 @@ impl Harness {
             .collect()
     }
 
-    /// One object as it is.
+    /// The present attributes of one object.
     pub async fn attributes(&self, address: &str) -> Value {
         let mut observed = self.observe().await;
         observed.remove(&address.parse().unwrap()).unwrap().1

@@ -1,4 +1,4 @@
-//! What ten thousand objects cost. Run by hand, in release: nothing is asserted about time.
+//! The cost of ten thousand objects. Run by hand, in release mode: no time is asserted.
 
 use std::time::Instant;
 

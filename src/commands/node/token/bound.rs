@@ -1,4 +1,5 @@
-//! Tokens that are bound to a node's name: what lets them in, and deciding about the requests that are made with them.
+//! Tokens that are bound to a node's name: their RBAC objects, and decisions about the requests made with
+//! them.
 
 use std::time::Duration;
 
@@ -15,9 +16,9 @@ use crate::node::approval::{self, Decision};
 use crate::node::settings;
 use crate::program::Context;
 
-/// How long to wait before it is looked at again.
+/// The pause before the API is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often in a row the API may fail to answer while it is followed.
+/// The number of failed requests in a row after which the command stops following the API.
 const FAILURES: usize = 60;
 
 /// The groups of a token for a node.
@@ -39,7 +40,8 @@ pub(super) fn is_once(secret: &Json) -> bool {
     annotations.and_then(|all| all.get(ONCE)).and_then(Json::as_str) == Some("true")
 }
 
-/// Lets whoever has a bound token ask for a certificate and read what joining machines read.
+/// Creates the RBAC objects with which a bound token may request a certificate and read the objects that a
+/// join needs.
 pub(super) async fn let_in(api: &Api) -> Result<(), CommandError> {
     for object in bound_bootstrappers() {
         let collection = match object["metadata"]["namespace"].as_str() {
@@ -50,7 +52,7 @@ pub(super) async fn let_in(api: &Api) -> Result<(), CommandError> {
         };
         match api.post(&collection, &object).await {
             Ok(_) => {}
-            // It is there already.
+            // The object exists already.
             Err(error) if error.status() == Some(409) => {}
             Err(error) => return Err(error.into()),
         }

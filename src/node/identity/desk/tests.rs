@@ -9,7 +9,7 @@ use super::*;
 const HOST: &str = "api.example.com";
 const NODE: &str = "ip-10-0-0-7";
 
-/// A cloud whose machines prove themselves with the digest of the challenge.
+/// A cloud in which a machine proves its identity by the digest of the challenge.
 struct Cloud {
     scope: Scope,
     started: i64,
@@ -120,7 +120,7 @@ fn key() -> PublicKey {
     PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap().public_key().clone()
 }
 
-/// What a machine sends that proves itself for a challenge.
+/// The request of a machine that proves its identity for a challenge.
 fn ask(server: &str, nonce: &str, node: &str, key: &PublicKey) -> Ask {
     let wanted = Wanted { node: node.to_owned(), public_key: key.to_pem() };
     let request = serde_json::to_string(&wanted).unwrap();

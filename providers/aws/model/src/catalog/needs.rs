@@ -1,4 +1,4 @@
-//! What a cluster needs of a catalog.
+//! The facts that a cluster needs from a catalog.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use slipway_cluster_input::{Architecture, ClusterInput, DnsKind, NodePool};
 use super::{Catalog, Image};
 use crate::settings::{self, ClusterSettings};
 
-/// What a catalog lacks for a cluster.
+/// The facts that a catalog lacks for a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Needs {
     /// Whether the region's zones are not known.
@@ -63,7 +63,7 @@ impl Catalog {
         self.images.get(&image_name(pool))
     }
 
-    /// What it lacks for a cluster.
+    /// The facts that this catalog lacks for a cluster.
     #[must_use]
     pub fn needs(&self, cluster: &ClusterInput) -> Needs {
         let machines = cluster.pools.iter().flat_map(machine_types);

@@ -1,4 +1,4 @@
-//! What the cluster's add-ons say.
+//! The settings of the cluster's add-ons.
 
 use serde_json::Value;
 use slipway_cluster_input::{Addon, ClusterInput};
@@ -13,8 +13,8 @@ pub(crate) fn is_enabled(cluster: &ClusterInput, name: &str) -> bool {
     addon(cluster, name).is_some_and(|addon| addon.enabled)
 }
 
-/// A setting of an add-on, by kOps' name of it. What a kOps document says stands under the key `kops`; the same name
-/// beside that key decides.
+/// A setting of an add-on, by kOps' name of it. Settings of a kOps document are under the key `kops`; the
+/// same name beside that key takes precedence.
 pub(crate) fn setting<'a>(cluster: &'a ClusterInput, name: &str, key: &str) -> Option<&'a Value> {
     let config = &addon(cluster, name)?.config;
     let given = |config: &'a Value| config.get(key).filter(|value| !value.is_null());

@@ -11,7 +11,7 @@ use crate::names;
 use crate::settings::{ClusterSettings, PoolSettings};
 use crate::tags::{self, Tags};
 
-/// What every part of an expansion reads, and where its resources go.
+/// The input of all parts of an expansion, and the list of its resources.
 pub(crate) struct Builder<'a> {
     pub(crate) cluster: &'a ClusterInput,
     pub(crate) catalog: &'a Catalog,
@@ -60,12 +60,12 @@ impl<'a> Builder<'a> {
         Draft { desired, attributes: BTreeMap::new() }
     }
 
-    /// The tags of a resource that goes under this name.
+    /// The tags of a resource with this name.
     pub(crate) fn tags(&self, name: &str) -> Tags {
         tags::owned(self.cluster, name)
     }
 
-    /// Takes a resource; returns its address. One of the same address that was there goes.
+    /// Adds a resource; returns its address. An earlier one with the same address is replaced.
     pub(crate) fn add(&mut self, draft: Draft) -> Address {
         let Draft { mut desired, attributes } = draft;
         desired.attributes = Value::map(attributes);
@@ -132,20 +132,20 @@ impl Draft {
         self
     }
 
-    /// Says what must stand before it, beyond what it refers to.
+    /// Adds resources that must exist before it, beside those that it refers to.
     pub(crate) fn after(mut self, addresses: impl IntoIterator<Item = Address>) -> Self {
         self.desired.depends_on.extend(addresses);
         self
     }
 
-    /// Losing it loses data: that needs a confirmation by name.
+    /// Marks a resource whose loss is a loss of data, and needs a confirmation by name.
     pub(crate) fn protected(mut self) -> Self {
         self.desired.lifecycle.protected = true;
         self
     }
 }
 
-/// The address of the resource of this type that goes under this name.
+/// The address of the resource of this type with this name.
 pub(crate) fn address(kind: &str, name: &str) -> Address {
     Address::new(kind, names::address(name))
 }

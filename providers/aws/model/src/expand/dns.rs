@@ -1,4 +1,4 @@
-//! DNS: which names lead to load balancers, and who may look them up.
+//! DNS: the names of load balancers, and the networks that may resolve them.
 
 use slipway_cluster_input::DnsKind;
 use slipway_resource::{Address, ProviderError, Value};
@@ -105,7 +105,8 @@ pub(super) fn zone_id(builder: &Builder<'_>) -> Result<Value, ProviderError> {
     if builder.catalog.is_offline() {
         return Ok(Value::Unknown);
     }
-    // The zone right around the cluster's name is what specs have that name none: a wider one serves as well.
+    // The spec names no zone, and its default is the parent of the cluster's name: a wider zone serves as
+    // well.
     let around = |zone: &&crate::catalog::HostedZone| {
         zone.private == private && named.ends_with(&format!(".{}", zone.name))
     };

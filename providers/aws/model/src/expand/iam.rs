@@ -1,4 +1,5 @@
-//! Who the machines are, and what they may do: a role, an instance profile and a policy for each role of pools.
+//! The identities and permissions of machines: a role, an instance profile and a policy for each role of
+//! pools.
 
 mod grants;
 
@@ -45,7 +46,7 @@ fn instance_role(builder: &mut Builder<'_>, role: Role, origin: &str) -> Result<
     additional(builder, role, &resource, &name)
 }
 
-/// What the spec adds to a role: statements of its own, and existing policies.
+/// The additions of the spec to a role: its own statements, and existing policies.
 fn additional(
     builder: &mut Builder<'_>,
     role: Role,
@@ -68,7 +69,7 @@ fn additional(
     Ok(())
 }
 
-/// The words that stand for a role in maps of the spec: kOps' and Slipway's.
+/// The names of a role in maps of the spec: those of kOps and of Slipway.
 const fn keys(role: Role) -> &'static [&'static str] {
     match role {
         Role::ControlPlane => &["master", "control-plane", "controlPlane"],
@@ -122,7 +123,7 @@ pub(super) fn add_attachment(builder: &mut Builder<'_>, role: &Address, name: &s
     builder.add(attachment);
 }
 
-/// The name of a role, cut to what IAM allows.
+/// The name of a role, cut to the length that IAM allows.
 pub(super) fn role_name(name: &str) -> String {
     names::shortened(name, LONGEST_NAME, false)
 }

@@ -1,4 +1,4 @@
-//! What is inside the cluster: the API that the control planes serve, and the objects of its add-ons behind it.
+//! The objects inside the cluster: the API that the control planes serve, and the objects of its add-ons.
 
 use slipway_addons::{Facts, NodeGroup, address_name, install};
 use slipway_cluster_input::{ClusterInput, Endpoint, Role};

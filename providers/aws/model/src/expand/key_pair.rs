@@ -54,8 +54,8 @@ fn own_name(builder: &Builder<'_>) -> Result<Option<String>, ProviderError> {
     Ok(Some(format!("kubernetes.{}-{fingerprint}", builder.cluster.name)))
 }
 
-/// The MD5 of a public key's bytes in pairs of digits, as `ssh-keygen -E md5` prints it. It names the key and
-/// protects nothing.
+/// The MD5 of a public key's bytes in pairs of digits, as `ssh-keygen -E md5` prints it. It identifies the
+/// key, and is not a protection.
 fn fingerprint(key: &str) -> Option<String> {
     let blob = key.split_whitespace().find(|word| word.starts_with("AAAA"))?;
     let bytes = STANDARD.decode(blob).ok()?;

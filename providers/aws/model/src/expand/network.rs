@@ -12,7 +12,7 @@ use super::build::{Builder, address, id_of};
 use super::refuse;
 use crate::catalog::Vpc;
 
-/// Adds the network with everything in it.
+/// Adds the network with its contents.
 pub(super) fn network(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     if builder.cluster.network.id.is_none() {
         vpc::vpc(builder)?;
@@ -22,7 +22,7 @@ pub(super) fn network(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     egress::egress(builder)
 }
 
-/// Whether somebody else keeps the routes of a subnet.
+/// Whether Slipway does not manage the routes of a subnet.
 fn is_unmanaged(subnet: &Subnet) -> bool {
     matches!(subnet.egress, Egress::External {})
 }

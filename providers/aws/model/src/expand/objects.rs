@@ -1,4 +1,4 @@
-//! Documents in buckets: what tells IAM about the issuer of service-account tokens.
+//! Documents in buckets, from which IAM learns about the issuer of service-account tokens.
 
 use serde_json::json;
 use slipway_resource::ProviderError;
@@ -10,8 +10,8 @@ use crate::policy::part::Place;
 /// How keys are written.
 const KEYS: &str = "write {\"keys\": […]} (RFC 7517)";
 
-/// The discovery document of the issuer and its public keys, where they are kept in a bucket. The bucket's own policy
-/// says who may read them.
+/// The discovery document of the issuer and its public keys, if they are stored in a bucket. The bucket's
+/// policy decides which clients may read them.
 pub(super) fn objects(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let accounts = &builder.cluster.service_accounts;
     let Some(store) = accounts.discovery_store.as_deref().filter(|store| store.starts_with("s3://")) else {

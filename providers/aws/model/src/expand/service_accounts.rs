@@ -1,4 +1,4 @@
-//! Service accounts with roles of their own: their trust in the cluster's issuer, and what they may do.
+//! Service accounts with roles: their trust in the cluster's issuer, and their permissions.
 
 use std::collections::BTreeMap;
 
@@ -93,7 +93,7 @@ fn components(builder: &Builder<'_>) -> Vec<(&'static str, Part)> {
     let cluster = builder.cluster;
     let enabled = |name| addons::is_enabled(cluster, name);
     let mut found = vec![("aws-cloud-controller-manager", Part::CloudController)];
-    // What somebody else installs brings its own permissions.
+    // Components that Slipway does not install bring their own permissions.
     let managed = |name| enabled(name) && addons::flag(cluster, name, "managed", true);
     if managed("aws-ebs-csi-driver") {
         found.push(("ebs-csi-controller-sa", Part::EbsCsi));
@@ -129,7 +129,7 @@ fn components(builder: &Builder<'_>) -> Vec<(&'static str, Part)> {
     found
 }
 
-/// Whether nobody in the cluster writes DNS records.
+/// Whether no controller in the cluster writes DNS records.
 fn has_no_controller(cluster: &ClusterInput) -> bool {
     addons::flag(cluster, "external-dns", "disable", false)
         || addons::setting(cluster, "external-dns", "provider").and_then(|provider| provider.as_str())
@@ -163,7 +163,7 @@ fn role(
     (resource, name)
 }
 
-/// The ARN of the provider that vouches for service accounts: the cluster's own, or one that somebody else made.
+/// The ARN of the identity provider for service accounts: the cluster's own, or an existing one.
 fn trusted(builder: &Builder<'_>) -> Text {
     if builder.settings.service_account_issuer_discovery.enable_aws_oidc_provider {
         return Text::of(&address("aws_iam_openid_connect_provider", &builder.cluster.name), "arn");

@@ -10,7 +10,7 @@ use crate::policy::{Document, Principal, Statement};
 
 /// For how long messages are kept and hooks wait, in seconds.
 const PATIENCE: i64 = 300;
-/// What the name of the termination handler's queue ends with.
+/// The suffix of the name of the termination handler's queue.
 const HANDLER_QUEUE: &str = "nth";
 /// The longest part of a rule's name that the cluster's name may be.
 const LONGEST_CLUSTER: usize = 40;

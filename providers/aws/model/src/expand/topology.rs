@@ -1,4 +1,4 @@
-//! Questions about a cluster that several parts of it ask.
+//! Properties of a cluster that several parts of the expansion need.
 
 use slipway_cluster_input::{
     ClusterInput, DnsKind, Endpoint, IpFamily, LoadBalancer, NodePool, ProgramName, Role, Subnet, SubnetKind,
@@ -16,7 +16,7 @@ pub(crate) fn load_balancer(cluster: &ClusterInput) -> Option<&LoadBalancer> {
     }
 }
 
-/// The region: what the spec says, or that of the first zone, whose name is the region's and a letter.
+/// The region: that of the spec, or that of the first zone, whose name is the region's and a letter.
 pub(super) fn region(cluster: &ClusterInput) -> Result<String, ProviderError> {
     let of_zone = |zone: &String| {
         let region = zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
@@ -41,12 +41,13 @@ pub(crate) fn without_dns(cluster: &ClusterInput) -> bool {
     cluster.control_plane.dns.kind == DnsKind::None
 }
 
-/// Whether machines get the provider's program and prove with it who they are.
+/// Whether machines get the provider's program and prove their identity with it.
 pub(crate) fn names_machines(cluster: &ClusterInput) -> bool {
     cluster.assets.programs.files.iter().any(|file| file.name == ProgramName::Provider)
 }
 
-/// The field because of which nodes ask for their configuration or their credential through the load balancer, if they do.
+/// The field because of which nodes request their configuration or credential through the load balancer, if
+/// there is one.
 pub(crate) fn node_bootstrap(cluster: &ClusterInput) -> Option<&'static str> {
     let fields =
         [(without_dns(cluster), "controlPlane.dns.kind"), (names_machines(cluster), "assets.programs")];

@@ -5,7 +5,7 @@ use slipway_cluster_input::Endpoint;
 use super::build::Builder;
 use super::volumes::Performance;
 
-/// What labels begin with that kOps writes on its own documents.
+/// The prefix of labels that kOps writes on its own documents.
 const OF_KOPS: &str = "kops.k8s.io/";
 
 /// Notes each field that has no effect.

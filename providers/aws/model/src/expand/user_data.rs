@@ -1,5 +1,5 @@
-//! What a new machine reads when it starts: a script that leaves the bootstrap document on its disk and hands over to
-//! `slipway node boot`, and whatever else the pool's user data says.
+//! The user data of a new machine: a script that writes the bootstrap document to the disk and runs `slipway
+//! node boot`, and the further parts of the pool's user data.
 
 mod document;
 mod script;
@@ -13,17 +13,17 @@ use super::build::Builder;
 use super::refuse;
 use script::Payload;
 
-/// What EC2 takes, before it is put into base64.
+/// EC2's limit for user data, before base64.
 const LIMIT: usize = 16 * 1024;
-/// How long the name of a load balancer can get, which is known only when it stands.
+/// The largest length of a load balancer's name, which is known only when it exists.
 const LONGEST_HOST: usize = 255;
 /// How long the authority of a cluster can get in base64: a certificate with an RSA key of 4096 bits.
 const LONGEST_AUTHORITY: usize = 3072;
 /// Between the parts of a document with several.
 const BOUNDARY: &str = "SLIPWAY-USER-DATA";
 
-/// The user data of a pool's machines, in base64. Where the endpoint is known only when its load balancer stands, it is
-/// the text with a reference in it: what is no base64 is put into base64 when it is applied.
+/// The user data of a pool's machines, in base64. If the endpoint is known only when its load balancer
+/// exists, it is plain text with a reference, which is encoded in base64 when it is applied.
 pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Value, ProviderError> {
     if pool.role == Role::Bastion {
         return Ok(match assemble(&[], &pool.user_data) {

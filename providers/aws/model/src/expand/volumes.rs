@@ -71,7 +71,7 @@ fn zone(builder: &Builder<'_>, member: &EtcdMember) -> Option<String> {
     in_subnets.chain(pool.and_then(|pool| pool.zones.first().cloned())).find(|zone| !zone.is_empty())
 }
 
-/// What a type of volume promises, where it can be chosen.
+/// The performance of a type of volume, where it can be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Performance {
     /// Operations a second.
@@ -81,7 +81,7 @@ pub(super) struct Performance {
 }
 
 impl Performance {
-    /// What was asked for, and at least what the type gives anyway.
+    /// The requested performance, and at least that of the type.
     pub(super) fn of(kind: &str, iops: Option<u32>, throughput: Option<u32>) -> Self {
         match kind {
             "gp3" => Self {

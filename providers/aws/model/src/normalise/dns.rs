@@ -15,7 +15,7 @@ pub(super) fn record(attributes: &mut Attributes) {
         form::zone_ids(alias, &["zone_id"]);
         form::texts(alias, &["name"], |text| {
             let name = form::domain(text);
-            // What the console puts before the name of a load balancer.
+            // The prefix that the console adds to the name of a load balancer.
             Some(name.strip_prefix("dualstack.").map(str::to_owned).unwrap_or(name))
         });
     });

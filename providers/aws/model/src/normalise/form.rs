@@ -5,7 +5,7 @@ pub(super) use slipway_resource::form::domain;
 
 use super::Attributes;
 
-/// Address ranges, or lists of them: the shortest form, without host bits; what names a part of a range is that part.
+/// Address ranges, or lists of them: the shortest form, without host bits.
 pub(super) fn ranges(attributes: &mut Attributes, names: &[&str]) {
     texts(attributes, names, slipway_resource::form::range);
 }
@@ -30,7 +30,7 @@ pub(super) fn zone_ids(attributes: &mut Attributes, names: &[&str]) {
     texts(attributes, names, |text| text.rsplit('/').next().map(str::to_owned));
 }
 
-/// Lists whose order has no meaning, although Terraform calls them lists.
+/// Lists whose order has no meaning, although Terraform has lists there.
 pub(super) fn sorted(attributes: &mut Attributes, names: &[&str]) {
     for name in names {
         if let Some(Value::List(items)) = attributes.get_mut(*name) {
@@ -58,7 +58,7 @@ pub(super) fn each_block(attributes: &mut Attributes, name: &str, change: impl F
     }
 }
 
-/// Rewrites the texts, and the texts in the lists, under some names; `None` leaves one as it is.
+/// Rewrites the texts, and the texts in the lists, under some names; `None` leaves a text unchanged.
 pub(super) fn texts(attributes: &mut Attributes, names: &[&str], form: impl Fn(&str) -> Option<String>) {
     let apply = |value: &mut Value| {
         if let Value::String(text) = value

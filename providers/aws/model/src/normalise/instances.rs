@@ -7,8 +7,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_resource::Value;
 
-/// User data in base64. What is no base64 is taken for the text itself: an expansion leaves it so where it refers to
-/// what stands only later, as the name of a load balancer.
+/// User data in base64. A text that is not base64 is taken as plain: the expansion leaves it so if it refers
+/// to an object that is created later, such as a load balancer.
 #[must_use]
 pub fn user_data(given: &str) -> String {
     if STANDARD.decode(given).is_ok() { given.to_owned() } else { STANDARD.encode(given) }

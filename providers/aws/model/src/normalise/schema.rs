@@ -1,4 +1,4 @@
-//! What follows from the schema alone.
+//! Normalisation by the schema alone.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use slipway_resource::{Attribute, Mode, Type, Value};
 
 use super::Attributes;
 
-/// Gives values the type that the schema says, where another one says the same: a reference to a number may stand where
-/// a text is wanted, as the version of a launch template.
+/// Gives values the type of the schema if another one has the same meaning: a reference may resolve to a
+/// number where a text is expected, as the version of a launch template.
 pub(super) fn conform(fields: &BTreeMap<String, Attribute>, attributes: &mut Attributes) {
     attributes.retain(|_, value| !value.is_null());
     for (name, value) in attributes {

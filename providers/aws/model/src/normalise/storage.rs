@@ -18,7 +18,7 @@ pub(super) fn key_pair(attributes: &mut Attributes) {
     });
 }
 
-/// Reads show the checksum alone, so it stands for the content.
+/// Reads show the checksum alone, so it represents the content.
 pub(super) fn object(attributes: &mut Attributes) {
     if let Some(content) = form::text(attributes, "content") {
         let sum = digest::digest(&digest::SHA256, content.as_bytes());

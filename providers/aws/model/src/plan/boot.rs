@@ -1,9 +1,9 @@
-//! What the machines of a launch template boot from.
+//! The user data with which the machines of a launch template boot.
 //!
-//! Slipway's own user data makes a machine a node only with an image that has the program. So a template that another tool
-//! made keeps the user data of that tool, whatever the spec says. What the spec changes reaches the machines only where that
-//! tool has another way for it: labels of nodes are tags of their instances, which kOps' controller reads. Everything else
-//! is refused by name.
+//! Slipway's user data makes a machine a node only if the image has the program. So a template of another
+//! tool keeps that tool's user data, whatever the spec says. A change of the spec reaches the machines only
+//! if that tool has another way for it: labels of nodes are tags of their instances, which kOps' controller
+//! reads. Any other change is refused by name.
 
 use std::io::Read as _;
 
@@ -15,16 +15,16 @@ use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
 
 /// The attribute.
 const USER_DATA: &str = "user_data";
-/// The attribute that shows the version in it.
+/// The attribute with the Kubernetes version of the user data.
 const VERSION: &str = "kubernetes_version";
 /// The most paths of the document that a reason names.
 const NAMED: usize = 12;
-/// The command of Slipway's own script, and what stands before its document's digest.
+/// The command in Slipway's script, and the text before its document's digest.
 const START: &str = "exec slipway node boot ";
 const DIGEST: &str = " --digest ";
-/// What the script that kOps writes has.
+/// Texts in the script that kOps writes.
 const OF_KOPS: [&str; 2] = ["nodeup", "kube_env.yaml"];
-/// The page on what cannot reach machines.
+/// The error page for changes that cannot reach machines.
 const CANNOT_REACH: &str = "PROVIDER0110";
 /// The largest document that is read.
 const LIMIT: u64 = 1024 * 1024;
@@ -34,10 +34,11 @@ const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kub
                            slipway, containerd, runc, cniPlugins and kubelet";
 const NO_CREDENTIAL: &str =
     "workers need a credential, which they get when `assets.programs` lists the `provider`";
-/// What a machine lacks whose image has nothing, and the line of the script that fetches the first of them.
+/// Programs that an image may lack, and the line of the script that downloads the first of them.
 const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 const FETCHES: &str = "until is_program ";
-/// What a worker has that asks the control planes for its credential: the program, and the line of the script.
+/// The program with which a worker requests its credential from the control planes, and the line of the
+/// script.
 const PROVIDER: &str = "provider";
 const AUTHORITY: &str = "SLIPWAY_AUTHORITY=";
 
@@ -54,7 +55,7 @@ pub fn version(user_data: &Value) -> Option<String> {
     document(&text)?.pointer("/node/kubernetesVersion")?.as_str().map(str::to_owned)
 }
 
-/// A sentence on what differs in bootstrap documents of which one is compressed: a plan cannot show their texts.
+/// A sentence on the differences of bootstrap documents if one is compressed: a plan cannot show their texts.
 fn compressed_change(observed: &Value, wanted: &Value) -> Option<String> {
     let texts = (observed.get(USER_DATA).and_then(text)?, wanted.get(USER_DATA).and_then(text)?);
     let (before, after) = (&texts.0, &texts.1);
@@ -69,10 +70,11 @@ fn compressed_change(observed: &Value, wanted: &Value) -> Option<String> {
     (!named.is_empty()).then(|| format!("in the compressed bootstrap document differ: {named}{more}"))
 }
 
-/// What is wanted of a template, with the user data that its machines boot from; sentences on it.
+/// The desired attributes of a template, with the user data with which its machines boot; and sentences on
+/// it.
 ///
 /// # Errors
-/// `invalid` for what cannot reach the machines.
+/// `invalid` for changes that cannot reach the machines.
 pub(super) fn kept(
     mut wanted: Value,
     observed: &Value,
@@ -118,7 +120,7 @@ pub fn of_slipway(template: &Value) -> bool {
     template.get(USER_DATA).and_then(text).is_some_and(|text| is_ours(&text))
 }
 
-/// What machines that are made from a template will not do.
+/// The limitations of machines from a template, as a sentence.
 pub(super) fn limits(wanted: &Value) -> Option<String> {
     let text = wanted.get(USER_DATA).and_then(text).filter(|text| is_ours(text))?;
     let document = document(&text).unwrap_or_default();
@@ -137,7 +139,7 @@ fn is_ours(text: &str) -> bool {
     text.contains(START)
 }
 
-/// User data as text; references to what is not known yet are left out.
+/// User data as text; references that are not known yet are left out.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(given) => Some(match STANDARD.decode(given) {
@@ -155,7 +157,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// What differs between two of Slipway's own: paths in the document, and the parts beside its script.
+/// The differences between two versions of Slipway's user data: paths in the document, and the parts beside
+/// its script.
 fn changes(before: &str, after: &str) -> Vec<String> {
     let mut changes = Vec::new();
     match (document(before), document(after)) {
@@ -182,7 +185,7 @@ fn document(script: &str) -> Option<Json> {
     serde_json::from_str(&text).ok()
 }
 
-/// What stands before and behind the script.
+/// The parts before and after the script.
 fn beside(text: &str) -> (&str, &str) {
     let before = text.find("#!/bin/sh").and_then(|start| text.get(..start)).unwrap_or_default();
     let command = text.split_once(START).map_or("", |(_, rest)| rest);
@@ -200,7 +203,7 @@ fn differing(before: &Json, after: &Json, path: &str, found: &mut Vec<String>) {
                 let place = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 match (left.get(name), right.get(name)) {
                     (Some(left), Some(right)) => differing(left, right, &place, found),
-                    // Maps that come or go as a whole are named by what is in them.
+                    // Maps that exist on one side only are named by their contents.
                     (one, other) => match one.or(other) {
                         Some(Json::Object(_)) => {
                             let none = Json::Object(serde_json::Map::new());
@@ -245,7 +248,7 @@ mod tests {
         assert_eq!(reasons.len(), 1, "{reasons:?}");
         let (wanted, reasons) = kept(after.clone(), &template(NODEUP), Some(&after)).unwrap();
         assert_eq!((wanted, reasons.len()), (template(NODEUP), 0));
-        // Nobody knows what a tool that is not kOps does with labels.
+        // It is not known what a tool other than kOps does with labels.
         let error = kept(after, &template("#!/bin/bash\n./join\n"), Some(&before)).unwrap_err();
         assert!(error.message.contains("node.labels.tier"), "{}", error.message);
     }

@@ -1,10 +1,10 @@
-//! What users of a cluster notice of a change.
+//! The disruption of a cluster's users by a change.
 
 use slipway_resource::provider::{Disruption, PlanItem};
 
 use crate::types::Kind;
 
-/// When a resource goes, for good or for another in its place.
+/// The disruption when a resource is deleted or replaced.
 pub(super) fn of_removal(item: &PlanItem) -> Disruption {
     if item.observed.is_none() {
         return Disruption::None;

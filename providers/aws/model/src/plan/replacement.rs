@@ -1,10 +1,10 @@
-//! Changes that need a new object although the attribute may change, and those that are never made.
+//! Changes that need a new object although the attribute may change, and changes that are refused.
 
 use slipway_resource::{Path, ProviderError, Value};
 
 use super::invalid;
 
-/// Attributes whose change needs a new object, beyond those that never change.
+/// Attributes whose change needs a new object, beside those that are immutable.
 pub(super) fn paths(kind: &str, observed: &Value, wanted: &Value) -> Vec<Path> {
     if kind != "aws_lb" {
         return Vec::new();
@@ -24,7 +24,7 @@ pub(super) fn paths(kind: &str, observed: &Value, wanted: &Value) -> Vec<Path> {
     paths
 }
 
-/// Whether a load balancer would leave a subnet, or have another address in one: it can only enter more.
+/// Whether a load balancer would leave a subnet, or have another address in one: it can only add subnets.
 fn leaves_subnet(observed: &Value, wanted: &Value) -> bool {
     let mappings = |value: &Value| -> Vec<Value> {
         value.get("subnet_mapping").and_then(Value::as_list).map(<[Value]>::to_vec).unwrap_or_default()
@@ -38,7 +38,7 @@ fn leaves_subnet(observed: &Value, wanted: &Value) -> bool {
     })
 }
 
-/// Refuses what AWS never does and a replacement would not do either.
+/// Refuses changes that AWS does not support and that a replacement would not make either.
 pub(super) fn refuse(kind: &str, observed: &Value, wanted: &Value) -> Result<(), ProviderError> {
     let size = |value: &Value| value.get("size").and_then(Value::as_integer);
     let zone = |value: &Value| value.get("availability_zone").cloned();

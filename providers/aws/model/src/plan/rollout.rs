@@ -1,14 +1,15 @@
-//! Which instances of a group go, in which order, and under which limits.
+//! The instances of a group that a rollout replaces or removes, their order, and the limits.
 //!
-//! * An instance that was not launched from the wanted version of the wanted template is replaced. So is every instance
-//!   when that version comes about in this very plan.
-//! * An instance that an interrupted roll has taken out of the group goes first: its replacement is there already.
-//! * A group that is to have fewer instances loses those that are named here: the update of the group takes them out of it,
-//!   and they are drained before they end. What an autoscaler takes away by itself is its own choice.
-//! * All of them go when the group does, drained before it.
-//! * Instances that wait in a warm pool are no machines yet: they are renewed with the group.
-//! * A version that moves by itself, `$Latest` or `$Default`, is no reason to replace anything: nobody can tell what it
-//!   meant when an instance was launched.
+//! * An instance that was not launched from the desired version of the desired template is replaced. So is
+//!   every instance if this plan creates the version.
+//! * An instance that an interrupted roll has detached from the group is replaced first: its replacement
+//!   exists already.
+//! * If a group shrinks, the instances named here are removed: the update of the group detaches them, and
+//!   they are drained before they end. An autoscaler chooses the instances that it removes by itself.
+//! * If the group is deleted, all instances are removed, after a drain.
+//! * Instances in a warm pool are no machines yet: they are renewed with the group.
+//! * A version that changes by itself, `$Latest` or `$Default`, is no reason for a replacement, because its
+//!   meaning at the launch of an instance is not known.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +18,14 @@ use slipway_resource::{Identity, Path, Value};
 
 /// The group of pools whose instances are no nodes.
 const BASTION: &str = "bastion";
-/// How long it takes until an instance is a ready node, in milliseconds.
+/// The typical time until an instance is a ready node, in milliseconds.
 const BOOT_MS: u64 = 60_000;
-/// How long a drain may take, where nobody says, in milliseconds.
+/// The default time limit of a drain, in milliseconds.
 const DRAIN_MS: u64 = 900_000;
-/// How long an instance may take to become a ready node, where nobody says, in milliseconds.
+/// The default time limit until an instance is a ready node, in milliseconds.
 const READY_MS: u64 = 900_000;
 
-/// What becomes of the instances of a group. Without instances, it says which groups come first.
+/// The rollout of a group's instances. Without instances, it tells which groups come first.
 pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
     let size = size(wanted, observed);
     let mut members = observed.map(|observed| members(wanted, observed, size)).unwrap_or_default();
@@ -35,7 +36,7 @@ pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
     of_members(&manner, size, members)
 }
 
-/// How the instances of a group leave that goes itself; `None` where it has none.
+/// The rollout of a deleted group; `None` when it has no instances.
 pub(super) fn of_removal(item: &PlanItem) -> Option<Rollout> {
     let observed = item.observed.as_ref()?;
     // AWS does not show how instances are replaced; the state knows.
@@ -66,8 +67,8 @@ pub fn node_of(zone: &str, id: &str) -> NodeReference {
     NodeReference::ProviderId(format!("aws:///{zone}/{id}"))
 }
 
-/// The instances that an update takes out of its group, since it shall have fewer: those that the plan has named, from the
-/// same attributes by the same rule.
+/// The instances that an update detaches from its group because the group shrinks. The plan has named them,
+/// from the same attributes by the same rule.
 #[must_use]
 pub fn retired(prior: &Value, desired: &Value) -> Vec<String> {
     let members = rollout(desired, Some(prior)).members.into_iter();
@@ -147,7 +148,7 @@ pub struct Manner {
     pub drain_timeout_ms: u64,
     /// How long an instance may take to become a ready node.
     pub ready_timeout_ms: u64,
-    /// For how long a node has to stay ready before the next one goes.
+    /// How long a node must stay ready before the next one is replaced.
     pub settle_ms: u64,
     /// The data disks that are deleted with an instance.
     pub data_disks: Vec<String>,
@@ -171,7 +172,7 @@ impl Default for Manner {
 }
 
 impl Manner {
-    /// The manner that a group's attributes ask for; what they leave out is as it mostly is.
+    /// The settings of a group's attributes; missing ones have their defaults.
     #[must_use]
     pub fn of(attributes: &Value) -> Self {
         let block = attributes.get("rollout").unwrap_or(&Value::Null);
@@ -207,7 +208,8 @@ impl Manner {
         }
     }
 
-    /// How many instances may exist beyond a size, and how many may be missing: one of them at least.
+    /// How many instances may exist beyond a size, and how many may be missing: at least one of the two
+    /// limits is not zero.
     #[must_use]
     pub fn limits(&self, size: u32) -> (u32, u32) {
         let surge = amount(&self.max_surge, size, true);
@@ -220,7 +222,7 @@ impl Manner {
         }
     }
 
-    /// The data that is lost with an instance; `None` where it has no disk of its own that is deleted with it.
+    /// The data that is lost with an instance; `None` when no disk is deleted with it.
     fn loses(&self) -> Option<String> {
         Rollout::data_disks(&self.data_disks)
     }
@@ -248,7 +250,7 @@ impl Manner {
         )
     }
 
-    /// Reads such a line; what it leaves out is as it mostly is.
+    /// Reads such a line; missing settings have their defaults.
     #[must_use]
     pub fn from_line(line: &str) -> Self {
         let mut manner = Self::default();
@@ -284,7 +286,7 @@ fn amount(text: &str, total: u32, up: bool) -> u32 {
     }
 }
 
-/// How many instances a group shall have; what an autoscaler has chosen stays within the bounds.
+/// The desired number of instances of a group; a size chosen by an autoscaler is kept within the bounds.
 fn size(wanted: &Value, observed: Option<&Value>) -> u32 {
     let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_integer);
     let min = number(wanted, "min_size").unwrap_or_default();
@@ -294,7 +296,8 @@ fn size(wanted: &Value, observed: Option<&Value>) -> u32 {
     u32::try_from(chosen.unwrap_or(min).clamp(min, max)).unwrap_or_default()
 }
 
-/// The instances that run for a group: in it, or taken out of it by an earlier run. Those go first, then by id.
+/// The running instances of a group: in it, or detached by an earlier run. The detached ones come first, then
+/// by id.
 fn instances(observed: &Value) -> Vec<&Value> {
     let mut instances: Vec<&Value> = observed
         .get("instances")
@@ -335,16 +338,16 @@ fn members(wanted: &Value, observed: &Value, size: u32) -> Vec<Member> {
     instances.into_iter().map(|instance| member(instance, of(instance))).collect()
 }
 
-/// By how many instances a group gets smaller. What it has beyond its size by itself, as while AWS evens out its zones, is
-/// not counted.
+/// By how many instances a group shrinks. Instances beyond its own size, such as while AWS rebalances its
+/// zones, are not counted.
 fn fewer(observed: &Value, size: u32) -> usize {
     let desired = observed.get("desired_capacity").and_then(Value::as_integer).unwrap_or_default();
     usize::try_from(desired.saturating_sub(i64::from(size))).unwrap_or_default()
 }
 
-/// The ids of those that go when a group gets smaller: what is not in service costs nothing, what would be replaced
-/// anyway needs no replacement then, and the zones stay even. What is protected from scaling in goes when nothing else is
-/// left.
+/// The ids of the instances that are removed when a group shrinks. Instances that are not in service come
+/// first, then those that would be replaced anyway, then those of the largest zone. Instances with scale-in
+/// protection come last.
 fn leaving<'a>(instances: &[&'a Value], launch: &Launch<'_>, count: usize) -> Vec<&'a str> {
     let mut staying: Vec<&'a Value> =
         instances.iter().copied().filter(|instance| !is_detached(instance)).collect();
@@ -380,7 +383,7 @@ fn member(instance: &Value, fate: Fate) -> Member {
     }
 }
 
-/// Whether an instance is in service. One that has left its group counts as ready: its node serves on.
+/// Whether an instance is in service. A detached one counts as ready, because its node continues to serve.
 fn is_ready(instance: &Value) -> bool {
     let in_service = matches!(state(instance), None | Some("InService"));
     let healthy = text(instance, "health") != Some("Unhealthy");
@@ -407,7 +410,7 @@ fn flag(instance: &Value, name: &str) -> bool {
     instance.get(name).and_then(Value::as_bool) == Some(true)
 }
 
-/// What new instances of a group are launched from.
+/// The template from which new instances of a group are launched.
 struct Launch<'a> {
     mixed: bool,
     template: Option<&'a Value>,
@@ -441,7 +444,7 @@ impl<'a> Launch<'a> {
         Path::key(if self.mixed { "mixed_instances_policy" } else { "launch_template" })
     }
 
-    /// Why an instance is not as new ones are; `None` when it is.
+    /// Why an instance differs from new ones; `None` when it does not.
     fn differs(&self, instance: &Value) -> Option<String> {
         let version = text(instance, "version").unwrap_or("of no known number");
         match self.template {

@@ -31,19 +31,19 @@ impl From<String> for Text {
     }
 }
 
-/// Who may do what a statement of a trust or a resource policy says.
+/// The principal of a statement in a trust or resource policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Principal {
     /// Services of the cloud, by their names.
     Services(Vec<String>),
-    /// Whoever an identity provider vouches for, by the provider's ARN.
+    /// Identities of an identity provider, by the provider's ARN.
     Federated(Text),
 }
 
 /// Operator, key and values of each condition; all of them must hold.
 pub(crate) type Conditions = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
-/// One statement; all effects are Allow, since nothing is granted that another statement would have to take back.
+/// One statement. All effects are Allow, since no grant needs an exception.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Statement {
     /// For trust and resource policies.
@@ -52,7 +52,7 @@ pub(crate) struct Statement {
     pub(crate) actions: BTreeSet<String>,
     /// ARNs; none in a trust policy.
     pub(crate) resources: Vec<Text>,
-    /// What must hold.
+    /// The conditions of the statement.
     pub(crate) conditions: Conditions,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// A document of one statement.
+    /// A document with one statement.
     pub(crate) fn of(statement: Statement) -> Self {
         Self { statements: vec![statement] }
     }
@@ -82,7 +82,7 @@ impl Document {
     }
 }
 
-/// Writes JSON with references in it. What a reference stands for is an ARN, which needs no escapes.
+/// Writes JSON with references in it. Each reference is to an ARN, which needs no escapes.
 #[derive(Default)]
 struct Writer {
     parts: Vec<TemplatePart>,
@@ -145,7 +145,7 @@ impl Writer {
         self.text.push_str("\n      }");
     }
 
-    /// IAM writes a list of one as its item.
+    /// IAM writes a list with one item as the item.
     fn one_or_many(&mut self, indent: usize, items: impl ExactSizeIterator<Item = Text>) {
         let single = items.len() == 1;
         let margin = " ".repeat(indent);

@@ -5,10 +5,10 @@ use serde_json::Value;
 /// A policy of the spec that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum GivenError {
-    /// It is not JSON.
+    /// The text is not JSON.
     #[error("the policy is not JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// It is JSON, and no list of statements.
+    /// The text is JSON, and no list of statements.
     #[error("the policy is not a list of statements")]
     NoStatements,
     /// A statement lacks a field.
@@ -16,13 +16,13 @@ pub(crate) enum GivenError {
     Incomplete {
         /// Which one, counted from 1.
         index: usize,
-        /// What it lacks.
+        /// The missing field.
         field: &'static str,
     },
 }
 
-/// A document of statements that are given as JSON text: a list of them, one, or a whole document. They are written
-/// as they are, with sorted keys.
+/// A document of statements that are given as JSON text: a list of them, one, or a whole document. The
+/// statements are kept unchanged, with sorted keys.
 pub(crate) fn given(text: &str) -> Result<String, GivenError> {
     let statements = match serde_json::from_str(text)? {
         Value::Array(statements) => statements,

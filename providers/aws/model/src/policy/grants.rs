@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{Conditions, Document, Statement, Text};
 
-/// What the ARNs and conditions of a policy depend on.
+/// The values in ARNs and conditions of a policy.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scope<'a> {
     /// The cluster's name, which its objects carry as the tag `KubernetesCluster`.
@@ -22,7 +22,7 @@ impl Scope<'_> {
     }
 }
 
-/// What must hold for a grant.
+/// The condition of a grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Condition(Conditions);
 
@@ -55,7 +55,7 @@ impl Condition {
     }
 }
 
-/// Actions by the resource and the condition that they are granted for.
+/// Actions by the resource and the condition for which they are granted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Grants {
     by_target: BTreeMap<(Condition, Text), BTreeSet<String>>,
@@ -88,12 +88,13 @@ impl Grants {
         self.allow(["*"], &Condition::tagged(scope), actions);
     }
 
-    /// Allows actions whose requests give the cluster's tag.
+    /// Allows actions whose requests set the cluster's tag.
     pub(crate) fn tagging<'a>(&mut self, scope: &Scope<'_>, actions: impl IntoIterator<Item = &'a str>) {
         self.allow(["*"], &Condition::tagging(scope), actions);
     }
 
-    /// Allows tags on objects of EC2: all of them in the call that creates the object, later any but the cluster's.
+    /// Allows tags on objects of EC2: all tags in the call that creates the object, later any but the
+    /// cluster's.
     pub(crate) fn tags_of(&mut self, scope: &Scope<'_>, kinds: &[&str], creating: &[&str]) {
         let resources: Vec<String> = kinds.iter().map(|kind| scope.ec2(kind)).collect();
         let at_creation =

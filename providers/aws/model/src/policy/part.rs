@@ -1,4 +1,4 @@
-//! What each component of a cluster may do.
+//! The permissions of each component of a cluster.
 
 mod autoscaler;
 mod cert_manager;

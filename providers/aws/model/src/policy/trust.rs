@@ -1,8 +1,8 @@
-//! Who may take a role.
+//! Trust policies: the principals that may assume a role.
 
 use super::document::{Conditions, Document, Principal, Statement, Text};
 
-/// The trust policy of instances. China's regions call the service by a name of their own.
+/// The trust policy of instances. China's regions have another name for the service.
 pub(crate) fn assumed_by_instances(dns_suffix: &str) -> Document {
     Document::of(Statement {
         principal: Some(Principal::Services(vec![format!("ec2.{dns_suffix}")])),

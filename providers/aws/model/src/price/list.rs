@@ -28,9 +28,9 @@ pub struct PriceList {
     pub instances_per_hour: BTreeMap<String, f64>,
     /// Volumes by type.
     pub volumes_per_gibibyte_month: BTreeMap<String, f64>,
-    /// What volumes of gp3 can have beyond what they bring.
+    /// The additional performance of gp3 volumes.
     pub gp3: Gp3,
-    /// One operation a second of io1 and io2.
+    /// One IOPS of io1 and io2.
     pub io_iops_per_month: f64,
     /// A NAT gateway.
     pub nat_gateway_per_hour: f64,
@@ -42,17 +42,17 @@ pub struct PriceList {
     pub hosted_zone_per_month: f64,
 }
 
-/// What volumes of gp3 can have beyond what they bring.
+/// The additional performance of gp3 volumes.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Gp3 {
-    /// One operation a second more.
+    /// One additional IOPS.
     pub iops_per_month: f64,
-    /// How many they bring.
+    /// How many IOPS are included.
     pub free_iops: f64,
-    /// One MiB a second more.
+    /// One additional MiB/s.
     pub throughput_per_month: f64,
-    /// How many they bring.
+    /// How many MiB/s are included.
     pub free_throughput: f64,
 }
 
@@ -74,7 +74,7 @@ impl PriceList {
         })
     }
 
-    /// What prices are multiplied by in a region; `None` where the list does not hold.
+    /// The price factor of a region; `None` when the list does not contain the region.
     #[must_use]
     pub fn factor(&self, region: &str) -> Option<f64> {
         self.region_factors.get(region).copied()
@@ -86,7 +86,7 @@ impl PriceList {
         self.instances_per_hour.get(machine).copied()
     }
 
-    /// What something costs a month that has a price for an hour.
+    /// The monthly price for an hourly price.
     #[must_use]
     pub fn monthly(&self, hour: f64) -> f64 {
         hour * self.hours_per_month

@@ -6,7 +6,7 @@ use serde::Deserialize;
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterSettings {
-    /// Whether subnets get no tags for load balancers: somebody else keeps them.
+    /// Whether subnets get no tags for load balancers, because another tool manages these tags.
     #[serde(alias = "DisableSubnetTags")]
     pub disable_subnet_tags: bool,
     /// Further statements by role (`master`, `node`, `bastion`), each a JSON list as text.
@@ -17,24 +17,24 @@ pub struct ClusterSettings {
     pub endpoint: Option<String>,
     /// The endpoint of the API servers.
     pub api: Api,
-    /// What kOps' `cloudConfig` says to the cloud controller, in its words.
+    /// kOps' `cloudConfig` for the cloud controller, with its field names.
     pub cloud_config: serde_json::Value,
-    /// What kOps' `containerd` says about the account's registries, in its words.
+    /// kOps' `containerd` settings for the account's registries, with their field names.
     pub containerd: serde_json::Value,
-    /// The folder of a bucket that control planes read the cluster's secrets from and keep etcd's backups in, as in
+    /// The folder of a bucket with the cluster's secrets and etcd's backups, which control planes use, as in
     /// `s3://bucket/folder`.
     pub config_base: Option<String>,
-    /// The URL of the state store, where it is one that machines reach.
+    /// The URL of the state store, if machines can reach it.
     pub state: Option<String>,
-    /// Roles and what they may do.
+    /// Roles and their permissions.
     pub iam: Iam,
     /// The name of the endpoint of the API servers; `api.` and the cluster's name by default.
     pub master_public_name: Option<String>,
-    /// Who may reach the ports of NodePort services: address ranges and prefix lists.
+    /// The sources that may reach the ports of NodePort services: address ranges and prefix lists.
     pub node_port_access: Vec<String>,
-    /// What tells others about the issuer of service-account tokens.
+    /// The published documents about the issuer of service-account tokens.
     pub service_account_issuer_discovery: IssuerDiscovery,
-    /// Settings of single subnets.
+    /// Settings of individual subnets.
     pub subnets: Vec<SubnetSettings>,
     /// Bastions.
     pub topology: Topology,
@@ -62,9 +62,9 @@ pub struct Api {
 pub struct ApiLoadBalancer {
     /// An existing security group in place of its own, by id.
     pub security_group_override: Option<String>,
-    /// The subnets that it lives in, with addresses.
+    /// The subnets of the load balancer, with addresses.
     pub subnets: Vec<LoadBalancerSubnet>,
-    /// Whether nodes reach the API servers through it too.
+    /// Whether nodes reach the API servers through it, too.
     pub use_for_internal_api: bool,
 }
 
@@ -81,7 +81,7 @@ pub struct LoadBalancerSubnet {
     pub private_ipv4_address: Option<String>,
 }
 
-/// Roles and what they may do.
+/// Roles and their permissions.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Iam {
@@ -95,7 +95,7 @@ pub struct Iam {
     pub service_account_external_permissions: Vec<ServiceAccountPermissions>,
 }
 
-/// What a service account may do.
+/// The permissions of a service account.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ServiceAccountPermissions {
@@ -103,7 +103,7 @@ pub struct ServiceAccountPermissions {
     pub name: String,
     /// Its namespace; `*` for all.
     pub namespace: String,
-    /// What it may do on AWS.
+    /// Its permissions on AWS.
     pub aws: Profiles,
 }
 
@@ -118,7 +118,7 @@ pub struct Profiles {
     pub inline_policy: Option<String>,
 }
 
-/// What tells others about the issuer of service-account tokens.
+/// The published documents about the issuer of service-account tokens.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct IssuerDiscovery {

@@ -21,19 +21,19 @@ pub struct PoolSettings {
     pub instance_metadata: InstanceMetadata,
     /// Whether the cloud never takes a machine away when the pool shrinks.
     pub instance_protection: bool,
-    /// After which time a machine is replaced, as in `48h20m`.
+    /// The time after which a machine is replaced, as in `48h20m`.
     pub max_instance_lifetime: Option<String>,
-    /// Load balancers of somebody else.
+    /// Load balancers that Slipway does not manage.
     pub external_load_balancers: Vec<ExternalLoadBalancer>,
-    /// Processes of the auto-scaling group that do not run.
+    /// Suspended processes of the auto-scaling group.
     pub suspend_processes: Vec<String>,
     /// Whether spot machines at risk are replaced early.
     pub capacity_rebalance: Option<bool>,
     /// Whether the user data is compressed.
     pub compress_user_data: bool,
-    /// Whether the root volume has bandwidth of its own.
+    /// Whether the instances are EBS-optimized.
     pub root_volume_optimization: Option<bool>,
-    /// For how long a spot machine is asked for, in minutes.
+    /// The duration of a request for a spot machine, in minutes.
     pub spot_duration_in_minutes: Option<i64>,
     /// `terminate`, `stop` or `hibernate`.
     pub instance_interruption_behavior: Option<String>,
@@ -43,9 +43,9 @@ pub struct PoolSettings {
     pub autoscale_priority: Option<i64>,
     /// `CloudGroup` for an auto-scaling group, `Karpenter` for machines that Karpenter makes.
     pub manager: Option<String>,
-    /// What the model has no field for of a mix of machines.
+    /// Settings of a mix of machines that the model has no field for.
     pub mixed_instances_policy: MixedInstancesPolicy,
-    /// What the model has no field for of a warm pool.
+    /// Settings of a warm pool that the model has no field for.
     pub warm_pool: WarmPoolSettings,
     /// Parts of the container runtime.
     pub containerd: Containerd,
@@ -90,7 +90,7 @@ pub struct InstanceMetadata {
     pub http_put_response_hop_limit: Option<i64>,
 }
 
-/// A load balancer of somebody else.
+/// A load balancer that Slipway does not manage.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExternalLoadBalancer {
@@ -115,21 +115,21 @@ pub struct VolumeMount {
     pub mount_options: Vec<String>,
 }
 
-/// What the model has no field for of a mix of machines.
+/// Settings of a mix of machines that the model has no field for.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MixedInstancesPolicy {
-    /// What machines must have, in place of a list of types.
+    /// The requirements of machines, in place of a list of types.
     pub instance_requirements: Option<Value>,
     /// `prioritized` or `lowest-price`.
     pub on_demand_allocation_strategy: Option<String>,
 }
 
-/// What the model has no field for of a warm pool.
+/// Settings of a warm pool that the model has no field for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct WarmPoolSettings {
-    /// Images that machines of the pool fetch beforehand.
+    /// Images that machines of the pool pull in advance.
     pub additional_images: Vec<String>,
     /// How long a machine may take to prepare itself, in seconds.
     pub lifecycle_hook_timeout: Option<i64>,

@@ -15,7 +15,7 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    /// A type with `id`, found again by its tags, whose create takes no token, in one second.
+    /// A type with `id`, found again by its tags, whose create call has no client token and takes one second.
     pub(super) fn new(name: &'static str, rate_class: &str, description: &str) -> Self {
         Self {
             name,
@@ -28,22 +28,22 @@ impl Builder {
         .id("The id that AWS has given it.")
     }
 
-    /// What `id` is, where AWS gives none.
+    /// The description of `id`, if AWS assigns none.
     pub(super) fn id(self, description: &str) -> Self {
         self.computed("id", TEXT, description)
     }
 
-    /// It has an ARN.
+    /// The type has an ARN.
     pub(super) fn arn(self) -> Self {
         self.computed("arn", TEXT, "Its Amazon Resource Name.")
     }
 
-    /// It has tags.
+    /// The type has tags.
     pub(super) fn tags(self) -> Self {
         self.optional("tags", Type::map(TEXT), "Tags, without those that say whose it is.")
     }
 
-    /// It is found again through something else than tags.
+    /// Objects are found again by another property than tags.
     pub(super) fn owned_by(mut self, ownership: OwnershipKind) -> Self {
         self.resource.ownership = ownership;
         self
@@ -68,7 +68,7 @@ impl Builder {
         self
     }
 
-    /// A replacement comes before the old one goes.
+    /// A replacement is created before the old object is deleted.
     pub(super) fn create_before_delete(mut self) -> Self {
         self.resource.create_before_delete = true;
         self
@@ -80,13 +80,13 @@ impl Builder {
         self
     }
 
-    /// Attributes whose values no two objects share.
+    /// Attributes whose values must be unique.
     pub(super) fn exclusive<const N: usize>(mut self, names: [&str; N]) -> Self {
         self.resource.exclusive = names.into_iter().map(str::to_owned).collect();
         self
     }
 
-    /// AWS removes it with an object of a type, which an attribute names.
+    /// AWS deletes the object with another one, which an attribute names.
     pub(super) fn removed_with(mut self, kind: &str, attribute: &str) -> Self {
         self.resource.removed_with = Some(RemovedWith {
             kind: kind.to_owned(),
@@ -97,13 +97,13 @@ impl Builder {
         self
     }
 
-    /// But not one with an attribute: that stands in the way of another as well.
+    /// Except for an object with this attribute, which also blocks the deletion of another object.
     pub(super) fn unless(mut self, name: &str) -> Self {
         self.resource.removed_with.iter_mut().for_each(|with| with.unless.push(name.to_owned()));
         self
     }
 
-    /// And what else it refers to may go before it.
+    /// Other objects that it refers to may be deleted before it.
     pub(super) fn lets_go(mut self) -> Self {
         self.resource.removed_with.iter_mut().for_each(|with| with.lets_go = true);
         self
@@ -215,7 +215,7 @@ pub(super) fn may<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str,
     (name, Attribute::optional(kind).describe(description))
 }
 
-/// The same field, whose text AWS may have in another form.
+/// The same field, for whose text AWS may use another form.
 pub(super) fn formed(
     (name, attribute): (&str, Attribute),
     forms: impl IntoIterator<Item = Form>,
@@ -223,12 +223,12 @@ pub(super) fn formed(
     (name, attribute.forms(forms))
 }
 
-/// The same field, whose value AWS may have in a form of its own.
+/// The same field, for whose value AWS may use its own form.
 pub(super) fn own_form((name, attribute): (&str, Attribute)) -> (&str, Attribute) {
     (name, attribute.own_form())
 }
 
-/// A field of a block that may be set, or else AWS decides.
+/// An optional field of a block; if it is not set, AWS decides.
 pub(super) fn may_compute<'a>(name: &'a str, kind: Type, description: &str) -> (&'a str, Attribute) {
     (name, Attribute::optional_computed(kind).describe(description))
 }

@@ -1,4 +1,4 @@
-//! Hosted zones, records, and who may look them up.
+//! Hosted zones, records, and the networks that may resolve them.
 
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Form, Type};

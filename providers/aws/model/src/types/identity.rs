@@ -1,4 +1,4 @@
-//! Who instances and service accounts are, and what they may do.
+//! Identities and permissions of instances and service accounts.
 
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Form};

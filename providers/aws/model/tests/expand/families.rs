@@ -44,7 +44,8 @@ fn a_bastion_has_names_of_both_families() {
 fn ranges_that_nobody_names_are_eighths_of_the_network() {
     let found = offline(&spec("families", &[]));
     let range = |subnet: &str| attribute(&found, &format!("aws_subnet.{subnet}"), "cidr_block");
-    // utility-b lies in the second eighth: the first is cut again, and the third is the next that is free.
+    // utility-b is in the second eighth: the first one is split again, and the third one is the next free
+    // one.
     assert_eq!(range("utility-a").as_deref(), Some("10.70.0.0/22"));
     assert_eq!(range("dual-a").as_deref(), Some("10.70.64.0/19"));
     assert_eq!(range("a"), None, "it does without IPv4");

@@ -49,14 +49,14 @@ fn checked(loaded: Loaded) -> Vec<Cluster> {
     loaded.clusters
 }
 
-/// What a cluster becomes, by what is known of the account.
+/// The expansion of a cluster, with these facts about the account.
 pub fn expanded(cluster: &Cluster, known: &Catalog) -> Result<Expansion, ProviderError> {
     let data = serde_json::to_value(known).unwrap();
     let catalog = provider::Catalog { digest: Digest::of(&data).unwrap(), data };
     slipway_aws_model::expand::expand(&ExpandRequest { cluster: cluster.to_provider().unwrap(), catalog })
 }
 
-/// What a cluster becomes when nothing is known of the account, without the objects inside of it and its keys.
+/// The expansion of a cluster without facts about the account, without the objects inside it and its keys.
 pub fn offline(cluster: &Cluster) -> Resources {
     let mut resources = expanded(cluster, &Catalog::offline("")).unwrap().resources;
     let is_other = |kind: &str| [API, OBJECT].contains(&kind) || KEYS.contains(&kind);

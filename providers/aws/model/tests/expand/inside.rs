@@ -1,4 +1,4 @@
-//! The objects inside a cluster: those of this project's own fixtures, and those that known clusters have.
+//! The objects inside a cluster: in the fixtures of this project, and in existing clusters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -30,7 +30,7 @@ fn manifests(cluster: &Cluster) -> BTreeMap<String, Json> {
         .collect()
 }
 
-/// One object a line, and what is said about add-ons.
+/// One object a line, and the notes about add-ons.
 fn shown(cluster: &Cluster) -> String {
     let mut text = String::new();
     for (name, manifest) in manifests(cluster) {
@@ -42,7 +42,7 @@ fn shown(cluster: &Cluster) -> String {
     text
 }
 
-/// `UPDATE_FIXTURES=1` writes them anew.
+/// `UPDATE_FIXTURES=1` writes them again.
 #[test]
 fn every_fixture_has_its_objects() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../fixtures/addons");

@@ -1,4 +1,4 @@
-//! What holds for every cluster.
+//! Laws for every cluster.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

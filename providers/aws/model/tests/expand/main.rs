@@ -1,4 +1,4 @@
-//! What a cluster becomes on AWS.
+//! The expansion of clusters on AWS.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends there")]
 

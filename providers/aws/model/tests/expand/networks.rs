@@ -1,4 +1,4 @@
-//! Networks: what exists is used, what only the account knows stays unknown.
+//! Networks: existing ones are used, and facts that only the account knows stay unknown.
 
 use slipway_aws_model::catalog::{Catalog, HostedZone, Vpc};
 use slipway_resource::Value;

@@ -1,4 +1,4 @@
-//! What cannot be on AWS is refused, with the field and a way out.
+//! Settings that are impossible on AWS are refused, with the field and a hint.
 
 use slipway_aws_model::catalog::Catalog;
 use slipway_resource::Value;

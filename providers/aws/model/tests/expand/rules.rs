@@ -4,7 +4,7 @@ use slipway_resource::Value;
 
 use crate::harness::{Resources, offline, shown, spec};
 
-/// What nodes may send to masters, as protocol and ports.
+/// The traffic that nodes may send to masters, as protocol and ports.
 fn from_nodes(found: &Resources) -> Vec<String> {
     let nodes = "aws_security_group.nodes-private-example-com.id";
     let masters = "aws_security_group.masters-private-example-com.id";

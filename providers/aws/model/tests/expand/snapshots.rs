@@ -1,4 +1,4 @@
-//! Whole topologies: what belongs to the network, to security, to load balancers and DNS.
+//! Whole topologies: the resources of network, security, load balancers and DNS.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Machines, who they are and what they boot from.
+//! Machines: their identities and their user data.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on ends there")]
 

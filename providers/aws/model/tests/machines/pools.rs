@@ -33,7 +33,7 @@ fn a_highest_price_asks_for_the_spot_market() {
         "{policy}"
     );
     assert!(policy.contains("[{instance_type: m5.large}, {instance_type: m5a.large}]"), "{policy}");
-    // What is not written is said as well: what was there before would stay otherwise.
+    // Defaults are written, too: otherwise earlier values would stay.
     let plain = "mixedInstancesPolicy: { instances: [m5.large] }\n";
     let policy = attribute(&offline(&kops("", plain)), GROUP, "mixed_instances_policy");
     assert!(policy.contains("on_demand_base_capacity: 0"), "{policy}");

@@ -1,4 +1,4 @@
-//! What machines boot from.
+//! The user data of machines.
 
 use std::collections::BTreeSet;
 

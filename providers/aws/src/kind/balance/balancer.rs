@@ -214,7 +214,8 @@ fn shape(balancer: &Sdk, attributes: &[LoadBalancerAttribute], tags: Value) -> V
     ])
 }
 
-/// The settings that AWS keeps as texts by key, as they are wanted; those of a new one for nothing wanted.
+/// The desired settings that AWS stores as texts by key; missing ones have the defaults of a new load
+/// balancer.
 fn wanted(desired: &Value) -> Vec<(&'static str, String)> {
     let switch = |name: &str| flag(desired, name).to_string();
     let logs = block(desired, "access_logs").filter(|logs| flag(logs, "enabled"));

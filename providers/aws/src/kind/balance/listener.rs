@@ -138,7 +138,7 @@ async fn listeners(cloud: &Cloud, balancer: &str) -> Result<Vec<Sdk>, ProviderEr
     Ok(pages.iter().flat_map(|page| page.listeners()).cloned().collect())
 }
 
-/// The ARN of the listener at the wanted port.
+/// The ARN of the listener at the desired port.
 async fn at_port(cloud: &Cloud, balancer: &str, desired: &Value) -> Result<Option<String>, ProviderError> {
     let port = number32(desired, "port");
     let found = listeners(cloud, balancer).await?;
@@ -162,7 +162,7 @@ fn actions(desired: &Value) -> Result<Vec<Action>, ProviderError> {
 
 fn shape(listener: &Sdk, tags: Value) -> Value {
     let action = listener.default_actions().first().map(|action| {
-        // A group alone may stand in the form for several.
+        // A single group may be in the form for several groups.
         let forward = action.forward_config().and_then(|forward| forward.target_groups().first());
         let group = action.target_group_arn().or_else(|| forward.and_then(|group| group.target_group_arn()));
         Value::map([

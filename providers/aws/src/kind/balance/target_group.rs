@@ -30,7 +30,7 @@ const PROXY_PROTOCOL: &str = "proxy_protocol_v2.enabled";
 const STICKY: &str = "stickiness.enabled";
 const STICKY_TYPE: &str = "stickiness.type";
 
-/// What names of target groups begin with.
+/// The prefixes of names of target groups.
 const PREFIXES: [&str; 5] = ["tcp", "tls", "kops-controller", "etcd-cilium", "bastion"];
 
 #[async_trait]
@@ -207,7 +207,8 @@ fn shape(group: &Sdk, attributes: &[TargetGroupAttribute], tags: Value) -> Value
     ])
 }
 
-/// The settings that AWS keeps as texts by key, as they are wanted; those of a new one for nothing wanted.
+/// The desired settings that AWS stores as texts by key; missing ones have the defaults of a new target
+/// group.
 fn wanted(desired: &Value) -> Vec<(&'static str, String)> {
     let sticky = block(desired, "stickiness").filter(|sticky| flag(sticky, "enabled"));
     let mut pairs = vec![

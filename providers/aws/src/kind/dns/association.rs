@@ -25,7 +25,7 @@ impl Kind for ZoneAssociation {
         "aws_route53_zone_association"
     }
 
-    /// Those of the cluster's VPC, when its state is lost.
+    /// The associations of the cluster's VPC, when its state is lost.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
         if look.by_ownership_alone() {
             return Ok(Vec::new());
@@ -79,7 +79,7 @@ impl Kind for ZoneAssociation {
                 }
                 Ok(id)
             }
-            // It is there already, or another zone of the name is.
+            // The association exists already, or another zone with the name is associated.
             Err(error) if matches!(error.class, ErrorClass::Conflict | ErrorClass::Invalid) => {
                 self.read(act.cloud, &id).await?.map(|_| id).ok_or(error)
             }

@@ -18,9 +18,9 @@ use crate::rate::Class;
 
 /// For how long changes of a zone are gathered.
 const GATHER: Duration = Duration::from_millis(20);
-/// How many changes go in one call; Route 53 takes a thousand.
+/// How many changes are sent in one call; Route 53 accepts a thousand.
 const LIMIT: usize = 100;
-/// For how long the servers are waited for.
+/// How long Route 53's servers are waited for.
 const IN_SYNC: Duration = Duration::from_secs(300);
 
 type Answer = Result<String, ProviderError>;
@@ -57,7 +57,7 @@ pub(super) async fn submit(
     };
     if is_first {
         let (cloud, zone) = (cloud.clone(), zone.to_owned());
-        // It ends with its calls, which have a time limit, and answers everybody who waits.
+        // The task ends with its calls, which have a time limit, and answers all waiting changes.
         tokio::spawn(async move {
             tokio::time::sleep(GATHER).await;
             send_all(&cloud, &changes, &zone).await;
@@ -87,12 +87,12 @@ async fn send_all(cloud: &Cloud, changes: &Arc<Changes>, zone: &str) {
         }
     }
     for (sender, answer) in senders.into_iter().zip(answers) {
-        // Who asked may have gone.
+        // The requester may be gone.
         let _ = sender.send(answer);
     }
 }
 
-/// All of these changes, or none.
+/// Sends all of these changes, or none.
 async fn send(cloud: &Cloud, zone: &str, changes: Vec<Change>) -> Answer {
     let batch = ChangeBatch::builder()
         .set_changes(Some(changes))
@@ -117,7 +117,7 @@ impl Family for InSync {
         for key in keys {
             let request = cloud.route53().get_change().id(key);
             let answer = cloud.read(Class::Route53, "GetChange", || request.clone().send()).await;
-            // Changes are forgotten after a while, those that are through.
+            // Route 53 forgets completed changes after a while.
             let status = if_any(answer)?.and_then(|answer| Some(answer.change_info()?.status().clone()));
             found.insert(key.clone(), status.is_none_or(|status| status == ChangeStatus::Insync));
         }

@@ -42,7 +42,7 @@ impl Family for Records {
 }
 
 async fn records(cloud: &Cloud, zone: &str, name: &str) -> Result<Vec<ResourceRecordSet>, ProviderError> {
-    // A name has few types; the list goes on with other names.
+    // A name has few types; the list continues with other names.
     let request = cloud
         .route53()
         .list_resource_record_sets()
@@ -53,7 +53,7 @@ async fn records(cloud: &Cloud, zone: &str, name: &str) -> Result<Vec<ResourceRe
     Ok(page.resource_record_sets().iter().filter(|record| plain(record.name()) == name).cloned().collect())
 }
 
-/// What an id says.
+/// The parts of an id.
 struct Key<'a> {
     zone: &'a str,
     name: &'a str,
@@ -62,7 +62,7 @@ struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// Zone, name and type, and what tells records of one name and type apart.
+    /// Zone, name and type, and the set identifier that distinguishes records with the same name and type.
     fn of(id: &'a Identity) -> Result<Self, ProviderError> {
         let whole =
             || invalid(format!("{id} is not a zone's id, a name and a type with underscores between them"));
@@ -96,7 +96,7 @@ impl Kind for Record {
         "aws_route53_record"
     }
 
-    /// Nothing: what has no tags is known by the state, or found when it shall be made.
+    /// Nothing: records have no tags. The state knows them, or a create finds them.
     async fn list(&self, _look: &Look) -> Result<Vec<Found>, ProviderError> {
         Ok(Vec::new())
     }
@@ -111,7 +111,7 @@ impl Kind for Record {
         }))
     }
 
-    /// A record that is there already as it is wanted was made by an earlier attempt; another one is somebody else's.
+    /// An existing record that is as desired was created by an earlier attempt; another one is a conflict.
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
         let id = identity(desired)?;
         let zone = bare(need(desired, "zone_id")?);
@@ -187,7 +187,7 @@ fn shape(id: &Identity, zone: &str, record: &ResourceRecordSet) -> Value {
         ("name", record.name().into()),
         ("type", record.r#type().as_str().into()),
         ("set_identifier", record.set_identifier().into()),
-        // An alias has the time of what it stands for.
+        // An alias has the TTL of its target.
         ("ttl", record.ttl().filter(|_| alias.is_none()).into()),
         ("records", Value::list(record.resource_records().iter().map(ResourceRecord::value))),
         ("alias", alias.into()),

@@ -33,7 +33,7 @@ impl Kind for EventRule {
         Ok(cloud.get::<Rules>(id.as_str()).await?.map(|rule| found(&rule)))
     }
 
-    /// The creating call would change a rule of somebody else without a word, so that it is looked for first.
+    /// The creating call would silently change a rule of another owner, so the rule is looked up first.
     async fn create(&self, act: &Act<'_>, desired: &Value) -> Result<Identity, ProviderError> {
         let id = identity(desired)?;
         if let Some(rule) = act.cloud.get::<Rules>(id.as_str()).await? {

@@ -23,7 +23,7 @@ impl Kind for InstanceProfile {
         "aws_iam_instance_profile"
     }
 
-    /// A profile of ours goes before the role in it does: where there is no role, there is no profile.
+    /// A profile of ours is deleted before its role: without a role, there is no profile.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
         if look.by_ownership_alone() || look.listing::<Roles>().await?.0.is_empty() {
             return Ok(Vec::new());
@@ -73,7 +73,7 @@ impl Kind for InstanceProfile {
     async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
         let Some(role) = text(desired, "role") else { return Ok(()) };
         match add_role(act.cloud, id.as_str(), role).await {
-            // It holds one role: this one, when an earlier attempt has had its effect.
+            // A profile holds one role. If it is this one, an earlier attempt has had its effect.
             Err(error) if matches!(error.class, ErrorClass::Quota { .. } | ErrorClass::Conflict) => {
                 let found = read(act.cloud, id.as_str()).await?;
                 let there = found.is_some_and(|found| text(&found.attributes, "role") == Some(role));

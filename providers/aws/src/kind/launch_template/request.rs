@@ -23,10 +23,10 @@ use crate::error::invalid;
 use crate::kind::attribute::{block, blocks, number32, text, texts};
 use crate::owner::{ec2_tags, wanted};
 
-/// What a version says.
+/// The contents of a version.
 ///
 /// # Errors
-/// `invalid` for a moment that cannot be read.
+/// `invalid` for a time that cannot be parsed.
 pub(super) fn data(desired: &Value) -> Result<RequestLaunchTemplateData, ProviderError> {
     let market = block(desired, "instance_market_options").map(market).transpose()?;
     let user_data = text(desired, "user_data").map(user_data);

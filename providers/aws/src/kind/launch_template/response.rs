@@ -9,7 +9,7 @@ use slipway_resource::Value;
 use crate::kind::attribute::some;
 use crate::owner::{of_ec2, visible};
 
-/// What a version says.
+/// The attributes of a version.
 pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> BTreeMap<String, Value> {
     let entries = Value::map([
         ("image_id", some(data.image_id())),

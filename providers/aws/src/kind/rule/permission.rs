@@ -1,4 +1,4 @@
-//! What a rule lets through, in three forms: attributes, AWS' own, and identity.
+//! The permission of a rule, in three forms: attributes, AWS' own, and identity.
 
 use aws_sdk_ec2::types::{
     IpPermission, IpRange, Ipv6Range, PrefixListId, SecurityGroupRule as Sdk, UserIdGroupPair,
@@ -11,17 +11,17 @@ use crate::error::invalid;
 use crate::kind::attribute::{flag, need, number, text, texts};
 use crate::owner::identity;
 
-/// The end of an identity that says that somebody else has made the rule.
+/// The suffix of the identity of a rule that Slipway did not create.
 const SHARED: &str = "_shared";
 
-/// One rule: what its group lets in or out.
+/// One rule: the traffic that its group allows in or out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     /// The group.
     pub group: String,
     /// In or out.
     pub direction: Direction,
-    /// One for each other side, sorted.
+    /// One permission for each source or target, sorted.
     pub permissions: Vec<Permission>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Direction {
     Egress,
 }
 
-/// One other side and what may pass from or to it.
+/// One source or target, and the allowed traffic.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Permission {
     /// `tcp`, `udp`, `icmp`, `icmpv6`, `-1`, or a number.
@@ -240,17 +240,17 @@ impl Rule {
         ))
     }
 
-    /// Its identity where somebody else has made it, in a group that is not ours: it is used, and never changed.
+    /// Its identity for an existing rule in a group that is not ours: the rule is used, and never changed.
     pub fn shared_identity(&self) -> Identity {
         identity(&format!("{}{SHARED}", self.identity()))
     }
 
-    /// Whether an identity is that of a rule which somebody else has made.
+    /// Whether an identity is that of a rule that Slipway did not create.
     pub fn is_shared(id: &Identity) -> bool {
         id.as_str().ends_with(SHARED)
     }
 
-    /// Out of an identity.
+    /// Reads a rule from an identity.
     pub fn of_identity(id: &Identity) -> Result<Self, ProviderError> {
         let wrong = || invalid(format!("{id} is not an id of a rule"));
         let text = id.as_str();

@@ -1,4 +1,5 @@
-//! Writes of rules, gathered: those of one group and direction that are asked for together go in one call.
+//! Writes of rules, gathered: rules of one group and direction that are requested together are sent in one
+//! call.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -25,7 +26,7 @@ pub(super) struct Writer {
     waiting: Mutex<BTreeMap<Batch, Vec<Entry>>>,
 }
 
-/// What goes together.
+/// The rules that can be sent in one call.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Batch {
     group: String,
@@ -40,16 +41,16 @@ struct Entry {
     done: oneshot::Sender<Result<Whose, ProviderError>>,
 }
 
-/// Whose a rule is that is let through now.
+/// The owner of an allowed rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Whose {
-    /// The cluster's.
+    /// The cluster.
     Ours,
-    /// Somebody else's, who had it in a group of their own before.
+    /// Another owner, whose rule existed in its own group before.
     Others,
 }
 
-/// The tags of a rule: without an address, since all rules of a call have the same.
+/// The tags of a rule: without an address, since all rules of a call have the same tags.
 pub(super) fn marks(ownership: &Ownership) -> Tags {
     let mut tags = crate::owner::marks(ownership, None);
     tags.remove(ADDRESS);
@@ -57,7 +58,7 @@ pub(super) fn marks(ownership: &Ownership) -> Tags {
 }
 
 impl Writer {
-    /// Lets through what a rule says. In a group that is not ours, what is let through already counts as there.
+    /// Allows the traffic of a rule. In a group that is not ours, an existing equal rule is enough.
     pub async fn authorize(
         &self,
         cloud: &Cloud,
@@ -68,7 +69,7 @@ impl Writer {
         self.write(cloud, rule, description, Some(marks(ownership))).await
     }
 
-    /// Lets it through no more; what is not let through already is a success.
+    /// Revokes a rule; a rule that does not exist is a success.
     pub async fn revoke(&self, cloud: &Cloud, rule: &Rule) -> Result<(), ProviderError> {
         self.write(cloud, rule, None, None).await.map(drop)
     }
@@ -96,7 +97,7 @@ impl Writer {
         }
         if is_first {
             let cloud = cloud.clone();
-            // It ends with its calls, which have a time limit, and answers everybody who waits.
+            // The task ends with its calls, which have a time limit, and answers all waiting rules.
             tokio::spawn(async move {
                 tokio::time::sleep(GATHER).await;
                 let entries = cloud.shared::<Self>().take(&batch);
@@ -124,16 +125,16 @@ async fn answer(cloud: &Cloud, batch: &Batch, entries: Vec<Entry>) {
         entries.iter().map(|entry| (entry.permission.clone(), entry.description.clone())).collect();
     let results = write_all(cloud, batch, &permissions).await;
     for (entry, result) in entries.into_iter().zip(results) {
-        // Who asked may have gone.
+        // The requester may be gone.
         let _ = entry.done.send(result);
     }
 }
 
-/// A permission with what it is for.
+/// A permission with its description.
 type Described = (Permission, Option<String>);
 
-/// One call for all; where AWS refuses the whole for the sake of some, those that are done are left out, and what is
-/// refused still is sent one by one.
+/// Sends one call for all rules. If AWS refuses the call because of some rules, those that are done are left
+/// out. Rules that are still refused are sent one by one.
 async fn write_all(
     cloud: &Cloud,
     batch: &Batch,
@@ -168,8 +169,8 @@ async fn write_all(
     results
 }
 
-/// A rule that is there already is ours by its tags. In our own group it becomes ours; in any other it stays as it is, and
-/// does what is wanted.
+/// An existing rule is ours by its tags. In our own group, it becomes ours; in any other group, it stays
+/// unchanged and is used.
 async fn take_over(cloud: &Cloud, batch: &Batch, tags: &Tags, found: &Sdk) -> Result<Whose, ProviderError> {
     let wanted = Owner::of(tags).map(|owner| owner.uid);
     if Owner::of(&of_ec2(found.tags())).map(|owner| owner.uid) == wanted {

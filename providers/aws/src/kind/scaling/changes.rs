@@ -1,4 +1,4 @@
-//! Changes of a group: its own settings, what is attached to it, and what has calls of its own.
+//! Changes of a group: its own settings, its attachments, and settings with calls of their own.
 
 use aws_sdk_autoscaling::types as sdk;
 use slipway_aws_model::plan::Manner;
@@ -104,7 +104,7 @@ macro_rules! send {
     };
 }
 
-/// Brings target groups and classic load balancers from those in `prior` to those in `desired`.
+/// Changes target groups and classic load balancers from those in `prior` to those in `desired`.
 pub(super) async fn attachments(
     cloud: &Cloud,
     group: &str,
@@ -132,7 +132,7 @@ pub(super) async fn attachments(
     Ok(())
 }
 
-/// What is in `desired` and not in `prior`, and the other way round.
+/// The items that only `desired` has, and those that only `prior` has.
 fn difference(prior: &Value, desired: &Value, name: &str) -> (Vec<String>, Vec<String>) {
     let (before, after) = (texts(prior, name), texts(desired, name));
     let more = after.iter().filter(|item| !before.contains(item)).cloned().collect();
@@ -140,7 +140,7 @@ fn difference(prior: &Value, desired: &Value, name: &str) -> (Vec<String>, Vec<S
     (more, fewer)
 }
 
-/// What has calls of its own: metrics, suspended processes, the warm pool.
+/// Settings with calls of their own: metrics, suspended processes, the warm pool.
 pub(super) async fn beside(
     cloud: &Cloud,
     group: &str,
@@ -235,7 +235,7 @@ pub(super) fn wanted_tags(attributes: &Value) -> Vec<GroupTag> {
     tags.collect()
 }
 
-/// Tags in the form of Auto Scaling. Those that say whose it is stay with the group.
+/// Tags in the form of Auto Scaling. Ownership tags are not propagated to instances.
 pub(super) fn tags(group: &str, wanted: &[GroupTag], marks: &Tags) -> Vec<sdk::Tag> {
     let tag = |key: &str, value: &str, propagate: bool| {
         sdk::Tag::builder()
@@ -250,7 +250,8 @@ pub(super) fn tags(group: &str, wanted: &[GroupTag], marks: &Tags) -> Vec<sdk::T
     wanted.chain(marks.iter().map(|(key, value)| tag(key, value, false))).collect()
 }
 
-/// How instances are replaced, as a tag for the gates; none where nobody says.
+/// The settings for the replacement of instances, as a tag for the gates; none when the spec has no such
+/// settings.
 pub(super) fn manner(desired: &Value) -> Tags {
     let line = desired.get("rollout").filter(|block| !block.is_null()).map(|_| Manner::of(desired).to_line());
     line.into_iter().map(|line| (ROLLOUT.to_owned(), line)).collect()
@@ -265,7 +266,7 @@ pub(super) async fn set_tags(cloud: &Cloud, tags: Vec<sdk::Tag>) -> Result<(), P
     cloud.write(Class::AutoScaling, "CreateOrUpdateTags", || request.clone().send()).await.map(drop)
 }
 
-/// Brings the tags of a group from those in `prior` to those in `desired`.
+/// Changes the tags of a group from those in `prior` to those in `desired`.
 pub(super) async fn update_tags(
     cloud: &Cloud,
     group: &str,

@@ -1,7 +1,7 @@
-//! The gates of a roll on the machines: surge and remove. Those on their nodes belong to the provider of the nodes.
+//! The gates of a roll on machines: surge and remove. The gates on nodes belong to the provider of the nodes.
 //!
-//! What a gate has done is written down in tags of the instances it did it to, so that the same gate, run again with
-//! the same token after a crash, finds it and does nothing twice.
+//! A gate records its changes in tags of the instances. The same gate, run again with the same token after a
+//! crash, finds the tags and does nothing twice.
 //!
 //! | tag | on | says |
 //! | --- | --- | --- |
@@ -92,7 +92,7 @@ impl Gate<'_> {
         self.act.request.token.as_str()
     }
 
-    /// What there is now.
+    /// Reads the present state of the group.
     async fn look(&self) -> Result<View, ProviderError> {
         View::look(self.act.cloud, self.group).await?.ok_or_else(|| {
             error(ErrorClass::NotFound, format!("auto-scaling group {} does not exist", self.group))

@@ -65,7 +65,8 @@ impl Listing for Owned {
         for group in &mut found {
             let inside: BTreeSet<String> = ids(&group.attributes);
             let of_it = detached.0.iter().filter(|(name, instance)| {
-                // One that is still inside has its tag already: whoever was to take it out was interrupted.
+                // An instance in the group may have the tag already: the run that was to detach it was
+                // interrupted.
                 name == group.identity.as_str()
                     && instance.instance_id().is_some_and(|id| !inside.contains(id))
             });
@@ -119,7 +120,8 @@ impl Kind for Group {
         let Some(mut found) = cloud.get::<Groups>(id.as_str()).await?.map(|group| found(&group)) else {
             return Ok(None);
         };
-        // A group with our tags is listed together with its detached instances. One that another tool made is only read.
+        // A group with our tags is listed together with its detached instances. A group of another tool is
+        // only read.
         if found.owner.is_none() {
             let inside: BTreeSet<String> = ids(&found.attributes);
             let detached = gates::alive_detached(cloud, id.as_str()).await?;
@@ -224,7 +226,7 @@ impl Kind for Group {
         gates::operate(act, id, name, arguments).await
     }
 
-    /// Its instances go with it, and those that an interrupted roll has taken out of it.
+    /// Its instances are deleted with it, and those that an interrupted roll has detached from it.
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
         let detached = gates::alive_detached(act.cloud, id.as_str()).await?;
         let detached: Vec<String> =
@@ -277,7 +279,7 @@ pub(super) fn subnets(attributes: &Value) -> Option<String> {
     (!subnets.is_empty()).then(|| subnets.join(","))
 }
 
-/// The tags that say whose a group is, and how its instances are replaced.
+/// The ownership tags of a group, and the tag for the replacement of its instances.
 fn marks_with_manner(act: &Act<'_>, desired: &Value) -> Tags {
     let mut marks = act.marks();
     marks.extend(changes::manner(desired));

@@ -11,7 +11,8 @@ use crate::rate::Class;
 /// How long it may take until every service knows a profile.
 pub(super) const KNOWN_EVERYWHERE: Duration = Duration::from_secs(120);
 
-/// Whether the machines of a group have a profile that was made just now. What cannot be asked is old.
+/// Whether the machines of a group have a profile that was just created. A profile that cannot be read counts
+/// as old.
 pub(super) async fn is_fresh(cloud: &Cloud, group: &Value) -> bool {
     match age(cloud, group).await {
         Ok(age) => age.is_some_and(|age| age < KNOWN_EVERYWHERE),

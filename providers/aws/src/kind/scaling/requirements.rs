@@ -1,4 +1,4 @@
-//! What an instance type must have, in the form of Auto Scaling and in that of attributes.
+//! Requirements of instance types, in the form of Auto Scaling and in that of attributes.
 
 use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::Value;

@@ -12,7 +12,7 @@ use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 #[derive(Clone)]
 pub struct Cloud {
     file: PathBuf,
-    /// One change at a time, over all sessions of the process.
+    /// Lets one change run at a time, over all sessions of the process.
     turn: Arc<Mutex<()>>,
 }
 
@@ -32,11 +32,11 @@ pub struct Object {
     pub tags: Option<Tags>,
     pub token: String,
     pub attributes: Value,
-    /// When it is up, in milliseconds since 1970.
+    /// When the object is ready, in milliseconds since 1970.
     pub up_at_ms: u64,
 }
 
-/// Whose it is.
+/// The ownership of an object.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Tags {
     pub uid: String,

@@ -1,5 +1,5 @@
-//! What a Secret holds is never shown, and its text is not at hand while planning: what changes of it is told apart by
-//! what was applied last, and by who owns it.
+//! The content of a Secret is never shown, and its text is not known while planning. A change is recognised
+//! by the last applied manifest and by the owners of the fields.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::manifest::LIVE;
 use crate::marks::MANAGER;
 use crate::object::{map_at, text};
 
-/// Stands for a text that is not at hand; base64 of a text, so that it may stand in `data`, too.
+/// A placeholder for a text that is not known; it is valid base64, so that it may be used in `data`, too.
 pub(super) const PLACEHOLDER: &str = "c2xpcHdheQ==";
 
 const MAPS: [&str; 2] = ["data", "stringData"];
 
-/// The wanted entries, with the map in which they stand.
+/// The desired entries, with the map that contains them.
 fn entries(manifest: &Value) -> impl Iterator<Item = (&'static str, &String, &Value)> {
     MAPS.into_iter().flat_map(|map| {
         let entries = manifest.get(map).and_then(Value::as_map).into_iter().flatten();
@@ -26,8 +26,8 @@ fn entries(manifest: &Value) -> impl Iterator<Item = (&'static str, &String, &Va
     })
 }
 
-/// Whether an entry is in the live object as it is wanted: a plain text by its text, a secret by being wanted as it was
-/// applied, and by nobody having taken it since.
+/// Whether an entry of the live object is as desired. A plain text is compared. A secret must be the last
+/// applied one, and no other field manager may have taken it since.
 fn is_there((map, key, value): (&str, &str, &Value), last: Option<&Value>, live: &Json) -> bool {
     let found = text(live, &format!("/data/{}", key.replace('~', "~0").replace('/', "~1")));
     match value {
@@ -47,7 +47,7 @@ fn is_ours(live: &Json, key: &str) -> bool {
     owned.get("data").and_then(|data| data.get(key)).is_some()
 }
 
-/// Puts the live texts in the place of those that are not at hand and have not changed.
+/// Replaces placeholders of unchanged secrets by the texts of the live object.
 pub(super) fn fill_known(body: &mut Json, manifest: &Value, last: Option<&Value>, live: Option<&Json>) {
     let Some(live) = live else { return };
     for (map, key, value) in entries(manifest) {
@@ -61,7 +61,8 @@ pub(super) fn fill_known(body: &mut Json, manifest: &Value, last: Option<&Value>
     }
 }
 
-/// What is seen of a live Secret: entries that are as wanted look as they are wanted, all others are hidden.
+/// The visible form of a live Secret: entries as desired are shown in their desired form, all others are
+/// hidden.
 pub(super) fn show(seen: &mut Value, manifest: &Value, last: Option<&Value>, live: Option<&Json>) {
     let hidden = || Value::Secret(Secret::new(LIVE));
     let Value::Map(parts) = seen else { return };
@@ -88,7 +89,7 @@ pub(super) fn show(seen: &mut Value, manifest: &Value, last: Option<&Value>, liv
     }
 }
 
-/// What is sent of a Secret: the entries as they are wanted.
+/// The desired form of the entries of a Secret.
 pub(super) fn wish(tried: &mut Value, manifest: &Value) {
     let Value::Map(parts) = tried else { return };
     for map in MAPS {

@@ -1,4 +1,4 @@
-//! One dry run, and what follows from its answer.
+//! One dry run, and the result of its answer.
 
 use std::sync::PoisonError;
 
@@ -29,7 +29,7 @@ pub(super) struct Trial<'a> {
     pub key: ObjectKey,
 }
 
-/// What came of it.
+/// The result of a dry run.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub rehearsal: Rehearsal,
@@ -38,7 +38,7 @@ pub(super) struct Outcome {
 
 impl Trial<'_> {
     pub(super) async fn run(&self) -> Result<Outcome, ProviderError> {
-        // One that is not ours yet may exist all the same.
+        // An object that Slipway does not manage yet may exist all the same.
         let live = match &self.item.observed {
             Some(_) => self.session.live(self.connection, &self.key).await?,
             None => None,
@@ -65,7 +65,7 @@ impl Trial<'_> {
         }
         match answer {
             Answer::Done { body, .. } => {
-                // What was forced is told, too.
+                // Fields taken by force are reported, too.
                 let taken = match &live {
                     Some(live) if forced => self.taken_anyway(live, &body).await?,
                     _ => Vec::new(),
@@ -90,8 +90,8 @@ impl Trial<'_> {
         }
     }
 
-    /// Whether it is this very object, which was still on its way when the cluster was observed: a killed run had asked
-    /// for it.
+    /// Whether the live object is the one of this address, created after the cluster was observed: a killed
+    /// run had requested it.
     fn has_come_meanwhile(&self, live: &Json) -> bool {
         let marks = Marks::read(live);
         let known = self.session.cluster.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +122,8 @@ impl Trial<'_> {
         self.connection.ask(&Request::apply(path, body)).await
     }
 
-    /// What would be there, and what is there of the same fields and of those that Slipway has now.
+    /// Compares the object after the dry run with the live one, in the new fields and in those that Slipway
+    /// owns now.
     fn outcome(&self, live: Option<&Json>, tried: &Json, taken: &[Taken]) -> Outcome {
         let set = |object: &Json| fields::applied_by(object, MANAGER).map(|applied| applied.fields);
         let after = set(tried).unwrap_or_default();
@@ -162,7 +163,7 @@ impl Trial<'_> {
         Outcome { rehearsal, refusal: None }
     }
 
-    /// Whose fields a forced run would take.
+    /// The fields that a forced apply would take from other managers.
     async fn taken_anyway(&self, live: &Json, tried: &Json) -> Result<Vec<Taken>, ProviderError> {
         let set = |object: &Json| {
             fields::applied_by(object, MANAGER).map(|applied| applied.fields).unwrap_or_default()
@@ -176,8 +177,9 @@ impl Trial<'_> {
         }
     }
 
-    /// Somebody else has fields that are wanted. A field that was Slipway's and that somebody changed is drift, and is
-    /// mended. One that another applier claims, or that never was Slipway's, is a conflict for people to settle.
+    /// Handles a conflict with other field managers. A field of Slipway that another client changed is drift,
+    /// and is corrected. A field that another applier owns, or that Slipway never owned, is a finding for the
+    /// user.
     async fn conflict(
         &self,
         body: &Json,
@@ -200,7 +202,7 @@ impl Trial<'_> {
                 ),
             }
         });
-        // What it would be if it were forced is what the plan shows.
+        // The plan shows the object as a forced apply would make it.
         match self.send(&self.key.name, body, true).await? {
             Answer::Done { body, .. } => {
                 let mut outcome = self.outcome(live, &body, &taken);
@@ -221,15 +223,15 @@ impl Trial<'_> {
             return true;
         }
         let had = |field: &str| self.last_manifest().is_some_and(|last| path::find(last, field).1);
-        // What is written as `stringData` is kept as `data`.
+        // A field written as `stringData` is stored as `data`.
         let was_ours = had(&taken.field)
             || (manifest::is_secret_manifest(self.manifest)
                 && had(&taken.field.replacen(".data.", ".stringData.", 1)));
         was_ours && !live.is_some_and(|live| fields::is_applier(live, &taken.manager))
     }
 
-    /// An address or a port that is wanted is not free. When nobody has it, the API server takes it back by itself, which
-    /// the step waits for.
+    /// Handles an address or a port that is not free. If no object holds it, the API server releases it, and
+    /// the step waits for that.
     async fn not_free(&self, allocations: &[Allocation]) -> Result<Outcome, ProviderError> {
         let mut reasons = Vec::new();
         for allocation in allocations {
@@ -244,8 +246,8 @@ impl Trial<'_> {
         Ok(Outcome { rehearsal: Rehearsal { reasons, ..Rehearsal::default() }, refusal: None })
     }
 
-    /// An update that is refused may be one that only a new object can have: then the same wish is good under another
-    /// name.
+    /// A refused update may concern an immutable field. Then a dry run of the same object under another name
+    /// succeeds.
     async fn perhaps_immutable(
         &self,
         body: &Json,
@@ -284,7 +286,7 @@ impl Trial<'_> {
         Ok(outcome)
     }
 
-    /// The plan shows what is written, and preflight says why it cannot be.
+    /// The outcome of a refusal: the plan shows the desired object, and preflight has the error.
     fn refused(&self, error: ProviderError) -> Outcome {
         let name = self.key.to_string();
         let message = if error.message.starts_with(&name) {

@@ -42,7 +42,7 @@ fn leaf(id: u64, elements: &[(u32, &[u8], &[u8])], page: &mut [u8]) {
     }
 }
 
-/// A snapshot with these revisions in a tree of its own, and a value that makes it as large as wanted.
+/// A snapshot with these revisions in a tree, and a value that makes it as large as requested.
 pub(in crate::etcd_backup) fn snapshot(revisions: &[i64], padding: usize) -> Vec<u8> {
     let pages = 5 + padding.div_ceil(PAGE);
     let mut bytes = vec![0; pages * PAGE];

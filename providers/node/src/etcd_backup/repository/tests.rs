@@ -69,7 +69,7 @@ async fn a_snapshot_comes_back_as_it_was_saved() {
     let listed = place.repository().list().await.unwrap();
     assert_eq!(listed[0].manifest.as_ref().unwrap(), &manifest);
     assert_eq!(place.repository().newest().await.unwrap(), Some(manifest.taken));
-    // Nothing of it is in clear.
+    // No plain text is stored.
     for (key, bytes) in place.backend.dump() {
         assert!(!bytes.windows(4).any(|bytes| bytes == b"cp-1" || bytes == b"key\0"), "{key}");
     }
@@ -122,7 +122,7 @@ async fn what_the_retention_does_not_keep_is_removed() {
     let gone = place.repository().prune(week, now).await.unwrap();
     assert_eq!(gone, ["20261120T010000Z-2", "20261101T000000Z-2"]);
     assert_eq!(place.names().await, ["20261120T020000Z-2", "20261126T070000Z-2"]);
-    // One that nobody can open is no successor of those that can be opened.
+    // A snapshot that cannot be decrypted does not replace those that can be.
     place.change("demo/etcd/20261126T070000Z-2/manifest", |bytes| *bytes.last_mut().unwrap() ^= 1).await;
     let later = "2027-11-26T08:00:00Z".parse().unwrap();
     assert!(place.repository().prune(week, later).await.unwrap().is_empty(), "the last good one stays");

@@ -49,7 +49,8 @@ impl Pair {
         self.chain.as_ref()?.as_ref().ok()?.first()
     }
 
-    /// Why what is there cannot be used for what is wanted, as kubeadm judges it; `None` when there is no certificate.
+    /// Why the existing certificate does not fit the desired one, by kubeadm's rules; `None` when there is no
+    /// certificate.
     pub(super) fn problems(
         &self,
         disk: &Disk,
@@ -97,7 +98,7 @@ impl Pair {
         Ok(Some(problems))
     }
 
-    /// Whether the certificate belongs to its key and was signed by its CA: what attributes do not show.
+    /// Checks that attributes do not show: the certificate belongs to its key, and was signed by its CA.
     fn bonds(&self, disk: &Disk, wanted: Attributes<'_>) -> Vec<String> {
         let mut problems = Vec::new();
         let chain = match &self.chain {

@@ -1,8 +1,8 @@
-//! Restoring a snapshot on this control plane, stage by stage. Who restores runs each stage on all control planes before the
-//! next one.
+//! Restores a snapshot on this control plane, stage by stage. The caller runs each stage on all control
+//! planes before the next one.
 //!
-//! Nothing of the old data is removed before `finish`: until then, `undo` puts data and manifests back. Each stage can be run
-//! again after it was interrupted anywhere.
+//! No old data is removed before `finish`: until then, `undo` puts data and manifests back. Each stage can be
+//! repeated after an interruption.
 
 mod member;
 
@@ -29,7 +29,7 @@ const ASIDE: &str = "/var/lib/slipway/etcd-restore";
 /// The name of the snapshot that is being restored.
 const RESTORED: &str = "/var/lib/slipway/etcd-restore/snapshot";
 
-/// The API server, and what talks to etcd through it.
+/// The API server and its clients.
 const CLIENTS: [&str; 3] = ["kube-apiserver", "kube-controller-manager", "kube-scheduler"];
 const ETCD: &str = "etcd";
 
@@ -131,7 +131,7 @@ async fn stop(work: &Work, components: &[&str]) -> Result<(), ProviderError> {
     }
 }
 
-/// One of the components that still has a container.
+/// A component among these that still has a container.
 async fn running(disk: &Disk, components: &[&str]) -> Result<Option<String>, ProviderError> {
     let mut runtime = runtime(disk).await?;
     let (pods, containers) = (runtime.pods().await?, runtime.containers().await?);
@@ -177,7 +177,7 @@ async fn restore(
     }
     disk.remove(&manifest_of(POD))?;
     purge::folder(disk, &member.restored())?;
-    // Those of an earlier attempt may still be listed.
+    // Containers of an earlier attempt may still be listed.
     let before: BTreeSet<String> = containers(disk).await?.into_iter().map(|one| one.id).collect();
     disk.write(&manifest_of(POD), member.pod(POD, initial_cluster, token).as_bytes(), Access::mode(0o600))?;
     work.tell("etcd's own program restores the snapshot");

@@ -1,4 +1,4 @@
-//! How a member comes and goes.
+//! How a member joins and leaves.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::etcd::{Etcd, Member, Refusal};
 
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
-/// How often people are told why it still waits.
+/// How often the reason of a wait is reported.
 const TELL: Duration = Duration::from_secs(10);
 
 /// A member with its URLs, as `--initial-cluster` has it.
@@ -48,7 +48,7 @@ impl<'a> Patience<'a> {
         Self { work, until: Instant::now() + wanted.seconds("timeout_seconds", 120), told: None }
     }
 
-    /// For a queue, whose length is not ours: as long as the step may take.
+    /// Waits in the queue of joining members, whose length is not known: as long as the step may take.
     fn of_the_step(work: &'a Work) -> Self {
         Self { work, until: work.deadline, told: None }
     }
@@ -66,7 +66,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// The first member: it is there when it answers.
+/// The first member: it exists when it answers.
 pub(super) async fn first(work: &Work) -> Result<Memory, ProviderError> {
     let wanted = work.wanted();
     let own = wanted.texts("peer_urls");
@@ -98,7 +98,7 @@ pub(super) async fn first(work: &Work) -> Result<Memory, ProviderError> {
     }
 }
 
-/// A further member: announced as a learner, as soon as there is room for one.
+/// A further member: added as a learner as soon as etcd accepts one.
 pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
     let wanted = work.wanted();
     let own = wanted.texts("peer_urls");
@@ -130,7 +130,8 @@ pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
     }
 }
 
-/// Whom a member that joins waits for, and how one that never comes is removed; none when nobody is before it.
+/// Why a joining member waits, and how to remove a member that never starts; `None` when no learner is in
+/// front of it.
 fn queue(members: &[Member]) -> Option<String> {
     let learners: Vec<&Member> = members.iter().filter(|member| member.is_learner).collect();
     let named = |member: &&Member| match member.has_started() {
@@ -151,14 +152,14 @@ fn queue(members: &[Member]) -> Option<String> {
     Some(text)
 }
 
-/// A member that is there already: its URLs follow.
+/// An existing member: its peer URLs are updated.
 pub(super) async fn mend(work: &Work, memory: Memory) -> Result<Memory, ProviderError> {
     let wanted = work.wanted();
     let own = wanted.texts("peer_urls");
     let etcd = connect(work, wanted)?;
     let members = etcd.members().await?;
     let Some(member) = members.iter().find(|member| member.id() == memory.member_id) else {
-        // It was thrown out in the meantime.
+        // The member was removed in the meantime.
         return if wanted.flag("learner_first") { announce(work).await } else { first(work).await };
     };
     let mut there = member.peer_urls.clone();
@@ -171,7 +172,8 @@ pub(super) async fn mend(work: &Work, memory: Memory) -> Result<Memory, Provider
     Ok(memory)
 }
 
-/// Leaves, unless it is the last one. `id` proves that the member is ours: one that came later under its name stays.
+/// Leaves etcd, unless it is the last member. `id` proves that the member is ours: a later one with its name
+/// stays.
 pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Result<(), ProviderError> {
     let own = wanted.texts("peer_urls");
     let etcd = match connect(work, wanted) {
@@ -195,17 +197,19 @@ pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Resu
     });
     let Some(member) = ours else { return Ok(()) };
     if members.len() == 1 {
-        // The data goes with its folder; a cluster of none cannot be.
+        // The last member cannot leave etcd; its data is removed with its folder.
         return Ok(());
     }
-    // A member that leaves stops before it has answered, and never answers again: those are asked who stay.
+    // A leaving member stops before it has answered, and never answers again: the remaining members are
+    // asked.
     let mut endpoints = of_those_who_stay(&members, member);
     endpoints.extend(super::endpoints(wanted));
     let etcd = Etcd::connect(&work.host().disk, wanted, endpoints)?;
     expel(work, &etcd, member).await
 }
 
-/// What it means that etcd could not be asked: nothing, when nobody stays who would miss the member's vote.
+/// Handles the error when etcd does not answer: it is ignored when the whole cluster is deleted, since no
+/// member remains.
 fn unasked(work: &Work, error: ProviderError) -> Result<(), ProviderError> {
     if !work.host().config.leaving {
         return Err(error);
@@ -217,7 +221,7 @@ fn unasked(work: &Work, error: ProviderError) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// The client URLs of the members that have a vote, but of the one that goes.
+/// The client URLs of the voting members, except the leaving one.
 fn of_those_who_stay(members: &[Member], leaving: &Member) -> Vec<String> {
     let stays = |other: &&Member| other.id() != leaving.id() && other.has_started() && !other.is_learner;
     members.iter().filter(stays).flat_map(|other| other.client_urls.clone()).collect()

@@ -12,32 +12,32 @@ use crate::attributes::Attributes;
 use crate::disk::Status;
 use crate::error::invalid;
 
-/// A content that is wanted.
+/// A desired content.
 pub(super) struct Content {
     pub(super) bytes: Vec<u8>,
     secret: Option<Secret>,
 }
 
-/// What is remembered of the contents of a file.
+/// The record of the contents of a file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Memory {
-    /// The one that was written.
+    /// The written content.
     pub(super) now: Option<Version>,
     /// The one that is being written.
     pub(super) next: Option<Version>,
 }
 
-/// One content, as it may be remembered.
+/// One content, in a form that may be stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Version {
     /// SHA-256 of the bytes in hexadecimal digits. It stays on the node, beside the file itself.
     pub(super) digest: String,
-    /// Where it is from and its fingerprint, when it is a secret.
+    /// Its source and fingerprint, when it is a secret.
     pub(super) secret: Option<Secret>,
 }
 
 impl Content {
-    /// The content that is asked for.
+    /// The desired content.
     pub(super) fn of(wanted: Attributes<'_>) -> Result<Self, ProviderError> {
         let secret = |name: &str| match wanted.0.get(name) {
             Some(Value::Secret(secret)) => Some(Secret { text: None, ..secret.clone() }),
@@ -78,7 +78,7 @@ pub(super) fn planned_digest(planned: &Value) -> Result<Option<String>, Provider
     Ok(planned_bytes(planned)?.map(|bytes| digest(&bytes)))
 }
 
-/// What stands for the digest of a content that is not known: the fingerprint of a secret.
+/// A replacement for the digest of an unknown content: the fingerprint of a secret.
 pub(super) fn digest_of_secret(planned: &Value) -> Value {
     let secret = ["content", "content_base64"].iter().find_map(|name| match planned.get(name) {
         Some(Value::Secret(secret)) => secret.fingerprint.clone(),
@@ -87,13 +87,13 @@ pub(super) fn digest_of_secret(planned: &Value) -> Value {
     secret.map_or(Value::Unknown, Value::from)
 }
 
-/// Where the content of a file is from that nobody here has written.
+/// The source of a file's content that Slipway did not write.
 fn found_in(path: &str) -> String {
     format!("file:{path}")
 }
 
-/// Whether a content is a secret of which only its place is known, and was so when it was taken over: it is left as it
-/// was found.
+/// Whether a content is a secret of which only the place is known, now and when it was adopted. It is left
+/// unchanged.
 pub(super) fn is_left(observed: &Value, last_applied: Option<&Value>) -> bool {
     let of = |attributes: &Value| match attributes.get("content") {
         Some(Value::Secret(secret)) => Some(secret.source.clone()),
@@ -104,7 +104,7 @@ pub(super) fn is_left(observed: &Value, last_applied: Option<&Value>) -> bool {
     of(observed).as_ref() == Some(&place) && last_applied.and_then(of).as_ref() == Some(&place)
 }
 
-/// Whether everybody may read it, whatever the file's mode says.
+/// Whether the content is public, whatever the file's mode.
 fn is_public(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let is_pem = ["-----BEGIN PUBLIC KEY-----", "-----BEGIN CERTIFICATE-----"]
@@ -113,7 +113,7 @@ fn is_public(bytes: &[u8]) -> bool {
     is_pem && !text.contains("PRIVATE KEY-----")
 }
 
-/// Puts what may be seen of a content into the attributes of a file.
+/// Puts the visible form of a content into the attributes of a file.
 pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Value) {
     let memory = recall::<Memory>(place.memory()).unwrap_or_default();
     let actual = digest(bytes);
@@ -122,7 +122,7 @@ pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Valu
     let in_base64 = place.wanted().0.get("content_base64").is_some();
     let name = if in_base64 { "content_base64" } else { "content" };
     let wants_secret = versions.into_iter().flatten().any(|version| version.secret.is_some());
-    // Of a file that nobody here has written, what others may not read is a secret.
+    // If Slipway did not write the file, a content that only its owner may read is a secret.
     let asks_secret = matches!(place.wanted().0.get(name), Some(Value::Secret(_)));
     let is_secret = wants_secret
         || asks_secret

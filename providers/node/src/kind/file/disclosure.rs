@@ -1,7 +1,8 @@
-//! Giving away what is in a file, to somebody who takes a node over.
+//! Discloses the content of a file when a node is adopted.
 //!
-//! No answer of a provider holds a secret's text. So the caller makes a key for this one question, and the answer is sealed
-//! with it. Who may ask may as well change anything on the node: it is told what it could take.
+//! No answer of a provider contains a secret's text. So the caller makes a key for this one request, and the
+//! answer is encrypted with it. Callers can change anything on the node anyway, so this discloses nothing
+//! that they could not take.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -17,10 +18,10 @@ use crate::error::{invalid, permanent};
 /// The operation: `key` is a secret of 64 hexadecimal digits, under which the content is sealed.
 pub const DISCLOSE: &str = "disclose";
 
-/// What the answer has: nonce, content and tag of AES-256-GCM, in base64; nothing of a file that is not there.
+/// The answer: nonce, content and tag of AES-256-GCM, in base64; absent when the file does not exist.
 pub const SEALED: &str = "sealed";
 
-/// Where files are that are given away: those of a cluster that another tool has made.
+/// The folder of files that may be disclosed: those of a cluster that another tool has made.
 const FOLDER: &str = "/etc/kubernetes/";
 
 pub(super) fn operation() -> Operation {

@@ -7,28 +7,28 @@ use super::content::planned_bytes;
 use super::{Place, Work};
 use crate::error::conflict;
 
-/// The attribute that names what may be overwritten.
+/// The attribute with the fingerprint of a key that may be overwritten.
 pub(super) const REPLACES: &str = "replaces";
 
-/// Whether somebody says of the content that it is a key.
+/// Whether the attributes declare the content as a key.
 fn is_declared(attributes: &Value) -> bool {
     attributes.get(FINGERPRINT).is_some_and(|value| !value.is_null())
 }
 
-/// What somebody says of the fingerprint of the wanted content.
+/// The declared fingerprint of the desired content.
 pub(super) fn declared(desired: Option<&Value>) -> Option<&Value> {
     desired?.get(FINGERPRINT).filter(|value| !value.is_null())
 }
 
-/// Whether the wanted content is known to be the key that is there, also where the contents themselves cannot be compared, as
-/// after the cluster's own key for comparing them was lost.
+/// Whether the desired content is known to be the existing key. This also works where the contents cannot be
+/// compared, such as after the loss of the cluster's key for comparison.
 pub(super) fn is_the_same(observed: &Value, declared: Option<&Value>) -> bool {
     let there = observed.get(FINGERPRINT).and_then(Value::as_str);
     there.is_some() && there == declared.and_then(Value::as_str)
 }
 
-/// Plans the fingerprint: that of a content that is known, else what was said of it; not known where a change of the content
-/// may bring another key.
+/// Plans the fingerprint: that of a known content, otherwise the declared one. It is unknown where a changed
+/// content may be another key.
 pub(super) fn plan(
     declared: Option<&Value>,
     observed: Option<&Value>,
@@ -68,7 +68,7 @@ pub(super) fn show(bytes: &[u8], place: &Place, into: &mut Value) {
     }
 }
 
-/// Refuses to write anything over a key but the same key, unless the step names the fingerprint of what is lost.
+/// Refuses to overwrite a key with another content, unless the step names the fingerprint of the lost key.
 pub(super) fn refuse_overwriting(
     work: &Work,
     there: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! A kubeconfig that is there, and whether it is what it should be.
+//! An existing kubeconfig, and whether it is as desired.
 
 use jiff::Timestamp;
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig as Document};
@@ -33,13 +33,13 @@ impl Flaw {
     }
 }
 
-/// A kubeconfig that is there.
+/// An existing kubeconfig.
 pub(super) struct There {
     document: Document,
     /// Its client certificate, embedded or from the file that it names.
     certificate: Option<Certificate>,
     key: Option<PrivateKey>,
-    /// The files that it names.
+    /// The certificate and key files that it names.
     files: Option<(String, String)>,
 }
 
@@ -62,7 +62,7 @@ impl There {
         Ok(Some(Self { document, certificate, key, files }))
     }
 
-    /// Why it is not what is wanted; nothing when it is.
+    /// The differences from the desired kubeconfig; empty when there are none.
     pub(super) fn misfits(&self, disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<String>, ProviderError> {
         let mut problems = Vec::new();
         match self.document.cluster() {
@@ -143,14 +143,14 @@ impl There {
         Ok(fewest.unwrap_or_else(|| vec![Flaw::NoAuthority]))
     }
 
-    /// Whether its certificate must be renewed; one in a file is somebody else's task.
+    /// Whether its certificate must be renewed. Another program renews a certificate in a file.
     pub(super) fn is_due(&self, _: &Disk, wanted: Attributes<'_>) -> bool {
         self.files.is_none()
             && wanted.0.get("common_name").is_some()
             && self.certificate.as_ref().is_some_and(|certificate| x509::is_due(certificate, wanted))
     }
 
-    /// Its credentials, when they are those that are wanted and have their time.
+    /// Its credentials, if they are the desired ones and are not due for renewal.
     pub(super) fn credentials_that_fit(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<Credentials> {
         if self.is_due(disk, wanted) || !self.certificate_problems(disk, wanted).ok()?.is_empty() {
             return None;
@@ -162,7 +162,7 @@ impl There {
         Some(Credentials::Certificate { certificate: self.certificate.as_ref()?.to_pem(), key })
     }
 
-    /// Puts what is there into attributes.
+    /// Puts the existing kubeconfig into attributes.
     pub(super) fn show(&self, disk: &Disk, place: &Place, into: &mut Value) {
         let wanted = place.wanted();
         let mut problems: Vec<String> = self.authority_problem(disk, wanted).into_iter().collect();
@@ -185,7 +185,7 @@ impl There {
             set("client_key_path", key.as_str().into());
         }
         set("needs_renewal", self.is_due(disk, wanted).into());
-        // Who is in a file that somebody else renews shows where that is asked for.
+        // The subject in a file that another program renews is shown where it is desired.
         let shows = self.files.is_none() || place.entry.is_none() || wanted.0.get("common_name").is_some();
         if let Some(certificate) = self.certificate.as_ref().filter(|_| shows) {
             let mut who = Value::map::<&str, Value>([]);
@@ -202,8 +202,8 @@ impl There {
             }
         }
         if self.certificate.is_none() && self.files.is_some() && wanted.0.get("common_name").is_some() {
-            // The file is somebody else's and gone with him, as a kubelet's that was reset: who was in it is not told
-            // here, but by the resource that waits for that file.
+            // The certificate file belongs to another program and is gone, as after a reset of the kubelet.
+            // The resource that waits for the file reports that, so the desired subject is shown here.
             for name in ["common_name", "organizations"] {
                 set(name, wanted.0.get(name).cloned().unwrap_or_default());
             }

@@ -84,8 +84,8 @@ fn ours(saved: &str, prefixes: &[String]) -> BTreeSet<(String, String)> {
     found
 }
 
-/// What `iptables-restore --noflush` is told: first the rules that lead to the chains go, then the chains are emptied, then
-/// they go.
+/// The input of `iptables-restore --noflush`: first the rules that jump to the chains are deleted, then the
+/// chains are flushed, then they are deleted.
 fn script(saved: &str, leaving: &BTreeSet<(String, String)>) -> String {
     let mut script = String::new();
     let mut table = "";

@@ -1,4 +1,5 @@
-//! A change of what a service runs with: it has to run well with it, or what was there before comes back.
+//! A change of a service's program or settings: the service must run well with it, otherwise the previous
+//! version is restored.
 
 use jiff::Timestamp;
 use slipway_resource::{ErrorClass, ProviderError};
@@ -10,12 +11,12 @@ use crate::previous;
 use crate::steady::{self, Steady};
 use crate::supervise::{self, Definition};
 
-/// What a change of a service has touched.
+/// The parts of a service that a change has touched.
 pub(super) struct Changed {
     pub(super) steady: Steady,
     /// The unit's file, where it has one of ours.
     pub(super) unit: Option<String>,
-    /// What it was before.
+    /// The definition before the change.
     pub(super) before: Option<Definition>,
 }
 
@@ -26,8 +27,8 @@ pub(super) fn is_change(work: &Work) -> bool {
 }
 
 impl Changed {
-    /// Waits until a service that was started anew runs well for a while. When it does not, what it read before is put back and
-    /// it is started with that; the step fails all the same.
+    /// Waits until a restarted service runs well for a while. If it does not, its previous files are restored
+    /// and it is started with them; the step fails all the same.
     pub(super) async fn runs_well(
         &self,
         work: &Work,
@@ -80,7 +81,7 @@ impl Changed {
         })
     }
 
-    /// What was there before is not needed any more.
+    /// Drops the previous files, which are not needed any more.
     pub(super) async fn is_done(&self, work: &Work) -> Result<(), ProviderError> {
         let paths: Vec<String> = self.paths(work).collect();
         work.blocking(move |work| paths.iter().try_for_each(|path| previous::forget(&work.host().disk, path)))

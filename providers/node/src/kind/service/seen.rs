@@ -1,8 +1,8 @@
-//! With which files a program was started.
+//! The files with which a program was started.
 //!
-//! A program that reads its settings once goes on with what they said, whatever stands in the files today: somebody may
-//! have changed one, had the program started, and changed it back. So it is not enough that the files are as they are
-//! wanted.
+//! A program that reads its settings once keeps them, whatever the files contain today. A file may have been
+//! changed, the program restarted, and the file changed back. So a comparison of the files alone is not
+//! enough.
 
 use std::collections::BTreeMap;
 
@@ -21,15 +21,15 @@ use crate::process::Process;
 pub(super) struct Seen {
     /// Its process; none where the init system does not tell.
     process: Option<Process>,
-    /// The files that it reads, by path.
+    /// The files that the program reads, by path.
     files: BTreeMap<String, Version>,
 }
 
-/// A file at some time; nothing of one that was not there.
+/// The version of a file; empty when the file did not exist.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Version {
     sha256: Option<String>,
-    /// When it was changed last, in nanoseconds.
+    /// When it was last changed, in nanoseconds.
     changed: Option<i64>,
 }
 
@@ -49,7 +49,7 @@ impl Seen {
         Self { process: pid.and_then(Process::of), ..self }
     }
 
-    /// Whether a program that runs has read what is wanted now, as far as that can be told.
+    /// Whether a running program has read the desired contents, as far as this can be told.
     pub(super) fn is_current(
         &self,
         disk: &Disk,
@@ -68,7 +68,8 @@ impl Seen {
         Ok(true)
     }
 
-    /// The digest of what the process has read of a file; none when there was no file, or nobody knows.
+    /// The digest of the content that the process has read of a file; `None` when there was no file, or when
+    /// it is unknown.
     fn read_by(
         &self,
         process: Option<&Process>,
@@ -82,14 +83,16 @@ impl Seen {
             return Ok(known.sha256.clone());
         }
         let now = Version::of(disk, path)?;
-        // It was changed for a service that has not been started with it yet: what runs has read what is kept.
+        // The file was changed for a service that was not restarted yet: the program has read the previous
+        // content.
         if let (Some(process), Some(kept)) = (process, previous::content(disk, path)?)
             && now.changed.is_none_or(|changed| changed > process.started_before())
         {
             return Ok(Some(file_digest(&kept)));
         }
         let is_the_same = match process {
-            // It was started by somebody else, or by itself: it has read what has not changed since.
+            // Slipway did not start this process: it has read the content if the file has not changed since
+            // its start.
             Some(process) => now.changed.is_some_and(|changed| changed <= process.started_before()),
             None => known == Some(&now),
         };
@@ -106,7 +109,7 @@ impl Version {
     }
 }
 
-/// The files among what a service is restarted for, and the digests that they shall have.
+/// The files among the restart triggers of a service, with their desired digests.
 pub(super) fn paths(wanted: Attributes<'_>) -> BTreeMap<String, &str> {
     let triggers = wanted.0.get("restart_triggers").and_then(slipway_resource::Value::as_map);
     let all = triggers.into_iter().flatten();

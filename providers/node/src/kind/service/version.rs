@@ -10,7 +10,7 @@ use crate::attributes::Attributes;
 use crate::kind::program::printed;
 use crate::program;
 
-/// The attribute with the version that is wanted.
+/// The attribute with the desired version.
 pub(super) const WANTED: &str = "program_version";
 /// The attribute with the version that runs.
 pub(super) const RUNNING: &str = "version";
@@ -27,14 +27,14 @@ pub(super) async fn of_running(
     }
 }
 
-/// Whether a version is the one that is wanted, as far as it is known.
+/// Whether a version is the desired one, as far as it is known.
 pub(super) fn is_wanted(wanted: Attributes<'_>, running: Option<&str>) -> Result<bool, ProviderError> {
     let wanted = wanted.optional_text(WANTED)?;
     Ok(running.zip(wanted).is_none_or(|(running, wanted)| running == wanted))
 }
 
-/// What the program of a process prints for `--version`; its file may have been replaced since the process began. A program that
-/// is not called like its service is what starts it, a moment before.
+/// The output of a process' program for `--version`; its file may have been replaced since the process began.
+/// A program with another name than its service starts the service's program, and is seen only for a moment.
 async fn of_process(service: &str, pid: u32) -> Option<String> {
     let program = format!("/proc/{pid}/exe");
     let file = fs::read_link(&program).ok()?;
@@ -43,8 +43,8 @@ async fn of_process(service: &str, pid: u32) -> Option<String> {
     output.success.then(|| printed(&output.out)).flatten()
 }
 
-/// Says how a change of version is made. Kubernetes supports a change of the minor version only on a node without pods; a patch
-/// release takes over the pods that run.
+/// Adds the reason how a change of version is made. Kubernetes supports a change of the minor version only on
+/// a node without pods; with a patch release, running pods continue.
 pub(super) fn explain(observed: &Value, planned: &mut Planned) {
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let (Some(from), Some(to)) = (text(observed, RUNNING), text(&planned.normalised, WANTED)) else { return };

@@ -1,4 +1,4 @@
-//! Images are there before a manifest changes: a pod whose image cannot be had would take the one before down with it.
+//! Images are pulled before a manifest changes: a pod without its image would stop the old pod and not start.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::kind::Work;
 
 /// How long pulling one image may take.
 const PULL: Duration = Duration::from_secs(600);
-/// How often an image is asked for, and the pause between.
+/// How often a pull is tried, and the pause between attempts.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -20,10 +20,10 @@ pub(super) fn new_ones(wanted: &Manifest, there: &Manifest) -> BTreeSet<String> 
     wanted.images.difference(&there.images).cloned().collect()
 }
 
-/// Makes sure that images are on the node, pulling those that are not.
+/// Makes sure that images are on the node, and pulls missing ones.
 ///
 /// # Errors
-/// When one cannot be had: with its name, and what the runtime says.
+/// When an image cannot be pulled: with its name, and the runtime's message.
 pub(super) async fn need(
     work: &Work,
     runtime: &mut Runtime,
@@ -49,7 +49,7 @@ pub(super) async fn need(
     Ok(())
 }
 
-/// The refusal to change a manifest on a node whose runtime does not answer.
+/// The error for a change of a manifest while the runtime does not answer.
 pub(super) fn unverified(images: &BTreeSet<String>) -> ProviderError {
     let images: Vec<&str> = images.iter().map(String::as_str).collect();
     let text = format!(

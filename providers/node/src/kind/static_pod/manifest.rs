@@ -1,4 +1,4 @@
-//! What a manifest says of its pod, as far as it matters here.
+//! The parts of a manifest that the provider needs.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The processes of a static pod, for nodes whose container runtime does not answer: those that run the very command of a
-//! manifest. One that has ended serves nobody any more.
+//! The processes of a static pod, for nodes whose container runtime does not answer: those that run the exact
+//! command of a manifest.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,10 +15,10 @@ use crate::process;
 
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A process, by its number and the moment of its start (proc_pid_stat(5)): numbers are given away again.
+/// A process, by its number and start time (proc_pid_stat(5)), since numbers are used again.
 type Process = (u32, u64);
 
-/// The processes that run a command of a manifest. None below another root than the machine's: nobody runs pods there.
+/// The processes that run a command of a manifest. There are none below another root than the machine's.
 pub(super) fn of(work: &Work, manifest: &Manifest) -> BTreeSet<Process> {
     if !work.host().disk.root().is_machine() {
         return BTreeSet::new();
@@ -29,7 +29,7 @@ pub(super) fn of(work: &Work, manifest: &Manifest) -> BTreeSet<Process> {
         .collect()
 }
 
-/// Waits until these have ended, as long as the kubelet has for it.
+/// Waits until these processes have ended, as long as the kubelet may take for it.
 pub(super) async fn ended(
     work: &Work,
     manifest: &Manifest,

@@ -1,9 +1,9 @@
-//! Whether the kubelet runs what a manifest says now, and not what it said before.
+//! Whether the kubelet runs the present manifest, and not the previous one.
 //!
-//! While a pod is replaced, the one before may still answer at its URL, and both may run side by side when the kubelet was
-//! started anew in the same moment. The runtime tells them apart: the kubelet names every pod of a file by a hash of it,
-//! which is taken over its own types, so that nobody else can compute it. What ran before is remembered therefore, and any
-//! other hash is the new manifest's.
+//! While a pod is replaced, the old one may still answer at its URL. Both may run side by side when the
+//! kubelet was restarted in the same moment. The runtime distinguishes them: the kubelet labels each pod of a
+//! file with a hash of its own types, which no other program can compute. So the hashes of old pods are
+//! recorded, and any other hash is that of the new manifest.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,17 +17,18 @@ use crate::kind::Work;
 use crate::ready::Condition;
 use crate::supervise;
 
-/// How long the kubelet has to see a changed manifest: it looks every twenty seconds where it is not told.
+/// How long the kubelet may take to see a changed manifest: without notifications, it looks every twenty
+/// seconds.
 pub(super) const SEEN: Duration = Duration::from_secs(45);
-/// How often a container may have been made before one that ends counts as one that never stays: the kubelet waits 10, 20 and
-/// 40 s between them.
+/// The number of attempts after which an ended container counts as crashing: the kubelet waits 10, 20 and 40
+/// s between them.
 const CRASHES: u32 = 3;
 /// The pause between two looks.
 const PAUSE: Duration = Duration::from_millis(200);
-/// How often people are told why it still waits.
+/// How often the reason of a wait is reported.
 const TELL: Duration = Duration::from_secs(10);
 
-/// What has to end before the manifest that is wanted runs.
+/// The pods that must end before the desired manifest runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Before {
     /// The kubelet's hashes of other manifests.
@@ -45,13 +46,13 @@ impl Before {
 /// How far the kubelet is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Progress {
-    /// What ran before runs, and nothing else.
+    /// Only the old pod runs.
     Untouched,
-    /// It is at work: why that is not enough.
+    /// The kubelet is at work: why this is not enough.
     UnderWay(String),
-    /// It ends whenever it is started: why.
+    /// A container ends whenever it is started: the reason.
     Crashes(String),
-    /// What is wanted runs, and nothing else: in these containers.
+    /// Only the desired pod runs, in these containers.
     Runs(BTreeSet<String>),
 }
 
@@ -65,8 +66,8 @@ pub(super) async fn hashes(
     Ok(ours.filter(|pod| pod.is_ready()).map(|pod| pod.hash().to_owned()).collect())
 }
 
-/// Waits until a manifest runs in place of what was there before, and its condition holds. A kubelet that makes nothing
-/// else of it, since to its eyes the manifest says the same, has time to see it, and then the condition alone counts.
+/// Waits until a manifest runs in place of the old one, and its condition holds. The kubelet may see no
+/// difference and keep the pod: it gets time to notice the change, and then the condition alone counts.
 pub(super) async fn wait(
     work: &Work,
     runtime: &mut Runtime,
@@ -81,7 +82,7 @@ pub(super) async fn wait(
     loop {
         let why = match look(runtime, manifest, before).await? {
             progress @ Progress::Runs(_) => match condition.look(&work.host().disk).await {
-                // Somebody has answered. It was this one if it still runs.
+                // The endpoint has answered. It was this pod, if it still runs.
                 Ok(()) if look(runtime, manifest, before).await? == progress => return Ok(()),
                 Ok(()) => "its containers have ended again".to_owned(),
                 Err(why) => why,
@@ -202,10 +203,10 @@ mod tests {
         ] {
             assert!(matches!(judge(&pods, &containers), Progress::UnderWay(_)), "{pods:?} {containers:?}");
         }
-        // A sandbox that has ended, one of whose containers has not.
+        // A sandbox that has ended, with a container that has not.
         let ending = pod("1", "old", false);
         assert!(matches!(judge(&[&ending, &new], &[old_a, &a, &b]), Progress::UnderWay(_)));
-        // Pods of others are no matter.
+        // Pods of others do not matter.
         let other = PodSandbox::of_file("3", "kube-system", "website-node", "old", true);
         let running = Progress::Runs(["2a", "2b"].map(str::to_owned).into());
         assert_eq!(judge(&[&ending, &new, &other], &[&a, &b]), running);

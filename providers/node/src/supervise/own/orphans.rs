@@ -16,8 +16,8 @@ const END: Duration = Duration::from_secs(10);
 /// How long to wait before looking at a killed process again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Kills what is left of the process group of a dead watch, and waits for its end. Only to be called while the lock of the
-/// service is free.
+/// Kills the remaining processes in the process group of a dead watch, and waits for their end. Only to be
+/// called while the lock of the service is free.
 ///
 /// # Errors
 /// When a file cannot be read, or a process does not end.
@@ -34,7 +34,7 @@ pub(super) fn kill(disk: &Disk, folder: &str) -> Result<(), ProviderError> {
         let Some(handle) = i32::try_from(*pid).ok().and_then(Pid::from_raw) else { continue };
         let Ok(handle) = pidfd_open(handle, PidfdFlags::empty()) else { continue };
         if process::group(*pid) == Some(group) {
-            // It may end by itself in this moment.
+            // The process may end by itself in this moment.
             let _ = pidfd_send_signal(&handle, Signal::KILL);
         }
     }

@@ -104,8 +104,8 @@ fn security_groups(builder: &Builder<'_>, balancer: &LoadBalancer) -> Value {
     Value::list(std::iter::once(own).chain(more))
 }
 
-/// The subnets that the spec names, or one for each zone. Without private subnets an internal load balancer lives where the
-/// control plane does: it has private addresses there too.
+/// The subnets that the spec names, or one for each zone. Without private subnets, an internal load balancer
+/// is in the subnets of the control plane, where it has private addresses, too.
 fn subnets<'a>(builder: &Builder<'a>, balancer: &LoadBalancer) -> Result<Vec<&'a Subnet>, ProviderError> {
     let field = format!("{FIELD}.subnets");
     let own = &builder.settings.api.load_balancer.subnets;

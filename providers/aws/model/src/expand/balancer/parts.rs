@@ -1,4 +1,4 @@
-//! What both load balancers are made of.
+//! The common parts of both load balancers.
 
 use slipway_resource::{Address, Value};
 
@@ -82,7 +82,7 @@ fn parent(field: &str) -> &str {
     field.rsplit_once('.').map_or(field, |(parent, _)| parent)
 }
 
-/// What must stand before a load balancer with public addresses can be made.
+/// The objects that must exist before a load balancer with public addresses.
 pub(super) fn way_in(builder: &Builder<'_>) -> Vec<Address> {
     let gateway = address("aws_internet_gateway", &builder.cluster.name);
     builder.has(&gateway).then_some(gateway).into_iter().collect()

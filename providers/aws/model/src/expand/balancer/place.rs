@@ -13,8 +13,8 @@ pub(crate) fn bastion_scheme(builder: &Builder<'_>) -> Scheme {
     }
 }
 
-/// The type of addresses of a load balancer in these subnets: both families where all of them have both, else IPv4, which
-/// goes without saying.
+/// The address type of a load balancer in these subnets: both families if all of them have both, otherwise
+/// IPv4, which is the default.
 pub(super) fn address_type(builder: &Builder<'_>, subnets: &[&Subnet]) -> Option<&'static str> {
     let both = !subnets.is_empty() && subnets.iter().all(|subnet| has_ipv6_range(builder, subnet));
     both.then_some("dualstack")
@@ -31,7 +31,8 @@ pub(crate) fn subnets_of<'a>(
 
 /// One subnet for each zone, public ones for a public load balancer and private ones for an internal one.
 ///
-/// Of several in a zone, utility subnets come first, then those of both families, then those of the control plane.
+/// If a zone has several, utility subnets come first, then dual-stack subnets, then those of the control
+/// plane.
 pub(crate) fn subnets_for<'a>(builder: &Builder<'a>, scheme: Scheme) -> Vec<&'a Subnet> {
     let cluster = builder.cluster;
     let control_plane: Vec<&String> =

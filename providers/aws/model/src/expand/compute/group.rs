@@ -108,8 +108,8 @@ fn warm_pool(warm_pool: &WarmPool) -> Value {
     ])])
 }
 
-/// How machines are replaced. AWS does not keep it. A machine with a volume of etcd goes before the next one comes,
-/// since a volume is at one machine only.
+/// The settings for the replacement of machines, which AWS does not store. A machine with an etcd volume is
+/// removed before the next one is launched, since a volume can be attached to only one machine.
 fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
     let Rollout { max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
     let mut members = builder.cluster.etcd.iter().flat_map(|etcd| &etcd.members);

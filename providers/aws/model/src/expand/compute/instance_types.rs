@@ -1,4 +1,4 @@
-//! What the names of instance types tell, for plans made without asking the account.
+//! Properties of instance types by their names, for offline plans.
 
 use slipway_cluster_input::NodePool;
 
@@ -64,7 +64,7 @@ const NVIDIA: &[&str] = &[
     "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300",
 ];
 
-/// How many disks of its own a machine has that must be mapped: what the account said, or what the name tells.
+/// How many instance store disks of a machine must be mapped: by the account, or by the name of the type.
 pub(super) fn disks(builder: &Builder<'_>, machine: &str) -> u32 {
     match builder.catalog.instance_types.get(machine) {
         Some(known) => known.instance_store_disks,

@@ -71,7 +71,8 @@ pub(super) fn mixed(
     Ok(Value::List(vec![policy]))
 }
 
-/// What machines must have, in place of a list of types: processors and memory as Kubernetes writes them.
+/// The requirements of machines, in place of a list of types: processors and memory in the notation of
+/// Kubernetes.
 fn requirements(wanted: &Json) -> Result<Value, String> {
     let range = |name: &str, scale: f64| -> Result<Value, String> {
         let end = |end: &str| -> Result<Option<i64>, String> {

@@ -1,4 +1,5 @@
-//! The tags of a pool: on its launch template, its group, and everything that is made with a machine of it.
+//! The tags of a pool: on its launch template, its group, and on all objects that are created with a machine
+//! of it.
 
 use slipway_cluster_input::{NodePool, Role};
 
@@ -8,7 +9,7 @@ use crate::expand::termination;
 use crate::names;
 use crate::tags::{CLUSTER, NAME, NODE_TEMPLATE_LABEL, Tags, membership};
 
-/// What tags begin with that tell the cluster autoscaler which taints a pool's nodes will have.
+/// The prefix of tags from which the cluster autoscaler learns the taints of a pool's nodes.
 const NODE_TEMPLATE_TAINT: &str = "k8s.io/cluster-autoscaler/node-template/taint/";
 
 /// A pool's tags.
@@ -47,9 +48,9 @@ const fn role_tags(role: Role) -> &'static [&'static str] {
     }
 }
 
-/// The labels that a pool's nodes will have, whoever sets them.
+/// The labels of a pool's nodes, whichever component sets them.
 pub(crate) fn node_labels(builder: &Builder<'_>, pool: &NodePool) -> Tags {
-    // The machines of a bastion are no nodes. The labels that its pool has are written into its tags, as kOps does.
+    // The machines of a bastion are no nodes. The labels of its pool are written into its tags, as kOps does.
     let mut labels: Tags =
         standard_labels(pool.role).iter().map(|label| ((*label).to_owned(), String::new())).collect();
     if pool.role.is_node() && has_nvidia(builder, pool) {

@@ -11,10 +11,10 @@ use crate::expand::topology::has_ipv6_range;
 use crate::expand::{iam, key_pair, refuse, user_data};
 use crate::names;
 
-/// What the tags are written on beside the template itself.
+/// The objects that get the tags, beside the template itself.
 const TAGGED: [&str; 3] = ["instance", "volume", "network-interface"];
 
-/// What a new machine of a pool is like.
+/// The launch template of a pool.
 pub(super) fn launch_template(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Address, ProviderError> {
     let name = names::group(pool, &builder.cluster.name);
     let field = |name: &str| format!("pools[{}].{name}", pool.name);
@@ -62,7 +62,7 @@ fn block<const N: usize>(fields: [(&str, Value); N]) -> Value {
     Value::List(vec![Value::map(fields)])
 }
 
-/// The image's id: as it is given, as the account knows it, or unknown until it is asked.
+/// The image's id: the given one, the one that the account knows, or unknown until the account is read.
 fn image(builder: &Builder<'_>, pool: &NodePool) -> Value {
     match (pool.image.as_deref(), builder.catalog.image(pool)) {
         (Some(id), _) if id.starts_with("ami-") => id.into(),

@@ -9,7 +9,7 @@ use crate::names;
 use crate::policy::part::{self, Networking, Place, Protection, Store};
 use crate::policy::{Document, Grants, Scope, Text};
 
-/// The zone in ARNs when the account was not asked for its zones.
+/// The zone in ARNs when the account's zones were not read.
 const UNKNOWN_ZONE: &str = "ZUNKNOWN";
 
 /// A part that the control plane's role has, or a service account's role in its place.
@@ -124,7 +124,7 @@ pub(crate) fn part(builder: &Builder<'_>, grants: &mut Grants, wanted: Part) {
     }
 }
 
-/// What ARNs and conditions depend on.
+/// The values in ARNs and conditions.
 fn cluster_scope<'a>(builder: &Builder<'a>) -> Scope<'a> {
     Scope {
         cluster: &builder.cluster.name,
@@ -146,12 +146,13 @@ fn hosted_zone<'a>(builder: &Builder<'a>) -> Option<&'a str> {
     builder.catalog.hosted_zone(named, dns.kind == DnsKind::Private).map(|zone| zone.id.as_str())
 }
 
-/// The pools whose machines Karpenter makes.
+/// The pools whose machines Karpenter creates.
 fn of_karpenter<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a NodePool> {
     builder.cluster.pools.iter().filter(|pool| !compute::is_group(builder, pool))
 }
 
-/// The role that machines of Karpenter take on: the workers'; any, where a pool brings a profile whose role is not known.
+/// The role of Karpenter's machines: that of the workers; any role, if a pool brings a profile whose role is
+/// not known.
 fn passed_by_karpenter(builder: &Builder<'_>) -> Text {
     let foreign = of_karpenter(builder).any(|pool| super::existing_profile(builder, pool).is_some());
     let own = super::role_name(&builder.named(names::instance_role(Role::Worker)));

@@ -1,4 +1,4 @@
-//! How private subnets reach the outside: a route table for each zone, and the gateways that it leads to.
+//! The routes of private subnets to the outside: a route table for each zone, and its gateways.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +44,8 @@ pub(super) fn egress(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     public_routes(builder)
 }
 
-/// Adds the further routes of public subnets. Those that share a table share its routes: what two of them name alike is one
-/// route, and what they name otherwise is refused.
+/// Adds the further routes of public subnets. Subnets that share a table share its routes: equal routes of
+/// two subnets are one route, and different ones for the same range are refused.
 fn public_routes(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let mut known: BTreeMap<(Address, String), &str> = BTreeMap::new();
     let subnets = builder.cluster.network.subnets.iter();
@@ -110,7 +110,7 @@ pub(super) fn has_zone_s_table(builder: &Builder<'_>, subnet: &Subnet) -> bool {
         && has_ipv6_range(builder, subnet)
 }
 
-/// The private subnets whose routes are the cluster's own.
+/// The private subnets whose routes Slipway manages.
 fn private<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a Subnet> + use<'a> {
     let subnets = &builder.cluster.network.subnets;
     subnets
@@ -118,7 +118,8 @@ fn private<'a>(builder: &Builder<'a>) -> impl Iterator<Item = &'a Subnet> + use<
         .filter(|subnet| subnet.kind == SubnetKind::Private && subnet.id.is_none() && !is_unmanaged(subnet))
 }
 
-/// The table of a private subnet: that of its zone, and one of its own where the zone's other subnets leave elsewhere.
+/// The table of a private subnet: that of its zone, or its own if the zone's other subnets have another
+/// egress.
 pub(super) fn table_of(builder: &Builder<'_>, subnet: &Subnet) -> Address {
     address("aws_route_table", &builder.named(&table_name(builder, subnet)))
 }
@@ -232,8 +233,8 @@ fn allocation(builder: &Builder<'_>, subnet: &Subnet, public_ip: &str) -> Result
     }
 }
 
-/// The subnet in which the gateway of a subnet's zone stands: a utility one of the zone, else a public one of it, else
-/// the first of another zone.
+/// The subnet with the gateway of a subnet's zone: a utility subnet of the zone, otherwise a public one of
+/// it, otherwise the first of another zone.
 fn gateway_subnet<'a>(builder: &Builder<'a>, subnet: &Subnet) -> Option<&'a Subnet> {
     let subnets = &builder.cluster.network.subnets;
     let candidates = || subnets.iter().filter(|candidate| is_public(candidate));

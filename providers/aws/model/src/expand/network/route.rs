@@ -1,4 +1,4 @@
-//! One route, and what an id says about where it leads.
+//! One route, and the type of its target by the target's id.
 
 use slipway_resource::{Address, ProviderError, Value};
 
@@ -7,7 +7,7 @@ use crate::expand::refuse;
 
 /// One route of a table.
 pub(super) struct Route<'a> {
-    /// What its address is made of.
+    /// The name in its address.
     pub(super) name: &'a str,
     /// The table.
     pub(super) table: &'a Address,

@@ -16,7 +16,7 @@ use crate::tags::Tags;
 /// How many bits more a subnet's range of 64 bits has than the 56 bits that Amazon gives a network.
 const PART_BITS: u8 = 8;
 
-/// What tags begin with that tell Karpenter in which subnets a pool's machines live.
+/// The prefix of tags from which Karpenter learns the subnets of a pool's machines.
 const SUBNET_POOL: &str = "kops.k8s.io/instance-group/";
 
 /// Adds the subnets that do not exist yet.

@@ -11,10 +11,10 @@ use crate::expand::refuse;
 use crate::expand::topology::{has_ipv6, is_public};
 use crate::tags::{self, ROUTE_TABLE_ROLE};
 
-/// The region whose machines have another domain than all others.
+/// The region whose machines have another domain than in all other regions.
 const OLDEST_REGION: &str = "us-east-1";
 
-/// Adds a network of the cluster's own, with its ranges and what its machines learn by DHCP.
+/// Adds the cluster's network, with its ranges and its DHCP options.
 pub(super) fn vpc(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let cluster = builder.cluster;
     let (name, network) = (cluster.name.as_str(), &cluster.network);
@@ -67,7 +67,7 @@ pub(super) fn vpc(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// The further ranges of the network, each of which must stand before a subnet in it.
+/// The further ranges of the network. A range must exist before a subnet in it.
 pub(super) fn additional_ranges(builder: &Builder<'_>) -> Vec<Address> {
     let ranges = &builder.cluster.network.additional_cidrs;
     let known = |range: &_| address("aws_vpc_ipv4_cidr_block_association", &format!("cidr-{range}"));
@@ -99,7 +99,7 @@ pub(super) fn gateways(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
         }
     }
     let mut new = subnets.iter().filter(|subnet| subnet.id.is_none()).peekable();
-    // An existing network may have no way to the internet: that is no hindrance as long as no subnet needs one.
+    // An existing network without an internet gateway is accepted as long as no subnet needs one.
     let known = cluster.network.id.as_ref().and_then(|id| builder.catalog.vpcs.get(id));
     let closed = known.is_some_and(|vpc| vpc.internet_gateway.is_none());
     if new.peek().is_none() || (closed && !new.any(is_public)) {

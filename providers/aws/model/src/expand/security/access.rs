@@ -1,4 +1,4 @@
-//! What machines let in from outside of the cluster.
+//! The rules for access from outside the cluster.
 
 use slipway_cluster_input::value::AccessSource;
 use slipway_cluster_input::{Endpoint, Scheme};
@@ -11,7 +11,7 @@ use crate::expand::topology::{has_bastion, load_balancer};
 /// All addresses of each family.
 const EVERYWHERE: [&str; 2] = ["0.0.0.0/0", "::/0"];
 
-/// SSH unless there is a bastion, the API unless there is a load balancer, and ports of services where asked for.
+/// SSH unless there is a bastion, the API unless there is a load balancer, and requested ports of services.
 pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Group]) {
     let cluster = builder.cluster;
     name_open_api(builder);
@@ -49,7 +49,7 @@ pub(super) fn outside(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
     }
 }
 
-/// Notes that everybody can send requests to the API, which is the default.
+/// Adds a note if the API is open to all addresses, which is the default.
 fn name_open_api(builder: &mut Builder<'_>) {
     let cluster = builder.cluster;
     let is_internal = load_balancer(cluster).is_some_and(|balancer| balancer.scheme == Scheme::Internal);

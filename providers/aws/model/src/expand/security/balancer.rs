@@ -1,4 +1,4 @@
-//! What the API's load balancer lets in, and what masters let in from it.
+//! The rules of the API's load balancer, and those of masters for its traffic.
 
 use super::group::{Group, group_of_balancer};
 use super::rule::{Ports, Source, let_in};

@@ -36,7 +36,7 @@ pub(super) fn bastion(builder: &mut Builder<'_>, masters: &[Group], nodes: &[Gro
     }
     for (source, field) in &sources {
         let_in(builder, balancers, source, &[Ports::SSH], field);
-        // Of a prefix list nobody but the cloud knows the family.
+        // The address family of a prefix list is not known.
         if !matches!(source, Source::PrefixList(_)) {
             let_in(builder, balancers, source, &source.path_mtu(), field);
         }

@@ -11,7 +11,7 @@ use crate::names;
 /// A group that rules name: one of the cluster's own, or an existing one in its place.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// What names of rules have of it.
+    /// The part of rules' names for this group.
     pub(super) name: String,
     /// Its id.
     pub(super) id: Value,
@@ -21,7 +21,7 @@ pub(super) struct Group {
     own: Option<(Address, String)>,
 }
 
-/// The groups of a role: each one that stands in for the role's own, and the own one where a pool uses it.
+/// The groups of a role: those that replace the role's own group, and its own group if a pool uses it.
 pub(super) fn groups_of(builder: &Builder<'_>, role: Role) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut own = None;

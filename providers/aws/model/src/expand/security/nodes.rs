@@ -1,4 +1,4 @@
-//! What machines of the cluster let in from each other.
+//! The rules for traffic between the machines of the cluster.
 
 use super::group::Group;
 use super::rule::{Ports, Source, let_in};
@@ -38,7 +38,7 @@ pub(super) fn from_nodes_to_masters(builder: &mut Builder<'_>, masters: &[Group]
             "calico" | "kube-router" => {
                 let_in(builder, masters, &source, &[Ports::IP_IN_IP], "network.cni");
             }
-            // Pods have addresses of the nodes' network: those of nodes reach those of masters directly.
+            // Pods have addresses of the nodes' network: pods on nodes reach pods on masters directly.
             "amazon-vpc" => let_in(builder, masters, &source, &[Ports::ALL], "network.cni"),
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! One rule of a security group: one side, one range of ports.
+//! One rule of a security group: one source, one range of ports.
 
 use slipway_cluster_input::value::AccessSource;
 use slipway_resource::Value;
@@ -66,7 +66,7 @@ impl Source {
         Self::Range(range.to_owned())
     }
 
-    /// Who may reach a port, as the spec has it.
+    /// The source that a spec allows for a port.
     pub(super) fn of(access: &AccessSource) -> Self {
         match access {
             AccessSource::Cidr(range) => Self::Range(range.to_string()),
@@ -74,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Whether packets of this family can come from there.
+    /// Whether IPv4 packets can come from this source.
     fn has_ipv4(&self) -> bool {
         !matches!(self, Self::Range(range) if range.contains(':'))
     }
@@ -83,7 +83,7 @@ impl Source {
         matches!(self, Self::Range(range) if range.contains(':')) || matches!(self, Self::PrefixList(_))
     }
 
-    /// What path MTU discovery needs from there: ICMP, ICMPv6, or both where the family is not known.
+    /// The rules for path MTU discovery: ICMP, ICMPv6, or both if the family is not known.
     pub(super) fn path_mtu(&self) -> Vec<Ports> {
         let icmp = self.has_ipv4().then_some(Ports::FRAGMENTATION_NEEDED);
         icmp.into_iter().chain(self.has_ipv6().then_some(Ports::ICMPV6)).collect()
@@ -104,13 +104,13 @@ impl From<&Group> for Source {
 
 /// One rule.
 pub(super) struct Rule<'a> {
-    /// The group whose members it is about.
+    /// The security group of the rule.
     pub(super) group: &'a Group,
-    /// The other side.
+    /// The source.
     pub(super) from: &'a Source,
-    /// What may pass.
+    /// The allowed ports.
     pub(super) ports: Ports,
-    /// The field of the spec that it comes from.
+    /// The field of the spec from which the rule comes.
     pub(super) origin: &'a str,
 }
 
@@ -150,7 +150,7 @@ impl Rule<'_> {
     }
 }
 
-/// Lets these ports of every group in from one side.
+/// Allows these ports of every group for one source.
 pub(super) fn let_in(
     builder: &mut Builder<'_>,
     groups: &[Group],

@@ -1,4 +1,4 @@
-//! The bootstrap document: what a machine must know to become a node, without any secret.
+//! The bootstrap document: the settings with which a machine becomes a node, without any secret.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) const KEYPAIR: &str = "keypair";
 /// The services that the cloud controller manager calls, as its configuration names them.
 const CALLED: [&str; 3] = ["EC2", "Elastic Load Balancing", "Elastic Load Balancing v2"];
 
-/// The document of a machine, version `v1alpha1`. What it leaves out has the spec's default.
+/// The document of a machine, version `v1alpha1`. Missing fields have the spec's default.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeBootstrap<'a> {
@@ -44,7 +44,7 @@ struct NodeBootstrap<'a> {
     control_plane: Option<ControlPlane<'a>>,
 }
 
-/// What the program of Slipway installs when the image lacks it.
+/// The programs that Slipway installs when the image lacks them.
 #[derive(Serialize)]
 struct Fetched<'a> {
     mirrors: &'a [String],
@@ -81,10 +81,10 @@ struct About<'a> {
     internal_endpoint: Option<String>,
     /// The configuration of the cloud controller manager on control planes. Its presence says that `apply` installs the add-ons.
     cloud_controller: String,
-    /// What kOps' `cloudConfig` says.
+    /// kOps' `cloudConfig` settings.
     #[serde(skip_serializing_if = "Json::is_null")]
     cloud_config: Json,
-    /// What kOps' `containerd` says about the account's registries.
+    /// kOps' `containerd` settings for the account's registries.
     #[serde(skip_serializing_if = "Json::is_null")]
     registries: Json,
 }
@@ -146,7 +146,7 @@ struct Setting<'a> {
     config: Json,
 }
 
-/// What only machines with an API server need.
+/// Settings that only machines with an API server need.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ControlPlane<'a> {
@@ -161,7 +161,7 @@ struct ControlPlane<'a> {
     audit: &'a Audit,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     etcd: Vec<&'a EtcdCluster>,
-    /// What the cluster autoscaler must know of pools beyond their tags.
+    /// The facts about pools for the cluster autoscaler that tags do not contain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     autoscaling: BTreeMap<&'a str, Autoscaling>,
 }
@@ -296,7 +296,7 @@ fn cloud_controller(builder: &Builder<'_>) -> String {
     text
 }
 
-/// Settings as a spec of Slipway's own has them: what stands under the key `kops` stands beside it.
+/// Settings in the form of Slipway's spec: those under the key `kops` are moved beside it.
 fn plain(config: &Json) -> Json {
     let Json::Object(own) = config else { return config.clone() };
     let mut plain = match own.get("kops") {
@@ -353,7 +353,7 @@ fn components<'a>(builder: &Builder<'a>, pool: &NodePool) -> BTreeMap<ComponentN
     all.filter(|(name, _)| runs(**name)).map(|(name, component)| (*name, component)).collect()
 }
 
-/// Control planes install the add-ons; what changes machines themselves is for all of them.
+/// Control planes install the add-ons; add-ons that change machines are for all machines.
 fn addons<'a>(builder: &Builder<'a>, pool: &NodePool) -> Vec<Setting<'a>> {
     let everywhere = |addon: &Addon| matches!(addon.name.as_str(), "gvisor" | "nvidia" | "node-local-dns");
     let all = builder.cluster.addons.iter().filter(|addon| addon.enabled);

@@ -90,7 +90,8 @@ fn a_group_that_gets_smaller_names_those_that_go() {
     );
     assert_eq!(retired(&observed, &two), ["i-2"], "the update takes out what the plan has named");
 
-    // What is no ready node goes first, then what would be replaced anyway, and what is protected last.
+    // Instances that are no ready nodes come first, then those that would be replaced anyway, and protected
+    // ones last.
     let observed = group(&[
         with("i-1", "1", &json!({"protected": true})),
         instance("i-2", "2"),

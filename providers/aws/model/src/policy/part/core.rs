@@ -1,5 +1,5 @@
-//! What the machines of a control plane may do by themselves: find their peers, attach etcd's volumes, read the
-//! cluster's secrets, write etcd's backups.
+//! The permissions of a control plane's machines themselves: find their peers, attach etcd's volumes, read
+//! the cluster's secrets, write etcd's backups.
 
 use super::keys::keys;
 use crate::policy::{Condition, Grants, Scope};
@@ -38,7 +38,7 @@ impl Place {
 /// Where the machines find what they need.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Store {
-    /// What they read.
+    /// The places that they read.
     pub(crate) read: Vec<Place>,
     /// Where etcd's backups go.
     pub(crate) backups: Vec<Place>,

@@ -1,4 +1,4 @@
-//! Whoever writes DNS records: the cluster's own controller, or external-dns.
+//! Permissions for the writer of DNS records: the cluster's own controller, or external-dns.
 
 use crate::policy::{Condition, Grants, Scope, Text};
 

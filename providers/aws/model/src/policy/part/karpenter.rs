@@ -3,9 +3,9 @@
 use super::keys::keys;
 use crate::policy::{Condition, Grants, Scope, Text};
 
-/// What Karpenter makes when it starts machines.
+/// The calls by which Karpenter creates machines.
 const CREATES: [&str; 3] = ["ec2:CreateFleet", "ec2:CreateLaunchTemplate", "ec2:RunInstances"];
-/// The tag of what Karpenter has made: the name of the pool.
+/// The tag of Karpenter's objects: the name of the pool.
 const POOL: &str = "karpenter.sh/nodepool";
 
 /// Machines and launch templates that carry the cluster's tag and the tag of a pool, and messages of the interruption
@@ -33,7 +33,7 @@ pub(crate) fn karpenter(grants: &mut Grants, scope: &Scope<'_>, passed: Text) {
         "sqs:ReceiveMessage",
         "ssm:GetParameter",
     ]);
-    // What machines are made from has no tag of the cluster's.
+    // Images and snapshots, from which machines are launched, do not have the cluster's tag.
     let shared = |kind: &str| format!("arn:{}:ec2:*::{kind}/*", scope.partition);
     let of_the_account = ["capacity-reservation", "security-group", "subnet"].map(|kind| scope.ec2(kind));
     let used = [shared("image"), shared("snapshot")].into_iter().chain(of_the_account);

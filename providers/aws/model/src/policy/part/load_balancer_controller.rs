@@ -58,7 +58,7 @@ const OWN: [&str; 23] = [
     "elasticloadbalancing:SetSubnets",
 ];
 
-/// Which services may stand in front of its load balancers.
+/// Protection services in front of its load balancers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Protection {
     /// The regional web application firewall of the first generation.

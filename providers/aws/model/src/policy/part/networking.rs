@@ -1,25 +1,25 @@
-//! What the pods' networks need of the cloud.
+//! The cloud permissions of pod networks.
 
 use slipway_cluster_input::Role;
 
 use crate::policy::{Condition, Grants, Scope};
 
-/// Which calls a network makes.
+/// The calls of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Networking {
-    /// None: an overlay, or routes that somebody else writes.
+    /// None: an overlay, or routes that Slipway does not manage.
     Plain,
-    /// Pods have addresses of the VPC, on interfaces that every node manages for itself.
+    /// Pods have addresses of the VPC, on interfaces that each node manages itself.
     AmazonVpc,
     /// Pods have addresses of the VPC, on interfaces that an operator manages.
     CiliumEni,
-    /// Packets between nodes carry pods' addresses, so that every node's check of them is turned off.
+    /// Packets between nodes have pods' addresses, so the source check of each node is turned off.
     Calico,
-    /// The same, by another agent that asks for less.
+    /// The same, by another agent that needs fewer permissions.
     KubeRouter,
 }
 
-/// Grants of machines with a role. `ipv6` is for clusters whose pods have nothing but IPv6 addresses.
+/// Permissions of machines with a role. `ipv6` is for clusters whose pods have only IPv6 addresses.
 pub(crate) fn networking(
     grants: &mut Grants,
     scope: &Scope<'_>,

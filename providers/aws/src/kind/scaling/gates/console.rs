@@ -1,4 +1,4 @@
-//! What an instance said last.
+//! The console output of an instance.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use slipway_resource::{ErrorClass, ProviderError, Value};
 use crate::cloud::Cloud;
 use crate::rate::Class;
 
-/// The most of it that is told.
+/// The largest part of the output that is returned.
 const LONGEST: usize = 4096;
 
 /// The end of the console output of an instance; null for an instance that has said nothing or is gone.

@@ -27,8 +27,9 @@ enum Place {
 }
 
 impl Gate<'_> {
-    /// Ends an instance. One that is in its group is replaced by it; one that has left was replaced before, or nothing
-    /// comes for it. With `retire` nothing may come: what is in its group then ends when the group does.
+    /// Ends an instance. An instance in its group is replaced by the group; one that has left was replaced
+    /// before, or is not replaced. With `retire`, no replacement may start: an instance that is in its group
+    /// then ends with the group.
     pub(super) async fn remove(&self, member: &str, retire: bool) -> Result<Option<Machine>, ProviderError> {
         let turns = self.act.cloud.shared::<Turns>().of(self.group);
         let mut wait = Wait::for_at_most(LIMIT);
@@ -51,7 +52,7 @@ impl Gate<'_> {
                         self.act.progress(format!("{member} ends with its group"));
                         return Ok(None);
                     }
-                    // It has left, and reads do not show it yet.
+                    // The instance has left the group, and reads do not show it yet.
                     Place::Group if retire => {
                         self.wait(&mut wait, &mut told, &format!("{member} leaves the group")).await?;
                         continue;
@@ -105,7 +106,7 @@ impl Gate<'_> {
             .write(Class::AutoScaling, "TerminateInstanceInAutoScalingGroup", || request.clone().send())
             .await;
         match sent {
-            // It has gone by itself since.
+            // The instance is gone by itself.
             Err(error) if matches!(error.class, ErrorClass::Invalid | ErrorClass::NotFound) => Ok(()),
             other => other.map(drop),
         }

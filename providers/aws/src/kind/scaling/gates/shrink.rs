@@ -1,4 +1,4 @@
-//! A group that gets smaller: those that go leave it by the names that the plan has, before AWS would choose.
+//! A group that shrinks: the instances that the plan names are detached, before AWS chooses others.
 
 use slipway_aws_model::plan::retired;
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
@@ -13,11 +13,11 @@ use crate::rate::Class;
 
 /// For how long reads may lag behind.
 const CONSISTENCY: std::time::Duration = std::time::Duration::from_secs(90);
-/// How many instances leave a group by one call.
+/// How many instances one call detaches from a group.
 const AT_ONCE: usize = 20;
 
-/// Takes out of a group whatever the plan lets go, as part of its update. They go on running until they are drained and
-/// removed. What has gone by itself since, and what left in an earlier attempt, is passed over.
+/// Detaches the instances that the plan names, as part of the group's update. They run until they are drained
+/// and removed. Instances that are gone since, or were detached in an earlier attempt, are skipped.
 ///
 /// # Errors
 /// As the calls say.
@@ -37,7 +37,7 @@ pub(in crate::kind::scaling) async fn shrink(
     let Some(view) = View::look(cloud, group.as_str()).await? else { return Ok(()) };
     let is_inside = |id: &&String| view.attached.iter().any(|machine| machine.id == **id);
     let leaving: Vec<String> = named.iter().filter(is_inside).cloned().collect();
-    // A group never has fewer than its least: that comes first.
+    // A group cannot have fewer instances than its minimum size, so this size is changed first.
     let change = cloud
         .autoscaling()
         .update_auto_scaling_group()
@@ -46,7 +46,7 @@ pub(in crate::kind::scaling) async fn shrink(
     if !leaving.is_empty() && number32(desired, "min_size") < number32(prior, "min_size") {
         cloud.write(Class::AutoScaling, "UpdateAutoScalingGroup", || change.clone().send()).await?;
     }
-    // The tags come first: they are how an instance without a group is found again.
+    // The tags are set first: a detached instance is found by them.
     let mut tags = Tags::from([
         (DETACHED.to_owned(), group.as_str().to_owned()),
         (RETIRED.to_owned(), act.request.token.as_str().to_owned()),
@@ -59,7 +59,7 @@ pub(in crate::kind::scaling) async fn shrink(
         }
         turns.done().retired.extend(part.iter().cloned());
         match detach(act, group, part).await {
-            // One of them has gone by itself, or left in an attempt whose answer was lost.
+            // An instance is gone by itself, or was detached in an attempt whose answer was lost.
             Err(error) if error.class == ErrorClass::Invalid => {
                 for id in part {
                     match detach(act, group, std::slice::from_ref(id)).await {

@@ -1,8 +1,8 @@
 //! One instance beyond the size.
 //!
-//! An instance that is to go leaves the group and goes on running, and the group launches another in its place. Where
-//! none may exist beyond the size, one has been removed before, and the group is launching already. Either way the
-//! newest instance that fills no slot yet fills this one.
+//! An instance that is to be replaced leaves the group and continues to run, and the group launches another
+//! in its place. If no instance may exist beyond the size, one has been removed before, and the group is
+//! launching already. In both cases, the newest instance without a slot fills this one.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ enum Next {
     Filled(Option<Machine>),
     /// This instance fills the slot, and may take so long until it is in service.
     Starts(Machine, Duration),
-    /// It has to be waited for.
+    /// The gate must wait, for this reason.
     Wait(String),
 }
 
@@ -89,7 +89,7 @@ impl Gate<'_> {
             return Ok(self.filled(machine, &view));
         }
         if first_leaving(&view, turns, anew).is_none() {
-            // Whatever was to go has gone by itself, and every instance is as it shall be.
+            // The instances to replace are gone by themselves, and every instance is as desired.
             return Ok(Next::Filled(None));
         }
         Ok(Next::Wait("no place is free for one more instance".to_owned()))
@@ -111,15 +111,16 @@ impl Gate<'_> {
         view.replaced() + left < beyond as usize
     }
 
-    /// Takes an instance out of the group, which launches another in its place. The tag comes first: it is how an
-    /// instance without a group is found again.
+    /// Detaches an instance from the group, which launches another in its place. The tag is set first,
+    /// because a detached instance is found by it.
     async fn detach(&self, turns: &Group, id: &str) -> Result<(), ProviderError> {
         let cloud = self.act.cloud;
         let mut tags = Tags::from([
             (DETACHED.to_owned(), self.group.to_owned()),
             (SURGE.to_owned(), self.token().to_owned()),
         ]);
-        // Found with everything else of the cluster; it is its group's, and has no address of its own.
+        // The instance is found with the other objects of the cluster. It belongs to its group, and has no
+        // address of its own.
         let of_cluster = marks(&self.act.request.ownership, None).into_iter();
         tags.extend(of_cluster.filter(|(key, _)| key != crate::owner::ADDRESS));
         create_tags(cloud, id, &tags).await?;
@@ -132,7 +133,7 @@ impl Gate<'_> {
         let sent = cloud.write(Class::AutoScaling, "DetachInstances", || request.clone().send()).await;
         turns.done().left.insert(id.to_owned(), self.token().to_owned());
         match sent {
-            // It has left already, and reads do not show it yet.
+            // The instance has left the group already, and reads do not show it yet.
             Err(error) if error.class == ErrorClass::Invalid => Ok(()),
             other => other.map(drop),
         }
@@ -162,7 +163,7 @@ impl Gate<'_> {
         Ok(())
     }
 
-    /// What the group waits for, with AWS' own words where it says why.
+    /// What the group waits for, with the message of AWS if there is one.
     async fn launching(&self, view: &View) -> String {
         let state = format!("the group launches: it has {} of {}", view.units(), view.desired);
         let cloud = self.act.cloud;
@@ -196,7 +197,8 @@ fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
     tagged.map(|machine| machine.id.clone()).or_else(remembered)
 }
 
-/// The next instance that goes: what is not in service first, as in the plan, then by id; with `anew` the oldest.
+/// The next instance to leave: instances that are not in service first, as in the plan, then by id; with
+/// `anew` the oldest.
 fn first_leaving(view: &View, turns: &Group, anew: bool) -> Option<String> {
     let done = turns.done();
     let leaves = |machine: &&Machine| {

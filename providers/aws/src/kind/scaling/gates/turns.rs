@@ -1,4 +1,4 @@
-//! Gates of one group take turns, and know what the others have just done: reads lag behind.
+//! Gates of one group run one after the other, and know the results of earlier ones, since reads lag behind.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ pub(super) struct Turns {
     groups: Mutex<HashMap<String, Arc<Group>>>,
 }
 
-/// What this process has done to one group.
+/// The actions of this process on one group.
 pub(super) struct Group {
     one_at_a_time: Arc<Semaphore>,
     done: Mutex<Done>,
 }
 
-/// What was done.
+/// The completed actions.
 #[derive(Default)]
 pub(super) struct Done {
     /// Instances that left for their replacements, each with the token of its gate.
@@ -40,12 +40,13 @@ impl Turns {
 }
 
 impl Group {
-    /// Waits for the turn; it lasts until the permit is dropped. `None` never comes, since nobody closes it.
+    /// Waits for the turn, which lasts until the permit is dropped. The result is never `None`, since the
+    /// semaphore is not closed.
     pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.one_at_a_time).acquire_owned().await.ok()
     }
 
-    /// What was done.
+    /// The completed actions.
     pub fn done(&self) -> MutexGuard<'_, Done> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }

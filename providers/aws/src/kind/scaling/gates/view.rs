@@ -74,7 +74,7 @@ impl Machine {
 /// A group and its instances.
 #[derive(Debug)]
 pub(super) struct View {
-    /// How many units of capacity it shall have.
+    /// The desired capacity.
     pub desired: i64,
     /// How its instances are replaced.
     pub manner: Manner,
@@ -172,7 +172,7 @@ fn manner(group: &sdk::AutoScalingGroup) -> Manner {
     line.map(Manner::from_line).unwrap_or_default()
 }
 
-/// What a group makes its instances from.
+/// The template from which a group launches its instances.
 pub(super) fn wanted(group: &sdk::AutoScalingGroup) -> Option<(String, String)> {
     let mixed = group.mixed_instances_policy().and_then(|policy| policy.launch_template());
     let template = match mixed {

@@ -1,4 +1,4 @@
-//! A warm pool is renewed before its group takes from it: what waits there from before is not what is wanted.
+//! A warm pool is renewed before its group takes instances from it, because older ones are not as desired.
 
 use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::{ErrorClass, ProviderError};

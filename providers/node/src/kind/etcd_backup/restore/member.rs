@@ -15,7 +15,7 @@ const FOLDER: &str = "slipway-restore";
 /// How much greater revisions are afterwards than in the snapshot: more than any client has seen since.
 const BUMP: i64 = 1_000_000_000;
 
-/// What a restore needs to know of the member.
+/// The facts about the member for a restore.
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) peer_url: String,
@@ -192,7 +192,7 @@ mod tests {
         assert!(!member.is_restored(&disk).unwrap(), "without a log it is not complete");
         disk.write("/var/lib/etcd/slipway-restore/data/member/wal/0.wal", b"", access).unwrap();
         assert!(member.is_restored(&disk).unwrap() && !member.is_swapped(&disk).unwrap());
-        // Interrupted between the two moves, it goes on.
+        // After an interruption between the two moves, the swap continues.
         rename(&disk, &member.current(), &member.before()).unwrap();
         assert!(member.is_swapped(&disk).unwrap());
         member.swap(&disk).unwrap();
