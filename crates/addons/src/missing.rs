@@ -5,7 +5,7 @@ use slipway_cluster_input::ClusterInput;
 use crate::settings::addon;
 use crate::{cluster_autoscaler, core_dns, ebs_csi, flannel, metrics_server, termination_handler};
 
-/// Pod networks that come with the nodes or that somebody else installs.
+/// Pod networks that come with the nodes or that another tool installs.
 const WITHOUT_OBJECTS: [&str; 2] = ["none", "kubenet"];
 
 /// The add-ons that Slipway knows by itself.

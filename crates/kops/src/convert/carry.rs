@@ -54,7 +54,8 @@ fn carry(
     outcome: &mut Outcome,
 ) -> Value {
     let (Some(node), Some(shape)) = (field.node(), shape) else { return Value::Null };
-    // Whoever reads the settings names them as a spec of Slipway's own has them, without the key.
+    // Both paths are recorded: the reader of a setting names it as a Slipway spec does, without the key
+    // `kops`.
     let places = vec![format!("{path}.kops"), path.to_owned()];
     let sources = &mut outcome.sources;
     let mut carrier = Carrier { context, kind, wanted, document: field.document(), sources };

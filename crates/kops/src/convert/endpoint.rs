@@ -9,7 +9,7 @@ use slipway_spec::{
 use super::Context;
 use crate::{code as kops_code, defaults, field::Field, outcome::Outcome};
 
-/// How the API server is reached, and by whom.
+/// How the API server is reached, and from which addresses.
 pub(super) fn read(
     context: &Context<'_>,
     network: &Network,
@@ -23,7 +23,7 @@ pub(super) fn read(
         outcome.wrote(&format!("controlPlane.access[{index}]"), item);
     }
     if access.items().is_empty() {
-        // kOps lets nobody in then, and says so.
+        // With an empty list kOps admits no address from outside of the cluster.
         outcome.refused.push("controlPlane.access".to_owned());
         outcome.say(Context::assumed(
             &access,
