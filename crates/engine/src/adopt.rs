@@ -25,11 +25,11 @@ pub struct Adoption<'a> {
     pub uid: ClusterUid,
     /// The spec, as JSON of the internal type.
     pub spec: serde_json::Value,
-    /// What the providers' choices are pinned to from now on.
+    /// The pinned choices of each provider from now on.
     pub catalogs: BTreeMap<String, Catalog>,
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
-    /// What of it Slipway alone makes, and [`establish`] has made already.
+    /// The resources among them that only Slipway makes, and that [`establish`] has made already.
     pub established: BTreeMap<Address, Applied>,
 }
 
@@ -174,7 +174,7 @@ impl Adoption<'_> {
         AsFound { kept, shown }
     }
 
-    /// What the providers found, by address.
+    /// The objects that the providers found, by address.
     async fn locate(&self, providers: &Providers) -> Result<BTreeMap<Address, Located>, Error> {
         let mut located = BTreeMap::new();
         for (name, handle) in providers.iter() {

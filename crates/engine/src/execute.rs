@@ -25,7 +25,7 @@ use crate::state::identity_of;
 use crate::step::{self, Failure, Finished, Shared};
 use crate::stop::Stop;
 
-/// What a run works on.
+/// The inputs of a run.
 pub(crate) struct Work<'a> {
     pub plan: &'a Plan,
     pub providers: &'a Providers,

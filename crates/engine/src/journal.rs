@@ -171,7 +171,7 @@ pub enum EndResult {
         class: ErrorClass,
         /// The failure in a sentence, without secrets.
         message: String,
-        /// The object that exists all the same.
+        /// The object, if it exists nevertheless.
         identity: Option<Identity>,
     },
 }

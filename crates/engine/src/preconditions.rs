@@ -17,10 +17,10 @@ pub(crate) use self::reader::Reader;
 /// How old the read may be by which a step checks its object.
 pub const READ_AGE: Duration = Duration::from_secs(10);
 
-/// What is expected of an object when the next step on it begins.
+/// The expected state of an object when the next step on it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Expectation {
-    /// What must hold.
+    /// The precondition.
     pub precondition: Precondition,
     /// When it was last seen to hold.
     pub seen: Option<Instant>,
@@ -72,7 +72,7 @@ pub(crate) async fn check(
     }
 }
 
-/// The fields that differ, with what they were and are: what is never shown is under no expectation.
+/// The fields that differ, with their earlier and present values. Hidden attributes have no expectation.
 fn difference(fields: &[String], before: Option<&Value>, now: &Value) -> String {
     let Some(before) = before else { return fields.join(", ") };
     let value = |attributes: &Value, field: &String| attributes.get(field).cloned().unwrap_or_default();

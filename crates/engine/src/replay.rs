@@ -31,7 +31,7 @@ pub struct OpenRun {
     pub nodes: BTreeMap<StepId, NewNode>,
 }
 
-/// What the journal adds to the snapshot.
+/// The changes of the journal since the snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// The run that was not ended, if any.

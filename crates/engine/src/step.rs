@@ -24,7 +24,7 @@ use crate::retry::Backoff;
 use crate::secrets::{Kept, SecretSource};
 use crate::stop::Stop;
 
-/// What all steps of a run share.
+/// The data that all steps of a run share.
 pub(crate) struct Shared {
     pub journal: Journal,
     pub events: EventHandler,

@@ -15,7 +15,7 @@ use crate::file::{Mode, Plan};
 pub struct Confirmation {
     /// The name: the address of a resource, or the cluster's name where the whole cluster is deleted.
     pub name: String,
-    /// What is lost with its data, in the order of the addresses; the deletion of a cluster may lose none.
+    /// The resources that lose data, in the order of the addresses. The deletion of a cluster may have none.
     pub losses: Vec<Loss>,
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct KnownResource<'a> {
 /// The decision about a resource.
 pub(crate) struct Decision {
     pub change: ResourceChange,
-    /// Whether the resource itself changes; a surplus object or a roll may need steps all the same.
+    /// Whether the resource itself changes. A surplus object or a roll may need steps without such a change.
     pub surplus: Vec<Found>,
     pub rollout: Option<Rollout>,
     /// The gates of the roll.

@@ -39,7 +39,7 @@ pub(crate) struct Guard<'a> {
     pub forgets: &'a (dyn Fn(&Address) -> bool + 'a),
     /// Why a resource's secrets could not be read, where that is known.
     pub unread: &'a (dyn Fn(&Address) -> Option<String> + 'a),
-    /// What each desired resource depends on.
+    /// The dependencies of each desired resource.
     pub depends_on: &'a BTreeMap<Address, Vec<Address>>,
 }
 
@@ -361,7 +361,7 @@ impl<'a> Guard<'a> {
                 (own && change.action == ChangeAction::Delete).then_some(change)
             });
             let leaving: Vec<&ResourceChange> = leaving.collect();
-            // An object that needs a confirmation for another reason stands for all of them.
+            // If one object needs a confirmation for another reason, it is the named one for all of them.
             let named =
                 leaving.iter().find(|change| change.confirmation.is_some()).or_else(|| leaving.first());
             let Some(address) = named.map(|change| change.address.clone()) else { continue };

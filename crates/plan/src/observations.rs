@@ -90,7 +90,7 @@ impl Observations {
         self.found.get(address).map_or(&[], Vec::as_slice)
     }
 
-    /// What could not be read: single objects by address, and whole types that could not be listed by their name.
+    /// Unreadable objects by address, and types that could not be listed by their name.
     pub fn unreadable(&self) -> impl Iterator<Item = (String, &ProviderError)> {
         let objects = self.unreadable.iter().map(|(address, error)| (address.to_string(), error));
         objects.chain(self.unlisted.iter().map(|(kind, error)| (kind.clone(), error)))

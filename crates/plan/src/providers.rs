@@ -87,7 +87,7 @@ pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<V
         .await
 }
 
-/// What a call to a session gives, later.
+/// The future result of calls to a session.
 type Answers<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, ProviderError>> + Send + 'a>>;
 
 /// Makes the calls in batches of each provider's maximum size.

@@ -22,7 +22,7 @@ pub struct Snapshot {
     pub uid: ClusterUid,
     /// Digest of the spec that was applied last.
     pub spec_digest: Option<Digest>,
-    /// The spec that was applied last, as JSON of the internal type: what `delete` and `upgrade` start from.
+    /// The spec that was applied last, as JSON of the internal type. `delete` and `upgrade` start from it.
     #[serde(default)]
     pub spec: serde_json::Value,
     /// The pinned choices of each provider.
@@ -37,7 +37,8 @@ pub struct Snapshot {
     /// asks for their address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forgotten: BTreeMap<Address, Vec<Identity>>,
-    /// Nodes that a run has cordoned for a change, by their addresses, until the machine goes or the node takes pods again.
+    /// Nodes that a run has cordoned for a change, by their addresses, until the machine is deleted or the
+    /// node is uncordoned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cordoned: BTreeMap<Address, Cordoned>,
     /// Resources that an interrupted run was changing, and why their providers do not report the outcome.

@@ -2,7 +2,7 @@
 
 use super::world::World;
 
-/// What is done wrong.
+/// The broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutation {
     /// A holder that was replaced takes the hold of its successor for its own.
@@ -13,7 +13,7 @@ pub(super) enum Mutation {
     SealIsSkipped,
     /// A segment is written without a condition.
     AppendOverwrites,
-    /// An append that finds its place taken goes to the next one.
+    /// An append that finds its place taken continues at the next one.
     AppendGoesOn,
     /// Taking over does not count the epoch up.
     EpochStays,

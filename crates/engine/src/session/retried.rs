@@ -18,7 +18,7 @@ const QUICK: Duration = Duration::from_secs(5);
 const ATTEMPTS: u32 = 3;
 
 impl WatchedSession {
-    /// Lists what a cluster owns. Types that could not be listed are listed again; what was listed once is kept.
+    /// Lists what a cluster owns. Types that could not be listed are listed again; earlier results are kept.
     pub(super) async fn listed(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
         const WHAT: &str = "list what the cluster owns";
         let begun = Instant::now();

@@ -188,7 +188,7 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     out
 }
 
-/// What users of the cluster will notice, as a sentence without a full stop.
+/// The effect on users of the cluster, as a sentence without a full stop.
 pub(super) fn disruption(disruption: Disruption) -> Option<&'static str> {
     match disruption {
         Disruption::None => None,

@@ -10,7 +10,7 @@ use slipway_resource::{TemplatePart, Value};
 const SHORTEST: usize = 24;
 /// The longest one that is decoded.
 const LONGEST: usize = 256 * 1024;
-/// What is shown in place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "(secret)";
 /// Names whose values are hidden, in small letters without separators.
 const NAMES: [&str; 9] = [

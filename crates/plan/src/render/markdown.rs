@@ -128,7 +128,7 @@ fn foot(plan: &Plan) -> String {
     out
 }
 
-/// What users of the cluster will notice, a row for each change.
+/// The effects on users of the cluster, a row for each change.
 fn table(view: &View<'_>) -> Part {
     let shown = view.shown().flat_map(|(_, changes)| changes.iter().copied());
     let changes: Vec<&ResourceChange> =
