@@ -1,4 +1,4 @@
-//! What becomes of each field, from `rules/classes.tsv`.
+//! The treatment of each field, from `rules/classes.tsv`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::fields::{Kind, Leaf, sections, segments};
 
 const CLASSES: &str = include_str!("rules/classes.tsv");
 
-/// What becomes of a field.
+/// The treatment of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
     /// Code of its own reads it into this field of the model.
@@ -146,7 +146,7 @@ impl Rules {
         counts
     }
 
-    /// Whether a path lies below the path of a rule, or is it.
+    /// Whether a path is below the path of a rule, or equal to it.
     #[must_use]
     pub fn is_below(path: &str, rule: &str) -> bool {
         let (path, rule) = (segments(path), segments(rule));

@@ -63,8 +63,8 @@ pub(crate) fn core_settings(
     Ok(settings)
 }
 
-/// The setting that tells a provider that the whole cluster is deleted, for every provider whose configuration has it: what goes
-/// with the cluster needs fewer calls then.
+/// The setting that tells a provider that the whole cluster is deleted, for every provider whose
+/// configuration has it. Resources that are deleted with the cluster then need fewer calls.
 pub(crate) fn leaving(schema: &Schema) -> Option<(String, serde_json::Value)> {
     let name = "leaving";
     schema.config.contains_key(name).then(|| (name.to_owned(), true.into()))

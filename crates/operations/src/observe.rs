@@ -9,7 +9,7 @@ use slipway_spec::value::KubernetesVersion;
 /// An event of an operation.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A provider has not answered for a while, or is asked again.
+    /// A provider has not answered for a while, or a call to it is retried.
     Waiting(Wait),
     /// How a step that an interrupted run left open was resolved.
     Recovered(Recovery),

@@ -1,9 +1,9 @@
 //! The extension point for kinds of documents: one reader per API group and version.
 //!
-//! [`crate::load()`] parses every file into [`Document`]s, gives each reader all documents of its kinds at once, then
-//! checks every resulting cluster the same way, wherever it came from. A reader of a foreign format (kOps, Cluster
-//! API) implements [`Reader`], converts to [`crate::model::Cluster`], and says with diagnostics of severity
-//! [`crate::diagnostic::Severity::Note`] or `Warning`, at the field's key, what it does not honour.
+//! [`crate::load()`] parses every file into [`Document`]s, gives each reader all documents of its kinds at
+//! once, then checks every resulting cluster in the same way. A reader of a foreign format (kOps, Cluster
+//! API) implements [`Reader`] and converts to [`crate::model::Cluster`]. For each field that it ignores it
+//! adds a diagnostic at the field's key, with severity [`crate::diagnostic::Severity::Note`] or `Warning`.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -8,7 +8,7 @@
 //! [`TrustedProvider`], and [`Reach`] for the name of a server) or a [`Refusal`] that names the setting to
 //! change.
 //!
-//! The crate knows no other crate of Slipway but the limits of what is read.
+//! The crate depends on no other crate of Slipway except the one with the limits of reads.
 
 mod environment;
 mod file;

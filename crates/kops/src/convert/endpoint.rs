@@ -59,7 +59,7 @@ pub(super) fn read(
     }
 }
 
-/// What `api` says; without it, whether the control plane's nodes can be reached under records of their own.
+/// The value of `api`; without it, whether the control plane's nodes can be reached by their own DNS records.
 fn has_load_balancer(context: &Context<'_>, network: &Network, pools: &[NodePool], kind: DnsKind) -> bool {
     let api = context.spec.at("api");
     if api.at("loadBalancer").is_given() {
@@ -129,8 +129,8 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
     }
 }
 
-/// Without records nodes have one address of it at a time, behind which every API server must stand: kOps sees to that
-/// whatever the document says.
+/// Without records nodes use one address of it at a time, which must forward to every API server. kOps
+/// ensures that whatever the document says.
 fn cross_zone(field: &Field<'_>, dns: DnsKind, outcome: &mut Outcome) -> bool {
     if dns == DnsKind::None && field.boolean() == Some(false) {
         let overruled = field.note(

@@ -15,7 +15,7 @@ mod machine;
 mod rollout;
 mod volumes;
 
-/// What all pools have from their cluster.
+/// The settings that all pools inherit from their cluster.
 pub(super) struct Shared<'a> {
     pub(super) version: &'a KubernetesVersion,
     pub(super) subnets: &'a [Subnet],

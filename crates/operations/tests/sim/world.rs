@@ -18,7 +18,7 @@ pub const CLUSTER: &str = "test";
 pub struct World {
     /// The environment that all operations share.
     pub environment: Environment,
-    /// What happened so far.
+    /// The events so far.
     pub events: Arc<Mutex<Vec<Event>>>,
     folder: TempDir,
     /// Real seconds per second of the cloud.

@@ -183,7 +183,7 @@ impl Attribute {
         self
     }
 
-    /// What it names cannot be deleted while this object refers to it.
+    /// An object that it names cannot be deleted while this object refers to it.
     #[must_use]
     pub fn holds(mut self) -> Self {
         self.holds = true;
