@@ -43,7 +43,7 @@ pub(crate) fn is_brought(cluster: &ClusterInput, name: &str) -> bool {
     addon(cluster, name).is_some_and(|addon| addon.enabled && addon.manifest.is_some())
 }
 
-/// What a cluster asks for and does not get, in the order of the names.
+/// The requested add-ons that are not installed, in the order of the names.
 pub(crate) fn missing(cluster: &ClusterInput) -> Vec<Missing> {
     let mut missing = Vec::new();
     for addon in cluster.addons.iter().filter(|addon| addon.enabled && addon.manifest.is_none()) {

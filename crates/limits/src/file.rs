@@ -76,7 +76,7 @@ pub fn bounded(reader: impl Read, expected: u64, limit: Size) -> io::Result<Vec<
     Ok(bytes)
 }
 
-/// What a path names instead of a file, as `a named pipe`; `None` for what can be read as a file.
+/// The kind of a path that is not a file, as `a named pipe`; `None` for a path that can be read as a file.
 #[must_use]
 pub fn not_a_file(found: &Metadata) -> Option<&'static str> {
     let kind: FileType = found.file_type();

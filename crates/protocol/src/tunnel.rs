@@ -29,8 +29,8 @@ impl Tunnel {
     /// Starts a process and calls the provider over its standard input and output.
     ///
     /// # Errors
-    /// `transient` when it cannot be started, or when its other end does not answer: what it wrote to its standard
-    /// error is in the message, and how it ended in [`TunnelError::status`].
+    /// `transient` when it cannot be started, or when its other end does not answer. The message has its
+    /// standard error, and [`TunnelError::status`] its exit code.
     pub async fn open(mut command: Command, name: &str, deadlines: Deadlines) -> Result<Self, TunnelError> {
         let failed = |text: String| TunnelError {
             status: None,

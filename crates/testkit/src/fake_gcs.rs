@@ -104,7 +104,7 @@ impl FakeGcs {
     }
 }
 
-/// What the proxy does with uploads.
+/// How the proxy treats uploads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uploads {
     /// It passes their condition on.

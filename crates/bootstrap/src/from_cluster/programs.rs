@@ -58,7 +58,7 @@ fn version<'a>(cluster: &'a ClusterInput, machine: &Machine) -> &'a KubernetesVe
     cluster.pool(&machine.pool).map_or(&cluster.kubernetes_version, |pool| &pool.kubernetes_version)
 }
 
-/// What a machine told of its processors; a file for which nothing is written is for the first kind.
+/// The detected processor architecture of a machine. A file without an architecture is for the default one.
 fn architecture(machine: &Machine) -> Architecture {
     machine.facts.architecture.unwrap_or_default()
 }

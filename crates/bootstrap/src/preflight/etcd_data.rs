@@ -1,4 +1,4 @@
-//! What a data directory of etcd says about itself, without starting etcd.
+//! Reads the identity in a data directory of etcd, without starting etcd.
 //!
 //! Every segment of the write-ahead log begins with a checksum record and then a metadata record, which holds the ids of
 //! the member and of its cluster (`server/storage/wal` of etcd). A record is a length field of eight bytes, little endian,
