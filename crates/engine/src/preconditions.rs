@@ -35,11 +35,11 @@ pub(crate) enum Verdict {
     Gone,
 }
 
-/// Checks an expectation, reading where the last look is too old. `before` are the attributes that the plan read,
-/// where they are at hand.
+/// Checks an expectation, with a new read if the last one is too old. `before` are the attributes that the
+/// plan read, if they are available.
 ///
 /// # Errors
-/// `precondition-failed` with what differs, or why it could not be read.
+/// `precondition-failed` with the differences, or the reason why the object could not be read.
 pub(crate) async fn check(
     reader: &Reader,
     address: &Address,

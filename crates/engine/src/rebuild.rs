@@ -110,8 +110,8 @@ impl Rebuild<'_> {
     }
 }
 
-/// Of several objects under one address the one that stays. Of those that hold what nothing can make again, it is the one that
-/// the cluster runs with; where nothing tells which that is, there is none: the others would be deleted.
+/// The object to keep of several under one address. Of irreplaceable ones it is the one that the cluster runs
+/// with; `None` if that is not known, since the others would be deleted.
 fn right_one<'a>(objects: &'a [Found], kind: &ResourceType, running: Option<&String>) -> Option<&'a Found> {
     let Some(rule) = &kind.irreplaceable else { return objects.first() };
     let held = |found: &Found| rule.held(Some(&found.identity), &found.attributes);

@@ -70,9 +70,9 @@ pub(crate) fn leaving(schema: &Schema) -> Option<(String, serde_json::Value)> {
     schema.config.contains_key(name).then(|| (name.to_owned(), true.into()))
 }
 
-/// The hosts of a cluster, as the contract has them: those of the spec, those of the spec in the state, and those that the
-/// provider has pinned. An interrupted run has recorded its own spec already; where the machines were is pinned until it is
-/// complete.
+/// The hosts of a cluster in the form of the contract: those of the spec, those of the recorded spec, and
+/// those that the provider has pinned. An interrupted run has already recorded its own spec; the earlier
+/// placement of machines stays pinned until it is complete.
 fn hosts(cluster: &Cluster, prior: Option<&Snapshot>) -> Result<Vec<Host>, Error> {
     let mut hosts: Vec<Host> = cluster.all_hosts().into_iter().map(Into::into).collect();
     let Some(prior) = prior else { return Ok(hosts) };

@@ -17,7 +17,7 @@ pub enum Event {
     Approved(Vec<String>),
     /// The secrets in a plan file cannot be opened, and are read again; with the reason.
     SecretsReadAgain(String),
-    /// A provider is not at hand, so that nothing is known about its resource types.
+    /// A provider is not available, so that its resource types are not known.
     NoProvider(String),
     /// A run of a plan begins.
     RunBegins(Arc<Plan>),

@@ -59,10 +59,10 @@ pub trait Plannable {
         Ok(plan.spec.clone())
     }
 
-    /// Its own secrets in the state store; none for what keeps none there.
+    /// Its own secrets in the state store; `None` for a subject without such secrets.
     ///
     /// # Errors
-    /// When its name is no name in a state store.
+    /// When its name cannot be used in a state store.
     fn secret_store(&self, _uid: &ClusterUid) -> Result<Option<SecretStore>, Error> {
         Ok(None)
     }

@@ -253,7 +253,7 @@ fn parts(path: &Path) -> Vec<&OsStr> {
     parts
 }
 
-/// A file under its own name in its real folder; as it is given where that cannot be found.
+/// The path of a file in its real folder, with links resolved; the given path where that fails.
 fn real(given: &str) -> PathBuf {
     let path = std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given));
     match (path.parent().map(std::fs::canonicalize), path.file_name()) {

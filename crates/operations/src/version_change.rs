@@ -45,8 +45,8 @@ pub(crate) struct Beside {
 
 /// The applied spec at another version, and the comparison for its plan.
 ///
-/// Paths come from the written spec: they create nothing, and the recorded ones may belong to another
-/// checkout.
+/// Access to the provider and the hosts, and paths of files, come from the written spec: they create nothing,
+/// and the recorded ones may belong to another checkout.
 pub(crate) fn narrowed(
     written: &ClusterSpec,
     state: Option<&State>,
@@ -67,12 +67,12 @@ pub(crate) fn narrowed(
         written: Box::new(at_version(written, written, to)),
     };
     let mut upgraded = at_version(&applied, written, to);
-    // The kubelet of the new version is one that the written spec lists: the applied one may not know it.
+    // The written spec lists the kubelet of the new version; the applied one may not.
     upgraded.cluster.assets.programs.clone_from(&written.cluster.assets.programs);
     Ok((upgraded, change))
 }
 
-/// The way to the provider and to the hosts, and the places of files, as they are written now.
+/// Takes the access to the provider and the hosts, and the paths of files, from the written spec.
 fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     applied.provider = written.provider.clone();
     for host in &mut applied.hosts {
@@ -89,7 +89,7 @@ fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     }
 }
 
-/// A cluster at another version: with it go the pools that follow the cluster's version.
+/// A cluster at another version, with all pools that follow the cluster's version.
 pub(crate) fn at_version(
     spec: &ClusterSpec,
     written: &ClusterSpec,

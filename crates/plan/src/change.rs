@@ -121,7 +121,7 @@ impl ResourceChange {
         }
     }
 
-    /// Whether nothing of its own happens to the resource, not even a new address.
+    /// Whether the resource itself does not change, not even its address.
     pub(crate) fn is_idle(&self) -> bool {
         self.action == ChangeAction::NoOp && self.previous_address.is_none()
     }
@@ -185,23 +185,23 @@ pub struct RecordTemplate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeAction {
-    /// Nothing of its own; only its machines are rolled or its address changes.
+    /// The resource itself does not change. Its machines may be rolled, or its address may change.
     NoOp,
-    /// It is made.
+    /// It is created.
     Create,
     /// It is changed in place.
     Update,
-    /// It is deleted, then made anew.
+    /// It is deleted, then created again.
     ReplaceDeleteFirst,
-    /// It is made anew, then the old one is deleted.
+    /// It is created again, then the old object is deleted.
     ReplaceCreateFirst,
     /// It is deleted.
     Delete,
-    /// It stays in the cloud, Slipway forgets it.
+    /// It stays in the cloud, and its record is removed.
     Forget,
-    /// It exists and carries the cluster's ownership, but the state does not know it: it is recorded.
+    /// It exists with the cluster's ownership, but has no record: the record is added.
     Adopt,
-    /// It stays as it is; what the state keeps about it, as its protection, changes.
+    /// It does not change; its record does, such as the setting of its protection.
     Record,
     /// It could not be read, or depends on a resource that could not be read: the plan makes no decision
     /// about it.
@@ -209,7 +209,7 @@ pub enum ChangeAction {
 }
 
 impl ChangeAction {
-    /// Whether the old object gives way to a new one.
+    /// Whether a new object replaces the old one.
     #[must_use]
     pub fn is_replace(self) -> bool {
         matches!(self, Self::ReplaceDeleteFirst | Self::ReplaceCreateFirst)

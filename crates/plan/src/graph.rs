@@ -15,11 +15,11 @@ pub(crate) struct Dependencies {
     pub by_address: BTreeMap<Address, Vec<Address>>,
     /// The addresses in layers: each depends only on earlier ones.
     pub levels: Vec<Vec<Address>>,
-    /// By address: whose update is done before its own.
+    /// For each address, the addresses whose update is done before.
     pub in_turn: BTreeMap<Address, Vec<Address>>,
-    /// By address: the turn in which it is updated.
+    /// For each address, the turn in which it is updated.
     pub turns: BTreeMap<Address, Turn>,
-    /// Those that are made only together with what depends on them.
+    /// Resources that are created only together with their dependents.
     pub on_demand: BTreeSet<Address>,
 }
 

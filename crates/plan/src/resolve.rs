@@ -21,7 +21,7 @@ pub(crate) struct Resolver {
     known: BTreeMap<Address, Known>,
 }
 
-/// A value with its references replaced, and what stood in the way.
+/// A value with its references replaced, and the resources that could not be read.
 pub(crate) struct Resolved {
     /// The value; references to what is not known yet stay.
     pub value: Value,

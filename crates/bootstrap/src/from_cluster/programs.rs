@@ -39,7 +39,7 @@ pub(super) fn kubelet(cluster: &ClusterInput, machine: &Machine) -> Option<Kubel
     })
 }
 
-/// The file for a version and an architecture: one that names the version before one for every version.
+/// The file for a version and an architecture. A file with the version is preferred to one for every version.
 fn fitting<'a>(
     programs: &'a Programs,
     version: &KubernetesVersion,

@@ -84,7 +84,7 @@ impl fmt::Display for EtcdData {
     }
 }
 
-/// The way out where data of an etcd is in the way. What destroys it comes last.
+/// The hint where data of an etcd blocks the operation. The destructive option comes last.
 #[must_use]
 pub fn way_out(path: &str) -> String {
     format!(

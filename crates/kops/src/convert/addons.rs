@@ -27,7 +27,7 @@ const SECTIONS: [(&str, &str); 16] = [
     ("snapshotController", "snapshot-controller"),
 ];
 
-/// The add-on that drains machines which are about to go.
+/// The add-on that drains machines before they are terminated.
 const HANDLER: &str = "node-termination-handler";
 
 /// The add-ons, in the order of their names: those that kOps installs by itself, and those of the document.

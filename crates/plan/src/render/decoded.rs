@@ -25,8 +25,8 @@ const NAMES: [&str; 9] = [
     "token",
 ];
 
-/// The text of user data: decoded where it is base64 of a text of several lines, with JSON on lines of its own laid out, and
-/// with what looks like a secret hidden. Every other value as it is.
+/// The text of user data. Base64 of a text of several lines is decoded, JSON on separate lines is formatted,
+/// and probable secrets are hidden. Any other value is unchanged.
 pub(super) fn decoded(value: &Value) -> Cow<'_, Value> {
     match value {
         Value::String(text) => match text_of(text) {

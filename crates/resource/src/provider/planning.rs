@@ -46,8 +46,8 @@ pub struct Rehearsal {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Planned {
-    /// The wanted attributes as the cloud will return them: normalised, with its defaults; unknown where only
-    /// apply will tell. Null when the resource is to go.
+    /// The desired attributes as the cloud will return them: normalised, with its defaults; unknown where the
+    /// value is known only after apply. Null for a deletion.
     pub normalised: Value,
     /// Attributes whose change needs a new object, beyond those that the schema calls immutable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
