@@ -44,11 +44,11 @@ pub enum Failure {
     UnknownWithoutEffect,
     /// With its effect, but the caller cannot know that.
     UnknownWithEffect,
-    /// Without effect, for good.
+    /// Without effect, permanently.
     Permission,
 }
 
-/// Which calls fail, and how.
+/// The calls that fail, and their failure.
 #[derive(Clone, Debug)]
 pub struct Fault {
     operation: Operation,

@@ -101,8 +101,8 @@ impl Keyring {
     /// Decrypts an envelope at a path, with any available key that fits.
     ///
     /// # Errors
-    /// When it is no envelope, was sealed for another place, is damaged, or no key at hand fits; the error names the
-    /// keys that would.
+    /// When it is not an envelope, was encrypted for another path, is damaged, or no available key fits; the
+    /// error names the fitting keys.
     pub async fn open(&self, expected: &Expected<'_>, bytes: &[u8]) -> Result<Opened> {
         let envelope = Envelope::read(expected, bytes)?;
         let digest = digest(&envelope.keys);

@@ -24,7 +24,7 @@ const SETTINGS: &str = "  kubernetesVersion: 1.34.4
 /// The line of an example that [`SETTINGS`] replaces.
 const VERSION: &str = "  kubernetesVersion: 1.34.4\n";
 
-/// Machines, a copy of an example for them, and the program that works on both, with a state of its own.
+/// Machines, a copy of an example for them, and the program that uses both, with a separate state.
 #[derive(Debug)]
 pub struct Hosts {
     /// The machines, in the order of their names as given.

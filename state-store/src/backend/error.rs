@@ -66,7 +66,7 @@ pub enum Error {
         /// Why it is damaged.
         reason: String,
     },
-    /// Reading or writing failed for good; a write had no effect.
+    /// Reading or writing failed permanently; a write had no effect.
     #[error("{key} cannot be read or written")]
     Io {
         /// Which object.
@@ -258,7 +258,7 @@ pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let (mut texts, mut next) = (vec![error.to_string()], error.source());
     while let Some(cause) = next {
         let text = cause.to_string();
-        // Many a library repeats the cause in its own text.
+        // Many libraries repeat the cause in their own text.
         if !texts.iter().any(|known| known.contains(&text)) {
             texts.push(text);
         }

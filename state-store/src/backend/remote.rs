@@ -1,10 +1,10 @@
-//! Objects in an object store: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage.
+//! Objects in an object store: S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 //!
-//! - Each object begins with a line of its own (`envelope`), so that every write makes another version, and
-//!   damage is noticed.
-//! - The client library retries nothing: a conditional write that is sent again after a lost answer would find itself
-//!   in the way. Who writes resolves that by reading; reads are sent again by [`super::patient`].
-//! - Errors are classed by what was seen on the wire (`classify`), never by their text.
+//! - Each object begins with a header line (`envelope`), so that every write makes another version, and
+//!   damage is detected.
+//! - The client library retries nothing: a conditional write that is repeated after a lost answer would
+//!   conflict with itself. The writer resolves that by reading; [`super::patient`] retries reads.
+//! - Errors are classified by the observed exchange (`classify`), never by their text.
 
 mod azure;
 mod classify;
