@@ -1,4 +1,4 @@
-//! Who approved which plan. An approval names a plan by its digest, and so can be of no other.
+//! Approvals of plans. An approval names a plan by its digest, so it cannot apply to another plan.
 
 use std::sync::Arc;
 
@@ -16,13 +16,13 @@ use crate::name::{ClusterName, Generation};
 use crate::plans;
 use crate::write::Outcome;
 
-/// The newest format of an approval that is understood, and the one that is written.
+/// The newest supported format of an approval, and the written one.
 pub const FORMAT: u32 = 1;
 
 /// How many approvals are fetched at once.
 const AT_ONCE: usize = 16;
 
-/// Somebody's yes to one plan. Each person has one for a plan, and it never changes.
+/// The approval of one plan by one person. Each person has one for a plan, and it never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
@@ -32,15 +32,15 @@ pub struct Approval {
     pub cluster: ClusterName,
     /// The plan.
     pub plan: Digest,
-    /// The generation that the plan may be applied to; 0 for a cluster of which nothing was ever committed.
+    /// The generation that the plan may be applied to; 0 for a cluster without a commit.
     pub generation: Generation,
-    /// What tells the person from others, wherever they work.
+    /// Identifies the person, on any machine.
     pub person: String,
     /// The person, as `user@host` in messages.
     pub who: String,
-    /// When, by the wall clock of who did it.
+    /// The time of the approval, by the wall clock of the approver.
     pub when: Timestamp,
-    /// What they had to say.
+    /// The comment of the approver.
     pub comment: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Approval {
     }
 }
 
-/// Writes an approval down. Returns the one that counts: of a person who approved the plan before, the first.
+/// Stores an approval. Returns the valid one: the first, if the person approved the plan before.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -76,7 +76,7 @@ pub async fn approve(backend: &Arc<dyn Backend>, approval: Approval) -> Result<A
     }
 }
 
-/// The approvals of a plan, the earliest first: of as many persons as there are approvals.
+/// The approvals of a plan, the earliest first, each by another person.
 ///
 /// # Errors
 /// When one cannot be read or is damaged.

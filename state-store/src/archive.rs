@@ -1,7 +1,7 @@
-//! One generation of a cluster in one file: to be kept elsewhere, looked into, and put back.
+//! One generation of a cluster in one file, for storage elsewhere, inspection and import.
 //!
-//! Two lines of JSON: the first tells which cluster and generation it is and names the digest of the second, which is
-//! the snapshot as it was committed.
+//! Two lines of JSON. The first names the cluster, the generation and the digest of the second line. The
+//! second is the snapshot as it was committed.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -12,16 +12,16 @@ use crate::head::CommitMeta;
 use crate::history::Entry;
 use crate::name::{ClusterName, ClusterUid, Generation};
 
-/// The newest format of an archive that is understood, and the one that is written.
+/// The newest supported format of an archive, and the written one.
 pub const FORMAT: u32 = 1;
 
-/// What the first line of every archive says that it is.
+/// The value of the kind in the first line of every archive.
 pub const KIND: &str = "slipway-state";
 
 /// One generation of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Archive {
-    /// Which one.
+    /// Its cluster, generation and commit.
     pub about: About,
     /// Its state.
     pub snapshot: Bytes,
@@ -35,13 +35,13 @@ pub struct About {
     format: u32,
     /// The cluster.
     pub cluster: ClusterName,
-    /// Which of the clusters of that name.
+    /// The uid, which tells clusters of one name apart.
     pub uid: ClusterUid,
-    /// Which generation.
+    /// The generation.
     pub generation: Generation,
-    /// Who made it, when, by what.
+    /// The operator, time and operation of the commit.
     pub commit: CommitMeta,
-    /// Of the second line, without its end.
+    /// The digest of the second line, without its line end.
     pub digest: Digest,
 }
 
@@ -72,10 +72,11 @@ impl Archive {
         Ok(bytes)
     }
 
-    /// Reads a file, and checks that it is whole.
+    /// Reads a file, and checks that it is complete.
     ///
     /// # Errors
-    /// [`Error::NotAnArchive`] when it is not; [`Error::NewerFormat`] when a newer Slipway wrote it.
+    /// [`Error::NotAnArchive`] when it is not an archive; [`Error::NewerFormat`] when a newer Slipway wrote
+    /// it.
     pub fn decode(bytes: &Bytes) -> Result<Self> {
         #[derive(Deserialize)]
         struct Versioned {
@@ -138,7 +139,7 @@ mod tests {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
             let read = Archive::decode(&Bytes::from(damaged));
-            // What the first line tells of the commit is not under the digest; the state is.
+            // The digest covers the state, not the commit in the first line.
             assert!(read.is_err() || read.unwrap().snapshot == archive().snapshot, "byte {at}");
         }
         for length in 0..bytes.len() - 1 {

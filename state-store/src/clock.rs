@@ -15,7 +15,8 @@ pub use manual::ManualClock;
 /// Where time comes from.
 #[async_trait]
 pub trait Clock: fmt::Debug + Send + Sync {
-    /// Time since some fixed moment. It never goes back, and it counts the time that the machine was suspended.
+    /// Time since a fixed moment. It never decreases, and includes the time in which the machine was
+    /// suspended.
     fn elapsed(&self) -> Duration;
 
     /// The wall clock. It is shown to people, and decides nothing.

@@ -1,7 +1,7 @@
-//! What any backend has to do, as checks that run against a real one.
+//! The rules of every backend, as checks that run against a real one.
 //!
-//! They write below a prefix of their own, and remove what they wrote. The store's own tests run them over every
-//! backend; on a bucket they prove, before the first use, that its conditional writes are what they seem to be.
+//! They write below a separate prefix, and remove their objects. The store's own tests run them over every
+//! backend. On a bucket they prove, before the first use, that conditional writes work.
 
 mod races;
 mod rules;
@@ -21,9 +21,9 @@ pub use races::increment;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("the backend breaks a rule: {rule}; {seen}")]
 pub struct Failure {
-    /// What a backend has to do.
+    /// The rule of backends.
     pub rule: &'static str,
-    /// What this one did.
+    /// The behaviour of this backend.
     pub seen: String,
     /// The failure of a call that had to succeed.
     #[source]
@@ -76,7 +76,7 @@ pub(crate) async fn prove(backend: &Arc<dyn Backend>, prefix: &Prefix) -> Result
             Err(failure) => failure,
         };
         let error = match failure.source {
-            // The place never did what it was asked: that says nothing about its promises.
+            // The backend did not carry out the call: that says nothing about its guarantees.
             Some(
                 error @ (Error::Transient { .. }
                 | Error::OutcomeUnknown { .. }

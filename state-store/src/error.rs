@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster's state.
+//! Errors of a cluster's state.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::name::{ClusterName, Epoch, Generation};
 /// A result of the state store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a cluster's state. It can be cloned: those whose records shared a write share its failure.
+/// An error of a cluster's state. It can be cloned: records that shared a write share its failure.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// One object could not be read or written.
     #[error(transparent)]
     Backend(#[from] backend::Error),
-    /// Somebody else holds the cluster.
+    /// Another holder has the cluster.
     #[error(
         "{cluster} is held by {} (process {} on {}), who runs `{}` since {:.0}, for {} s",
         holder.who, holder.process.pid, holder.process.host, holder.operation, holder.since, held_for.as_secs()
@@ -23,24 +23,24 @@ pub enum Error {
     Held {
         /// The cluster.
         cluster: ClusterName,
-        /// Who holds it, what they do, since when by their wall clock, and on what terms: a holder that is silent for
-        /// its term is replaced, by who waits for longer than that.
+        /// The holder, its operation, the start by its wall clock, and its lease. A holder that is silent for
+        /// its term is replaced by a contender that waits longer than the term.
         holder: Box<Holding>,
         /// For how long it is held already, by the wall clocks of both.
         held_for: Duration,
     },
-    /// This holder was replaced: nothing that it still wants to write counts.
+    /// This holder was replaced: it can write nothing any more.
     #[error("the hold on {cluster} of epoch {epoch} was lost to {}", by.as_deref().unwrap_or("somebody who has let it go since"))]
     Lost {
         /// The cluster.
         cluster: ClusterName,
         /// The epoch that was lost.
         epoch: Epoch,
-        /// Who holds the cluster now.
+        /// The present holder.
         by: Option<String>,
     },
-    /// This holder could not renew its lease in time. Nobody took over as far as is known, but anybody may: nothing
-    /// new may begin until a renewal succeeds.
+    /// This holder could not renew its lease in time. No takeover is known, but one is possible: no new call
+    /// may begin until a renewal succeeds.
     #[error("the hold on {cluster} of epoch {epoch} could not be renewed in time")]
     Lapsed {
         /// The cluster.
@@ -48,42 +48,43 @@ pub enum Error {
         /// The epoch that is held.
         epoch: Epoch,
     },
-    /// There is no such cluster, or it was deleted, and the caller did not ask to make one.
+    /// The cluster does not exist, or was deleted, and the caller did not ask to create it.
     #[error("there is no cluster {cluster} in this state store")]
     NoCluster {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// The cluster has no head, and other objects show that it had one: its state is lost, and nothing begins anew over it.
+    /// The cluster has no head, and other objects show that it had one. Its state is lost, and no new state
+    /// is created over it.
     #[error("the head of {cluster} is missing, and {evidence} shows that there was one: its state is lost")]
     HeadLost {
         /// The cluster.
         cluster: ClusterName,
-        /// One of the objects that are left.
+        /// One of the remaining objects.
         evidence: String,
     },
     /// The object was written by a newer Slipway.
     #[error("{key} was written by a newer Slipway: its format is {found}, this one reads up to {supported}")]
     NewerFormat {
-        /// Which object.
+        /// The object.
         key: String,
         /// Its format.
         found: u64,
-        /// The newest format that is understood.
+        /// The newest supported format.
         supported: u32,
     },
-    /// A commit was asked for while records were still being written: the snapshot cannot be known to hold them.
+    /// A commit was requested while appends were in progress: the snapshot might not include their records.
     #[error("{cluster} cannot be committed while {pending} appends are under way")]
     AppendsUnderWay {
         /// The cluster.
         cluster: ClusterName,
-        /// How many.
+        /// The number of appends.
         pending: usize,
     },
     /// A record is not one JSON value on one line.
     #[error("record {index} is not a JSON value on one line")]
     InvalidRecord {
-        /// Which of the records of the call, from 0.
+        /// The index of the record in the call, from 0.
         index: usize,
     },
     /// A text that cannot be a name or a uid.
@@ -91,7 +92,7 @@ pub enum Error {
     InvalidName {
         /// The text.
         name: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         reason: &'static str,
     },
     /// The holder was closed or released before.
@@ -100,17 +101,17 @@ pub enum Error {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// There is no such generation, or nothing is told of it any more.
+    /// There is no such generation, or its record was removed.
     #[error("{cluster} has no generation {generation} on record; the newest is {newest}")]
     NoGeneration {
         /// The cluster.
         cluster: ClusterName,
-        /// The generation that was asked for.
+        /// The requested generation.
         generation: Generation,
-        /// The newest there is.
+        /// The newest generation.
         newest: Generation,
     },
-    /// The generation is on record, and its state is not there.
+    /// The generation has a record, but its state is not kept.
     #[error("the state of generation {generation} of {cluster} is not kept")]
     NotKept {
         /// The cluster.
@@ -118,10 +119,10 @@ pub enum Error {
         /// The generation.
         generation: Generation,
     },
-    /// The file is no archive of a state, or not a whole one.
+    /// The file is not an archive of a state, or not a complete one.
     #[error("this is not a whole archive of a state: {reason}")]
     NotAnArchive {
-        /// What does not fit.
+        /// Why not.
         reason: String,
     },
     /// The system gives no random numbers.

@@ -1,4 +1,4 @@
-//! A backend that fails, waits, or calls out at chosen writes: for tests of what stands above.
+//! A backend that fails, waits, or calls a hook at chosen writes, for tests of its callers.
 //!
 //! A crash test kills its process in a hook, at the n-th write of its choice; a test of a lost answer lets the write
 //! happen and fail afterwards.
@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 
 use crate::backend::{Backend, Error, Key, Locality, Prefix, Result, Tag};
 
-/// What a call does.
+/// The kinds of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// [`Backend::create`].
@@ -29,7 +29,7 @@ pub enum Operation {
 /// One call for one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What it does.
+    /// The kind of the call.
     pub operation: Operation,
     /// To which object.
     pub key: Key,
@@ -44,11 +44,11 @@ pub enum Failure {
     UnknownWithoutEffect,
     /// With its effect, but the caller cannot know that.
     UnknownWithEffect,
-    /// Without effect, for good.
+    /// Without effect, permanently.
     Permission,
 }
 
-/// Which calls fail, and how.
+/// The calls that fail, and their failure.
 #[derive(Clone, Debug)]
 pub struct Fault {
     operation: Operation,
@@ -86,10 +86,10 @@ pub enum Moment {
     After,
 }
 
-/// Called around each write, which goes on when the future is done.
+/// Called around each write, which continues when the future is done.
 pub type Hook = dyn Fn(Moment, Call) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// A backend in front of another, which does as it is told.
+/// A backend in front of another, with injected faults.
 pub struct Faulty {
     inner: Arc<dyn Backend>,
     locality: Locality,

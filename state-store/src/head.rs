@@ -1,4 +1,4 @@
-//! The one mutable object of a cluster: who holds it, and which immutable objects are its state.
+//! The one mutable object of a cluster: it names the holder and the immutable objects of the state.
 
 pub(crate) mod belief;
 pub mod contend;
@@ -18,9 +18,9 @@ use crate::error::{Error, Result};
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence};
 use crate::process::Process;
 
-/// The newest format of a head that is understood, and the one that is written.
+/// The newest supported format of a head, and the written one.
 ///
-/// Format 2 has the run that ended without a commit, and says more of each commit.
+/// Format 2 adds the run that ended without a commit, and more facts about each commit.
 pub const FORMAT: u32 = 2;
 
 /// The one mutable object of a cluster. It is never deleted, and written by compare-and-swap only.
@@ -29,15 +29,15 @@ pub const FORMAT: u32 = 2;
 pub struct Head {
     /// [`FORMAT`].
     pub format: u32,
-    /// The cluster, so that a head that was copied elsewhere is noticed.
+    /// The cluster, so that a head that was copied elsewhere is detected.
     pub cluster: ClusterName,
-    /// What tells this cluster from others of its name.
+    /// The uid, which tells clusters of one name apart.
     pub uid: ClusterUid,
-    /// How many commits there were.
+    /// The number of commits.
     pub generation: Generation,
-    /// How many take-overs there were.
+    /// The number of takeovers.
     pub epoch: Epoch,
-    /// Who holds the cluster, if anybody.
+    /// The holder, if there is one.
     pub holder: Option<Holding>,
     /// The state as of this generation; none before the first commit, and after the cluster was deleted.
     pub snapshot: Option<SnapshotRef>,
@@ -45,40 +45,41 @@ pub struct Head {
     pub journal_from: JournalStart,
     /// The commit that made this generation.
     pub last_commit: Option<CommitMeta>,
-    /// The run that ended since without a commit, as one does of which a step failed.
+    /// The run that ended since without a commit, as after a failed step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfinished: Option<CommitMeta>,
-    /// Whether the cluster was deleted: what is left is its tombstone.
+    /// Whether the cluster was deleted: the head is its tombstone.
     pub deleted: bool,
-    /// Random, new with each write: equal contents never look like an unchanged object.
+    /// Random, and new for each write, so that equal contents never look like an unchanged object.
     pub salt: String,
 }
 
-/// Who holds a cluster.
+/// The holder of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Holding {
-    /// New for each take-over.
+    /// New for each takeover.
     pub id: HolderId,
     /// The person or the robot, as `user@host`.
     pub who: String,
-    /// What the holder does.
+    /// The operation of the holder.
     pub operation: String,
-    /// The process that does it.
+    /// The process of the holder.
     pub process: Process,
-    /// When it began, by the holder's wall clock. To be shown; whether a lease is over is never told by it.
+    /// Start of the hold, by the holder's wall clock. For messages only; it does not decide whether a lease
+    /// has ended.
     pub since: Timestamp,
-    /// What the holder promises about its silence.
+    /// The lease of the holder.
     pub lease: Lease,
 }
 
-/// What a holder promises: to change the head within each term, or to do nothing any more.
+/// The promise of a holder: to change the head within each term, or to write nothing any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lease {
     /// The term, in seconds.
     pub term_seconds: u64,
-    /// How often the lease was renewed.
+    /// The number of renewals of the lease.
     pub renewals: u64,
 }
 
@@ -94,7 +95,7 @@ pub struct SnapshotRef {
     pub size: u64,
 }
 
-/// Where in the journal reading begins.
+/// The start of the journal that a reader reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JournalStart {
@@ -107,7 +108,7 @@ pub struct JournalStart {
 }
 
 impl Lease {
-    /// The term; a day at most, whatever a damaged or forged head says: somebody waits for its end.
+    /// The term, at most a day even if a damaged or forged head names more: a contender waits for its end.
     pub fn term(&self) -> Duration {
         Duration::from_secs(self.term_seconds.min(slipway_limits::count::LEASE_SECONDS))
     }
@@ -120,48 +121,48 @@ impl JournalStart {
     }
 }
 
-/// Who made a commit, when, and by what.
+/// The operator, time and operation of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommitMeta {
-    /// What was done: `apply`, `delete`, …
+    /// The operation: `apply`, `delete`, …
     pub operation: String,
     /// The digest of the plan that was carried out.
     pub plan_digest: Option<String>,
     /// The person or the robot, as `user@host`.
     pub who: String,
-    /// When, by the wall clock of who did it.
+    /// The time, by the wall clock of the operator.
     pub when: Timestamp,
-    /// How it ended.
+    /// The outcome.
     #[serde(default)]
     pub outcome: Outcome,
-    /// What it did, in a sentence, where the operation alone does not tell.
+    /// A sentence on the effect, where the operation alone does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What is told of the cluster in a list: its provider, its version. It is not looked at here.
+    /// Facts about the cluster for lists: its provider, its version. The state store does not interpret them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub about: BTreeMap<String, String>,
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
-    /// All of it is done.
+    /// All steps are done.
     #[default]
     Complete,
-    /// All that could be decided is done; something could not be read.
+    /// All decided changes are done; an object could not be read.
     Deferred,
     /// A step failed.
     Failed,
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
-    /// It was killed, or lost its hold: somebody took over. No head has it, only the record of a run.
+    /// It was killed, or lost its hold to another holder. No head has this outcome, only the record of a run.
     Interrupted,
 }
 
 impl Outcome {
-    /// The word for it.
+    /// The word for the outcome.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -174,9 +175,9 @@ impl Outcome {
 }
 
 impl Head {
-    /// The head as it is stored: JSON for people to read, with a line end.
+    /// The head as it is stored: JSON for human readers, with a line end.
     pub(crate) fn encode(&self) -> Result<Bytes> {
-        // What was read in an older format is written in the newest.
+        // A head of an older format is written in the newest one.
         let newest = Self { format: FORMAT, ..self.clone() };
         let mut bytes = serde_json::to_vec_pretty(&newest)
             .map_err(|error| backend::Error::corrupt(crate::layout::head(&self.cluster), error))?;
@@ -184,7 +185,7 @@ impl Head {
         Ok(Bytes::from(bytes))
     }
 
-    /// Reads what is stored as the head of `cluster`.
+    /// Decodes the stored head of `cluster`.
     pub(crate) fn decode(cluster: &ClusterName, bytes: &[u8]) -> Result<Self> {
         let key = crate::layout::head(cluster);
         check_format(&key, bytes, FORMAT)?;
@@ -198,7 +199,7 @@ impl Head {
     }
 }
 
-/// Refuses what a newer Slipway wrote, before anything else of it is looked at.
+/// Refuses an object of a newer Slipway, before the rest of it is decoded.
 pub(crate) fn check_format(key: &Key, bytes: &[u8], supported: u32) -> Result<()> {
     #[derive(Deserialize)]
     struct Versioned {

@@ -1,8 +1,8 @@
-//! Who made which generation, when, and by what.
+//! The history of generations: operator, time and operation of each.
 //!
-//! The head tells of the newest generation. Before a commit replaces it, the holder writes what the head tells into a
-//! record of its own. What is written follows from the head alone, so that whoever writes it again writes the same, and
-//! a commit that then does not happen leaves nothing wrong behind.
+//! The head describes the newest generation. Before a commit replaces the head, the holder writes this
+//! description into a separate record. The record depends on the head alone: writing it twice gives the same
+//! bytes, and it is also right when the commit then fails.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -16,7 +16,7 @@ use crate::name::{ClusterName, ClusterUid, Generation};
 use crate::state::{read_head, read_snapshot};
 use crate::write::Writer;
 
-/// The newest format of a record that is understood, and the one that is written.
+/// The newest supported format of a record, and the written one.
 pub const FORMAT: u32 = 1;
 
 /// How many records are fetched at once.
@@ -30,20 +30,20 @@ pub struct Entry {
     pub format: u32,
     /// The cluster.
     pub cluster: ClusterName,
-    /// Which of the clusters of that name.
+    /// The uid, which tells clusters of one name apart.
     pub uid: ClusterUid,
-    /// Which generation.
+    /// The generation.
     pub generation: Generation,
-    /// Its state; none when it is that of a deleted cluster.
+    /// Its state; `None` for the generation of a deletion.
     pub snapshot: Option<SnapshotRef>,
-    /// Who, when, by what.
+    /// The operator, time and operation.
     pub commit: CommitMeta,
-    /// Whether this is where the cluster was deleted.
+    /// Whether this generation is the deletion of the cluster.
     pub deleted: bool,
 }
 
 impl Entry {
-    /// What a head tells of its generation; nothing before the first commit.
+    /// The entry of a head's generation; `None` before the first commit.
     pub fn of(head: &Head) -> Option<Self> {
         Some(Self {
             format: FORMAT,
@@ -68,7 +68,7 @@ impl Entry {
     }
 }
 
-/// Writes down what the head tells of its generation, before another takes its place.
+/// Writes the record of the head's generation, before another generation replaces it.
 pub(crate) async fn keep(writer: &Writer, head: &Head) -> Result<()> {
     let Some(entry) = Entry::of(head) else {
         return Ok(());
@@ -77,16 +77,16 @@ pub(crate) async fn keep(writer: &Writer, head: &Head) -> Result<()> {
     let mut bytes =
         serde_json::to_vec_pretty(&entry).map_err(|error| backend::Error::corrupt(&key, error))?;
     bytes.push(b'\n');
-    // Whoever wrote it before told the same.
+    // An earlier write of the record has the same bytes.
     writer.put(&key, &Bytes::from(bytes), None).await?;
     Ok(())
 }
 
-/// The generations of a cluster, the newest first, at most so many. It takes one listing of their records, and one call
-/// for each that is returned.
+/// The generations of a cluster, the newest first, at most `limit`. Costs one listing of their records, and
+/// one call for each returned generation.
 ///
 /// # Errors
-/// [`Error::NoCluster`] when there is none; when a record cannot be read.
+/// [`Error::NoCluster`] when there is no cluster; when a record cannot be read.
 pub async fn list(backend: &dyn Backend, cluster: &ClusterName, limit: usize) -> Result<Vec<Entry>> {
     let head = head_of(backend, cluster).await?;
     let mut keys = backend.list(&layout::histories(cluster)).await?;
@@ -99,10 +99,10 @@ pub async fn list(backend: &dyn Backend, cluster: &ClusterName, limit: usize) ->
     Ok(newest.into_iter().take(limit).chain(earlier.into_iter().flatten()).collect())
 }
 
-/// What is told of one generation; of the newest if none is named.
+/// The record of one generation; of the newest if none is named.
 ///
 /// # Errors
-/// [`Error::NoGeneration`] when there is no such generation, or nothing is told of it any more.
+/// [`Error::NoGeneration`] when there is no such generation, or its record was removed.
 pub async fn entry(
     backend: &dyn Backend,
     cluster: &ClusterName,

@@ -1,4 +1,4 @@
-//! The one writer of a cluster at a time.
+//! The holder of a cluster: only one at a time may write.
 
 mod acquire;
 mod garbage;
@@ -36,25 +36,25 @@ pub use acquire::Acquire;
 pub use garbage::{Garbage, Retention, find as find_garbage};
 pub use restore::{HeadStands, head_stands, restore_head};
 
-/// How many appends may be waiting to be taken in, before appending itself waits.
+/// Maximum number of queued appends, before appending itself waits.
 const WAITING: usize = 4_096;
 
-/// How a holder behaves.
+/// Settings of a holder.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// A holder that is silent for so long is replaced; whole seconds, at least one.
+    /// A holder that is silent for this time is replaced; whole seconds, at least one.
     pub term: Duration,
-    /// How much before the end of the term the lease is no longer relied on.
+    /// The holder stops relying on the lease this long before the end of the term.
     pub margin: Duration,
-    /// How long a segment waits for more callers, when the one before had several; as fits the backend if not given
-    /// (25 ms over a network, not at all on a file system).
+    /// How long a segment waits for more callers, when the previous segment had several. The default depends
+    /// on the backend: 25 ms over a network, no wait on a file system.
     pub window: Option<Duration>,
-    /// How often what did not get through is sent again.
+    /// The retries of writes that failed for a transient reason.
     pub retry: Retry,
 }
 
 impl Default for Options {
-    /// A term of 60 s, not relied on in its last 10 s.
+    /// A term of 60 s, with a margin of 10 s.
     fn default() -> Self {
         Self {
             term: Duration::from_secs(60),
@@ -78,10 +78,10 @@ impl Options {
     }
 }
 
-/// Holds a cluster: appends to its journal, commits its state, and shows that it is there in the background.
+/// Holds a cluster: appends to its journal, commits its state, and renews its lease in the background.
 ///
-/// Dropping a holder ends it as a crash would: its lease has to run out before somebody else can take over, on another
-/// host or in the same process. [`Holder::release`] is the way to go.
+/// Dropping a holder ends it like a crash: another holder, also of the same process, can take over only after
+/// the lease has ended. Call [`Holder::release`] instead.
 #[derive(Debug)]
 pub struct Holder {
     writer: Writer,
@@ -95,7 +95,7 @@ pub struct Holder {
     ending: Ending,
 }
 
-/// Whose hold ends when it is dropped, so that no clone of a journal relies on it any more.
+/// Ends the hold when it is dropped, so that no clone of a journal relies on it any more.
 #[derive(Debug)]
 struct Ending(Arc<Hold>);
 
@@ -106,11 +106,11 @@ impl Drop for Ending {
 }
 
 impl Holder {
-    /// Takes a cluster, in a new epoch. What earlier holders appended is final when this returns.
+    /// Acquires a cluster, in a new epoch. The records of earlier holders are final when this returns.
     ///
     /// # Errors
-    /// [`Error::Held`] when somebody else holds it and did not go in time; [`Error::NoCluster`] when there is none and
-    /// none was to be made.
+    /// [`Error::Held`] when another holder has it and did not release it in time; [`Error::NoCluster`] when
+    /// there is no cluster and `acquire` does not create one.
     pub async fn acquire(
         backend: Arc<dyn Backend>,
         cluster: &ClusterName,
@@ -164,7 +164,7 @@ impl Holder {
         self.hold.key.epoch
     }
 
-    /// The journal, for all who append to it.
+    /// The journal, for all callers that append to it.
     pub fn journal(&self) -> &Journal {
         &self.journal
     }
@@ -177,23 +177,23 @@ impl Holder {
         self.journal.append(records).await
     }
 
-    /// Whether the lease holds, with a margin. It reads a clock, and nothing else.
+    /// Whether the lease is valid, with a margin. Only reads a clock.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over, [`Error::Lapsed`] when somebody may have.
+    /// [`Error::Lost`] when another holder took over, [`Error::Lapsed`] when one may have.
     pub fn valid(&self) -> Result<()> {
         self.hold.valid()
     }
 
-    /// Renews the lease now, as happens in the background three times in a term.
+    /// Renews the lease now. The background task does so three times in a term.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over.
+    /// [`Error::Lost`] when another holder took over.
     pub async fn renew(&self) -> Result<()> {
         self.order(Event::Renew).await.map(|_| ())
     }
 
-    /// The state: with what earlier holders left, and what this one appended.
+    /// The state, with the records of earlier holders and of this one.
     ///
     /// # Errors
     /// As [`state::read`].
@@ -202,29 +202,31 @@ impl Holder {
         view.ok_or_else(|| Error::NoCluster { cluster: self.hold.cluster.clone() })
     }
 
-    /// Stores a new state, which includes everything that was appended so far and by earlier holders.
+    /// Stores a new state, which includes all records that this holder and earlier ones appended.
     ///
     /// # Errors
-    /// [`Error::AppendsUnderWay`] when it cannot be known whether the snapshot includes what is just being appended;
-    /// [`Error::Lost`] when somebody took over: the state is as they see it.
+    /// [`Error::AppendsUnderWay`] when appends are in progress that the snapshot might not include;
+    /// [`Error::Lost`] when another holder took over: the state is the one that it reads.
     pub async fn commit(&mut self, snapshot: Vec<u8>, meta: CommitMeta) -> Result<Generation> {
         let commit = self.prepare(snapshot, meta).await?;
         Ok(self.order(Event::Commit(Box::new(commit))).await?.generation)
     }
 
-    /// Tells of a run that ends without a commit: in the head until the next commit, and in a record that stays.
+    /// Records a run that ends without a commit: in the head until the next commit, and in a permanent
+    /// record.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over.
+    /// [`Error::Lost`] when another holder took over.
     pub async fn unfinished(&self, meta: CommitMeta) -> Result<()> {
         runs::end(&self.writer, &Run::ended(&self.head(), meta.clone())).await?;
         self.order(Event::Unfinished(Box::new(meta))).await.map(|_| ())
     }
 
-    /// Lets others take the cluster, with a last commit if one is given. It is let go also when that commit fails.
+    /// Releases the cluster, with a last commit if one is given. The cluster is released also when that
+    /// commit fails.
     ///
     /// # Errors
-    /// As [`Holder::commit`]; [`Error::Lost`] when somebody took over.
+    /// As [`Holder::commit`]; [`Error::Lost`] when another holder took over.
     pub async fn release(self, last: Option<(Vec<u8>, CommitMeta)>) -> Result<Head> {
         let (last, failed) = match last {
             None => (None, None),
@@ -240,11 +242,11 @@ impl Holder {
         }
     }
 
-    /// Marks the cluster as deleted, and lets it go. Its epoch and generation are kept, so that a later cluster of the
-    /// same name counts on, and nobody of this one's time can write into it.
+    /// Marks the cluster as deleted, and releases it. Its epoch and generation are kept, so that a later
+    /// cluster of the same name continues them, and no holder of this cluster can write into the later one.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over.
+    /// [`Error::Lost`] when another holder took over.
     pub async fn tombstone(self, meta: CommitMeta) -> Result<Generation> {
         let (journal_from, _) = self.journal.tip.read();
         let head = self.head();
@@ -252,9 +254,9 @@ impl Holder {
         Ok(self.end(Some(Event::Tombstone { journal_from, meta })).await?.generation)
     }
 
-    /// Ends this holder without a word to others, as a crash would, when what was appended is durable.
+    /// Ends this holder without a release, like a crash, after its appends are durable.
     pub async fn close(self) {
-        // Without an event there is nothing that could fail.
+        // Without an event there is no call that could fail.
         let _ = self.end(None).await;
     }
 
@@ -283,11 +285,11 @@ impl Holder {
         keeper::order(&self.orders, &self.hold, event).await
     }
 
-    /// Finishes what was appended, then the last order, then both tasks.
+    /// Finishes the queued appends, then the last order, then both tasks.
     async fn end(self, last: Option<Event>) -> Result<Head> {
         drop(self.ending);
         self.stop.send_replace(true);
-        // A task that panicked has nothing more to finish.
+        // A task that panicked has nothing left to finish.
         let _ = self.appending.await;
         let (reply, answer) = oneshot::channel();
         let is_ordered = match last {

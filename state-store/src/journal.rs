@@ -1,4 +1,4 @@
-//! The durable record of a run: appended by one holder, in segments that many callers share.
+//! The durable record of a run: appended by one holder, in segments that concurrent callers share.
 
 pub(crate) mod fence;
 pub(crate) mod seal;
@@ -15,8 +15,8 @@ use crate::holder::hold::Hold;
 use crate::holder::keeper;
 use writer::{Order, Pending, Tip};
 
-/// Appends to the journal of one holder's epoch. Clones append to the same journal, at the same time: what is asked for
-/// while a segment is being written becomes the next segment, one object for all.
+/// Appends to the journal of one holder's epoch. Clones append to the same journal concurrently: all appends
+/// that arrive while a segment is being written share the next segment.
 #[derive(Clone, Debug)]
 pub struct Journal {
     pub(crate) orders: mpsc::Sender<Order>,
@@ -28,15 +28,15 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Appends records, each one JSON value without a line break; returns when they are durable. They stay together, and
-    /// in order. No records are done at once.
+    /// Appends records, each one JSON value without a line break. Returns when they are durable. They stay
+    /// together, and in order. A call without records returns at once.
     ///
     /// When the future is dropped, the records may or may not be appended.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over: the records are not in the journal and never will be. Any other failure
-    /// of the place ends the journal, since it is not known what is stored: all later appends fail the same way, and the
-    /// run has to be taken up again by a new holder.
+    /// [`Error::Lost`] when another holder took over: the records are not in the journal and never will be.
+    /// Any other failure of the backend ends the journal, since it is not known what is stored: all later
+    /// appends fail the same way, and a new holder must resume the run.
     pub async fn append(&self, records: Vec<Vec<u8>>) -> Result<()> {
         segment::check(&records)?;
         if records.is_empty() {
@@ -50,23 +50,23 @@ impl Journal {
         answer.await.unwrap_or_else(|_| Err(self.ended()))
     }
 
-    /// Asks that what was appended so far waits for no company: more records are not to be expected soon.
+    /// Stops the wait for more callers: no more records are expected soon.
     pub fn hurry(&self) {
         self.hurry.notify_one();
     }
 
-    /// Makes sure that the lease holds, with a margin: to be awaited right before a call leaves, after its record is
-    /// durable. While the lease is fresh it reads a clock, and nothing else. One that lapsed, as on a machine that
-    /// slept, is renewed first.
+    /// Makes sure that the lease is valid, with a margin. Await it right before a call is sent, after its
+    /// record is durable. While the lease is fresh it only reads a clock. A lapsed lease, as on a machine
+    /// that slept, is renewed first.
     ///
     /// # Errors
-    /// [`Error::Lost`] when somebody took over; why the renewal failed.
+    /// [`Error::Lost`] when another holder took over; the error of a failed renewal.
     pub async fn valid(&self) -> Result<()> {
         match self.hold.valid() {
             Err(Error::Lapsed { .. }) => {}
             settled => return settled,
         }
-        // One renewal serves all who wait for it.
+        // One renewal serves all waiting callers.
         let _renewing = self.hold.renewing.lock().await;
         match self.hold.valid() {
             Err(Error::Lapsed { .. }) => {}

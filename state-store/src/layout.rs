@@ -39,22 +39,22 @@ pub fn cluster(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(cluster.to_string())
 }
 
-/// What is told of a generation that a later one replaced.
+/// The record of a generation that a later one replaced.
 pub fn history(cluster: &ClusterName, generation: Generation) -> Key {
     Key::trusted(format!("{cluster}/history/{:012}", generation.0))
 }
 
-/// What is told of all earlier generations.
+/// The records of all earlier generations.
 pub fn histories(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/history"))
 }
 
-/// What is told of a run that ended without a commit.
+/// The record of a run that ended without a commit.
 pub fn run(cluster: &ClusterName, epoch: Epoch) -> Key {
     Key::trusted(format!("{cluster}/runs/{:012}", epoch.0))
 }
 
-/// What is told of all such runs.
+/// The records of all such runs.
 pub fn runs(cluster: &ClusterName) -> Prefix {
     Prefix::trusted(format!("{cluster}/runs"))
 }

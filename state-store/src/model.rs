@@ -1,18 +1,18 @@
-//! Every course that taking, holding, losing and taking over a cluster can take, tried out.
+//! Model check of all courses of acquiring, holding, losing and taking over a cluster.
 //!
-//! The processes of this model decide nothing themselves. What they do is decided by the state machines that run in
-//! production: [`Contender`](crate::head::contend::Contender), [`Belief`](crate::head::belief::Belief) over
+//! The processes of this model make no decisions. The state machines that run in production decide:
+//! [`Contender`](crate::head::contend::Contender), [`Belief`](crate::head::belief::Belief) over
 //! [`protocol::apply`](crate::head::protocol::apply), [`Tenure`](crate::head::tenure::Tenure),
 //! [`End`](crate::journal::fence::End), [`Sealing`](crate::journal::fence::Sealing) and
-//! [`Put`](crate::write::put::Put). The model adds the world: a store with create-if-absent and compare-and-swap,
-//! requests and answers that take any time, requests whose sender gave up on them and that arrive all the same or never,
-//! clocks of everybody's own, and processes that stand still for as long as they like.
+//! [`Put`](crate::write::put::Put). The model adds the world: a store with create-if-absent and
+//! compare-and-swap, requests and answers that take any time, abandoned requests that arrive nevertheless or
+//! never, a clock for each process, and pauses of any length.
 //!
-//! Two kinds of clocks: with *honest* ones all run at one pace, each from a beginning of its own, and whoever relies on
-//! its lease must be the holder. With *wild* ones a contender may believe at any moment that a term is over: leases
-//! mean nothing then, and fencing alone has to keep every promise.
+//! There are two kinds of clocks. *Honest* clocks all run at one pace, each from its own start, and a process
+//! with a valid lease must be the holder. With *wild* clocks a contender may at any moment believe that a
+//! term has ended: leases guarantee nothing then, and fencing alone must keep every promise.
 //!
-//! [`Mutation`](mutation::Mutation) breaks one rule at a time; the checker has to find each.
+//! [`Mutation`](mutation::Mutation) breaks one rule at a time; the checker must detect each.
 
 mod mutation;
 mod process;
@@ -28,10 +28,10 @@ use stateright::{Checker, HasDiscoveries, Model};
 use mutation::Mutation;
 use world::World;
 
-/// How many threads the checker uses.
+/// The number of threads of the checker.
 const THREADS: usize = 2;
 
-/// Tries everything, wants every promise kept and every interesting course met.
+/// Checks all states: every promise must hold, and every interesting course must occur.
 fn explore(name: &str, world: World) {
     let begun = Instant::now();
     let checker = world.checker().threads(THREADS).spawn_bfs().join();
@@ -45,7 +45,7 @@ fn explore(name: &str, world: World) {
     checker.assert_properties();
 }
 
-/// Whether a broken rule is noticed in a world; and by which promise.
+/// Whether the checker detects a broken rule in a world, and by which promise.
 fn noticed(world: World) -> Option<String> {
     let begun = Instant::now();
     let mutation = world.mutation;

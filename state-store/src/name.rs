@@ -47,8 +47,8 @@ impl ClusterName {
     }
 }
 
-/// What tells two clusters of the same name apart, in time and across state stores. It is assigned once, when the
-/// cluster's head is created, and written into every ownership tag.
+/// Identifies a cluster among those of the same name, in time and across state stores. It is assigned once,
+/// when the cluster's head is created, and written into every ownership tag.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ClusterUid(String);
@@ -82,7 +82,7 @@ impl ClusterUid {
     }
 }
 
-/// What tells two holders apart: random, new for each take-over.
+/// Identifies a holder: random, new for each takeover.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct HolderId(String);
@@ -175,7 +175,8 @@ macro_rules! number {
 }
 
 number! {
-    /// Counts take-overs of a cluster; the first holder has 1. It never goes back, not even when the cluster is deleted.
+    /// Counts takeovers of a cluster; the first holder has 1. It never decreases, not even when the cluster
+    /// is deleted.
     Epoch
 }
 number! {

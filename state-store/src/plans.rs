@@ -1,7 +1,9 @@
-//! Plans kept beside the state, by their digest: made on one machine, reviewed on another, applied on a third.
+//! Plans stored beside the state, by their digest: made on one machine, reviewed on another, applied on a
+//! third.
 //!
-//! A stored plan is one object that never changes: a line that tells who stored it and for which generation it was
-//! made, then the plan's own bytes. What a plan is, only its reader knows; its digest here is the plan's name.
+//! A stored plan is one immutable object. Its first line names the person who stored it and the generation
+//! that it was made for; the plan's own bytes follow. The state store does not interpret these bytes; the
+//! digest is the plan's name.
 
 use std::sync::Arc;
 
@@ -19,23 +21,23 @@ use crate::name::{ClusterName, Generation};
 use crate::retry::Retry;
 use crate::write::{Outcome, Writer};
 
-/// The newest format of a stored plan that is understood, and the one that is written. Since format 2, a plan may have steps on
-/// the nodes of machines.
+/// The newest supported format of a stored plan, and the written one. Since format 2, a plan may have steps
+/// on the nodes of machines.
 pub const FORMAT: u32 = 2;
 
-/// The fewest digits of a digest by which a plan is found.
+/// The minimum number of digits of a digest with which a plan can be found.
 pub const FEWEST_DIGITS: usize = 8;
 
-/// A plan that is kept in the store.
+/// A stored plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredPlan {
-    /// What is known of it.
+    /// Its description.
     pub about: About,
     /// The plan.
     pub bytes: Bytes,
 }
 
-/// What is known of a stored plan without reading it.
+/// The description of a stored plan, from its first line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
@@ -45,20 +47,20 @@ pub struct About {
     pub cluster: ClusterName,
     /// The plan's name.
     pub plan: Digest,
-    /// The generation that it may be applied to; 0 for a cluster of which nothing was ever committed.
+    /// The generation that it may be applied to; 0 for a cluster without a commit.
     pub generation: Generation,
-    /// Who stored it.
+    /// The person who stored it.
     pub who: String,
-    /// When, by the wall clock of who did it.
+    /// The time, by the wall clock of that person.
     pub when: Timestamp,
-    /// Of the bytes that follow.
+    /// The digest of the bytes that follow.
     pub digest: Digest,
 }
 
-/// Stores a plan, once: one that is stored already stays as it is. Returns whether it was not there yet.
+/// Stores a plan once: an existing one stays as it is. Returns whether the plan was not stored before.
 ///
 /// # Errors
-/// When it cannot be written, or what is stored under its digest is another plan.
+/// When it cannot be written, or another plan is stored under its digest.
 pub async fn store(backend: &Arc<dyn Backend>, plan: &StoredPlan) -> Result<bool> {
     let key = layout::plan(&plan.about.cluster, plan.about.plan);
     let mut bytes = serde_json::to_vec(&plan.about).map_err(|error| backend::Error::corrupt(&key, error))?;
@@ -67,7 +69,7 @@ pub async fn store(backend: &Arc<dyn Backend>, plan: &StoredPlan) -> Result<bool
     match writer(backend).put(&key, &Bytes::from(bytes), None).await? {
         Outcome::Written(_) => Ok(true),
         Outcome::Taken { value, .. } => {
-            // Other ciphertext of the same plan is the same plan.
+            // Another ciphertext of the same plan is the same plan.
             decode(&key, &value)?;
             Ok(false)
         }
@@ -96,7 +98,7 @@ pub async fn find(backend: &dyn Backend, cluster: &ClusterName, digits: &str) ->
     Ok(digests.filter_map(|name| format!("sha256:{name}").parse().ok()).collect())
 }
 
-/// Reads a stored plan, and checks that it is whole and the one that belongs there.
+/// Reads a stored plan, and checks that it is complete and belongs to this key.
 pub(crate) fn decode(key: &Key, bytes: &Bytes) -> Result<StoredPlan> {
     let corrupt = |reason: &str| Error::from(backend::Error::corrupt(key, reason));
     let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| corrupt("it has no header"))?;
@@ -113,7 +115,7 @@ pub(crate) fn decode(key: &Key, bytes: &Bytes) -> Result<StoredPlan> {
     Ok(StoredPlan { about, bytes: body })
 }
 
-/// Writes for records that no hold is needed for: each is written once, whoever writes it.
+/// A writer for records that need no hold: each is written once, with the same bytes from any writer.
 pub(crate) fn writer(backend: &Arc<dyn Backend>) -> Writer {
     Writer { backend: backend.clone(), clock: Arc::new(SystemClock), retry: Retry::default() }
 }

@@ -1,8 +1,8 @@
-//! Proves on the actual place that conditional writes are what they seem to be.
+//! Proves on the actual backend that conditional writes work.
 //!
-//! A bucket that takes a conditional write and ignores the condition looks fine until two operators work at once. So
-//! before the first write to a bucket the [`probe`] tries what the state store stands on; the marker
-//! `_slipway/store` remembers that it held, so that later runs pay one read.
+//! A bucket that accepts a conditional write and ignores the condition works until two operators write at
+//! once. Before the first write to a bucket, the [`probe`] therefore tests the guarantees that the state
+//! store needs. The marker `_slipway/store` records the success, so that later runs need only one read.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,48 +14,49 @@ use serde::{Deserialize, Serialize};
 use crate::backend::{Backend, Error, Key, Prefix, Result};
 use crate::conformance;
 
-/// What belongs to the store itself; no cluster's name begins with `_`.
+/// The prefix of the store's own objects; no cluster's name begins with `_`.
 const OWN: &str = "_slipway";
 const MARKER: &str = "_slipway/store";
 
-/// The format of the marker that this version writes, and the newest that it reads.
+/// The written format of the marker, and the newest supported one.
 const FORMAT: u32 = 1;
 
-/// What the probe proved.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeReport {
-    /// The rules that hold, in the order in which they were tried.
+    /// The rules that hold, in the order of their tests.
     pub rules: Vec<&'static str>,
-    /// How long it took.
+    /// The duration of the probe.
     pub elapsed: Duration,
 }
 
-/// A store that was made or found.
+/// A store that was created or found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initialised {
-    /// Whether it was made now; it was there before otherwise.
+    /// Whether it was created now.
     pub is_new: bool,
     /// The marker.
     pub marker: Marker,
-    /// What the probe proved.
+    /// The result of the probe.
     pub report: ProbeReport,
 }
 
-/// What a store says of itself.
+/// The marker of a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// The format of this very object.
+    /// The format of this object.
     pub format: u32,
-    /// When the store was made, by the wall clock of who made it.
+    /// The time of creation, by the wall clock of its creator.
     pub created: Timestamp,
-    /// The version of Slipway that made it and proved it.
+    /// The version of Slipway that created and probed it.
     pub made_by: String,
 }
 
-/// Makes or checks a store: runs the probe in any case, and leaves the marker when there is none.
+/// Creates or checks a store: always runs the probe, and writes the marker when there is none.
 ///
 /// # Errors
-/// [`Error::Unfit`] names the rule that the place breaks; anything else is a place that cannot be reached or written.
+/// [`Error::Unfit`] names the rule that the backend breaks; other errors mean that it cannot be reached or
+/// written.
 pub async fn initialise(backend: &Arc<dyn Backend>) -> Result<Initialised> {
     let found = read_marker(&**backend).await?;
     let report = probe(backend).await?;
@@ -66,11 +67,12 @@ pub async fn initialise(backend: &Arc<dyn Backend>) -> Result<Initialised> {
     Ok(Initialised { is_new, marker, report })
 }
 
-/// Tries on the place itself what the state store stands on: creates, updates, and that stale ones are refused, below a
-/// prefix of its own, which it removes again.
+/// Tests the guarantees that the state store needs: creates, updates, and the refusal of stale ones. It uses
+/// a separate prefix and removes it again.
 ///
 /// # Errors
-/// [`Error::Unfit`] names the rule that the place breaks; anything else is a place that cannot be reached or written.
+/// [`Error::Unfit`] names the rule that the backend breaks; other errors mean that it cannot be reached or
+/// written.
 pub async fn probe(backend: &Arc<dyn Backend>) -> Result<ProbeReport> {
     let begun = Instant::now();
     let random = crate::random::hex().map_err(|_| Error::Random)?;
@@ -79,7 +81,7 @@ pub async fn probe(backend: &Arc<dyn Backend>) -> Result<ProbeReport> {
     Ok(ProbeReport { rules, elapsed: begun.elapsed() })
 }
 
-/// Reads the marker; where there is none, probes and leaves it.
+/// Reads the marker. Where there is none, probes and writes it.
 pub(crate) async fn ensure(backend: &Arc<dyn Backend>) -> Result<Marker> {
     if let Some(marker) = read_marker(&**backend).await? {
         return Ok(marker);
@@ -89,12 +91,12 @@ pub(crate) async fn ensure(backend: &Arc<dyn Backend>) -> Result<Marker> {
     Ok(write_marker(&**backend).await?.1)
 }
 
-/// Whether a key belongs to the store itself, and is written before the store is proved.
+/// Whether a key belongs to the store itself, and is written before the store is probed.
 pub(crate) fn is_own(key: &Key) -> bool {
     key.as_str().strip_prefix(OWN).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What the store says of itself; nothing when nobody made one here.
+/// The marker of the store; `None` when there is none.
 ///
 /// # Errors
 /// When it cannot be read, is damaged, or was written by a newer Slipway.
@@ -113,7 +115,7 @@ async fn write_marker(backend: &dyn Backend) -> Result<(bool, Marker)> {
     let bytes = serde_json::to_vec(&marker).map_err(|error| Error::corrupt(&key, error))?;
     match backend.create(&key, Bytes::from(bytes)).await {
         Ok(_) => Ok((true, marker)),
-        // Somebody else was first, or this very write was, with its answer lost.
+        // Another process wrote the marker first, or this write succeeded and its answer was lost.
         Err(error @ (Error::AlreadyExists { .. } | Error::OutcomeUnknown { .. })) => {
             read_marker(backend).await?.map(|found| (found == marker, found)).ok_or(error)
         }

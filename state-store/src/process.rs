@@ -1,26 +1,28 @@
-//! Which process holds a cluster, and whether a process of this host is still there.
+//! Identifies the process that holds a cluster, and checks whether a process of this host is still alive.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// A process, told apart from any other of any host at any time as far as the system allows.
+/// A process, identified among all processes of all hosts and times as far as the system allows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
-    /// The name of the host, for people.
+    /// The name of the host, for messages.
     pub host: String,
-    /// What identifies one boot of one kernel (`/proc/sys/kernel/random/boot_id`); empty where there is no such thing.
+    /// Identifies one boot of one kernel (`/proc/sys/kernel/random/boot_id`); empty where the system has no
+    /// such id.
     pub boot: String,
-    /// The space in which the process id counts (`/proc/self/ns/pid`): containers of one host have one each.
+    /// The namespace of the process id (`/proc/self/ns/pid`): each container of a host has its own.
     pub namespace: String,
     /// The process id.
     pub pid: u32,
-    /// When the process started, in clock ticks since boot: ids are used again, the pair is not.
+    /// The start time of the process, in clock ticks since boot: ids are reused, pairs of id and time are
+    /// not.
     pub started: u64,
 }
 
-/// The name of this host. No file is opened for it.
+/// The name of this host. Opens no file.
 pub fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
@@ -38,8 +40,8 @@ impl Process {
         }
     }
 
-    /// Whether this is surely a process of the running system which surely is no more. Anything doubtful is "no":
-    /// another host, another boot, another container, a system without `/proc`.
+    /// Whether this is certainly a dead process of the running system. In doubt the answer is "no": another
+    /// host, another boot, another container, a system without `/proc`.
     pub fn is_surely_dead(&self) -> bool {
         self.is_dead_as_seen_by(&Self::current())
     }
@@ -61,19 +63,19 @@ impl Process {
     }
 }
 
-/// Who wants to write, and to do what.
+/// The operator and the operation of a writer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The person or the robot, as `user@host` in messages.
     pub who: String,
-    /// What is being done: `apply`, `delete`, …
+    /// The operation: `apply`, `delete`, …
     pub operation: String,
-    /// The process that does it.
+    /// The process.
     pub process: Process,
 }
 
 impl Identity {
-    /// This process, on behalf of `user`, doing `operation`.
+    /// This process, for `user` and `operation`.
     pub fn current(user: &str, operation: impl Into<String>) -> Self {
         let process = Process::current();
         Self { who: format!("{user}@{}", process.host), operation: operation.into(), process }
@@ -85,8 +87,8 @@ struct Status {
     is_zombie: bool,
 }
 
-/// Fields of `/proc/<pid>/stat` (proc_pid_stat(5)): the state is the 3rd, the number of threads the 20th, the start
-/// time the 22nd. The 2nd is in parentheses and may itself hold anything.
+/// Fields of `/proc/<pid>/stat` (proc_pid_stat(5)): the state is the 3rd, the number of threads the 20th, the
+/// start time the 22nd. The 2nd is in parentheses and may contain any characters.
 fn status(pid: u32) -> Option<Status> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;
@@ -94,7 +96,8 @@ fn status(pid: u32) -> Option<Status> {
     let state = *fields.first()?;
     let threads: u64 = fields.get(17)?.parse().ok()?;
     let started = fields.get(19)?.parse().ok()?;
-    // A killed process that its parent did not wait for yet; with more threads only its first one has ended.
+    // A killed process whose parent has not yet waited for it. With more threads only the first one has
+    // ended.
     Some(Status { started, is_zombie: matches!(state, "Z" | "X" | "x") && threads <= 1 })
 }
 

@@ -1,7 +1,8 @@
 //! Runs that ended without a commit: stopped, failed, or killed and taken over.
 //!
-//! The head tells of the last one only, and only until the next commit. Each such run has a record of its own, which
-//! stays. A holder that ends writes it itself; of one that was killed, whoever takes over writes it, before anything else.
+//! The head describes only the last of them, and only until the next commit. Each such run also has a
+//! permanent record. A holder that ends writes it itself. For a killed holder, the next one writes it before
+//! anything else.
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -15,13 +16,13 @@ use crate::name::{ClusterName, ClusterUid, Epoch, Generation};
 use crate::state::{self, View};
 use crate::write::{Outcome as Written, Writer};
 
-/// The newest format of a record that is understood, and the one that is written.
+/// The newest supported format of a record, and the written one.
 pub const FORMAT: u32 = 1;
 
 /// How many records are fetched at once.
 const AT_ONCE: usize = 16;
 
-/// What the journal of a run says that it did, in a sentence; nothing when that cannot be told.
+/// Describes the work of a run from its journal, in a sentence; `None` when the journal does not show it.
 pub type Describe = fn(&View) -> Option<String>;
 
 /// A run that ended without a commit.
@@ -32,18 +33,18 @@ pub struct Run {
     pub format: u32,
     /// The cluster.
     pub cluster: ClusterName,
-    /// Which of the clusters of that name.
+    /// The uid, which tells clusters of one name apart.
     pub uid: ClusterUid,
     /// The epoch in which it ran.
     pub epoch: Epoch,
-    /// The generation that it began with.
+    /// The generation at its start.
     pub generation: Generation,
-    /// Who, when, by what, and how it ended.
+    /// The operator, time, operation and outcome.
     pub run: CommitMeta,
 }
 
 impl Run {
-    /// A run that ended in the epoch that a head tells of.
+    /// A run that ended in the epoch of a head.
     pub(crate) fn ended(head: &Head, run: CommitMeta) -> Self {
         Self {
             format: FORMAT,
@@ -55,7 +56,7 @@ impl Run {
         }
     }
 
-    /// The run of the holder that a head tells of, which did not end it; nothing when nobody holds the cluster.
+    /// The interrupted run of a head's holder; `None` when the head has no holder.
     pub fn interrupted(head: &Head, detail: Option<String>) -> Option<Self> {
         let holder = head.holder.as_ref()?;
         let run = CommitMeta {
@@ -80,8 +81,8 @@ impl Run {
     }
 }
 
-/// Records how a run ended. The record of the run itself replaces the record of another process that took the run for dead
-/// and did not take over.
+/// Records how a run ended. It replaces the record of another process that assumed the run to be dead and did
+/// not take over.
 pub(crate) async fn end(writer: &Writer, run: &Run) -> Result<()> {
     let (key, bytes) = encode(run)?;
     let mut expected = None;
@@ -105,20 +106,20 @@ fn encode(run: &Run) -> Result<(Key, Bytes)> {
     Ok((key, Bytes::from(bytes)))
 }
 
-/// Writes a run down. One that was written down before stays as it is.
+/// Writes the record of a run. An existing record stays as it is.
 async fn keep(writer: &Writer, run: &Run) -> Result<bool> {
     let (key, bytes) = encode(run)?;
     Ok(matches!(writer.put(&key, &bytes, None).await?, Written::Written(_)))
 }
 
-/// Writes down the run of a holder that is about to be replaced. Returns whether it was not written down before.
+/// Writes the record of a holder that is about to be replaced. Returns whether there was none.
 pub(crate) async fn keep_interrupted(
     writer: &Writer,
     head: &Head,
     describe: Option<Describe>,
 ) -> Result<bool> {
     let detail = match describe {
-        // A journal that cannot be read is no reason not to take over.
+        // A takeover does not need a readable journal.
         Some(describe) => match state::read(&*writer.backend, &head.cluster).await {
             Ok(view) => view.as_ref().and_then(describe),
             Err(_) => None,
@@ -131,11 +132,11 @@ pub(crate) async fn keep_interrupted(
     }
 }
 
-/// Takes back what was written of a holder that turned out to be alive: it holds the cluster still.
+/// Removes the record of a holder that turned out to be alive and still holds the cluster.
 pub(crate) async fn take_back(writer: &Writer, head: &Head) -> Result<()> {
     let now = state::read_head(&*writer.backend, &head.cluster).await?;
     if now.is_none_or(|(now, _)| now.epoch != head.epoch || now.holder.is_none()) {
-        // Somebody else took over, and tells the same.
+        // Another holder took over, and the record is right.
         return Ok(());
     }
     let key = layout::run(&head.cluster, head.epoch);

@@ -1,4 +1,4 @@
-//! Reading a cluster's state: the snapshot, and what the journal has since. Nothing here writes.
+//! Reads a cluster's state: the snapshot, and the later records of the journal. Writes nothing.
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -13,20 +13,20 @@ use crate::journal::segment::{self, Segment};
 use crate::layout;
 use crate::name::{ClusterName, Epoch, Sequence};
 
-/// How many segments are fetched at once.
+/// Number of segments that are fetched at once.
 const AT_ONCE: usize = 16;
 
-/// How often reading begins anew when a commit came in between.
+/// Maximum number of reads when commits replace the state during the read.
 const ATTEMPTS: u32 = 10;
 
-/// A cluster's state at some moment.
+/// A cluster's state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The head.
     pub head: Head,
-    /// What was committed last; none before the first commit, and after the cluster was deleted.
+    /// The snapshot of the last commit; `None` before the first commit, and after the cluster was deleted.
     pub snapshot: Option<Bytes>,
-    /// What the journal has since, in order.
+    /// The later records of the journal, in order.
     pub records: Vec<Record>,
 }
 
@@ -41,7 +41,7 @@ pub struct Record {
     pub value: Bytes,
 }
 
-/// The head of a cluster, and its version; nothing when there is no such cluster.
+/// The head of a cluster, and its version; `None` when there is no such cluster.
 ///
 /// # Errors
 /// When it cannot be read, is damaged, or was written by a newer Slipway.
@@ -52,13 +52,14 @@ pub async fn read_head(backend: &dyn Backend, cluster: &ClusterName) -> Result<O
     }
 }
 
-/// The state of a cluster; nothing when there is no such cluster. A deleted one has a head that says so.
+/// The state of a cluster; `None` when there is no such cluster. A deleted cluster has a head with a
+/// tombstone.
 ///
-/// It is consistent: a snapshot, and a prefix of what was appended since which has everything that was durable when
-/// reading began. All digests are checked.
+/// It is consistent: a snapshot, and a prefix of the later records that includes all that were durable when
+/// the read began. All digests are checked.
 ///
 /// # Errors
-/// When something cannot be read, is missing, is damaged, or was written by a newer Slipway.
+/// When an object cannot be read, is missing, is damaged, or was written by a newer Slipway.
 pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option<View>> {
     let mut attempt = 1;
     let mut head = match read_head(backend, cluster).await? {
@@ -71,7 +72,7 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
     };
     loop {
         let view = read_at(backend, &head).await;
-        // What a commit replaced may be removed while it is being read.
+        // Objects that a commit replaced may be removed while they are being read.
         let Some((now, _)) = read_head(backend, cluster).await? else {
             return Err(backend::Error::NotFound { key: layout::head(cluster).to_string() }.into());
         };
@@ -83,19 +84,19 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
     }
 }
 
-/// What became of a cluster without a head.
+/// The condition of a cluster without a head.
 pub(crate) enum Lost {
-    /// There never was one.
+    /// It never existed.
     Never,
-    /// Somebody has begun it meanwhile.
+    /// Another process has created it since.
     Begun(Box<Head>),
-    /// There was one, as this object shows.
+    /// It existed, as this object shows.
     Head(String),
 }
 
-/// Looks what is left of a cluster whose head is not there. A state begins with its head and ends with a tombstone: a
-/// journal, a snapshot, a record or a secret without one is what is left of a state that is lost. Plans and approvals may be
-/// stored before there is a state.
+/// Searches for remains of a cluster without a head. A state begins with its head and ends with a tombstone,
+/// so a journal, a snapshot, a record or a secret without a head belongs to a lost state. Plans and approvals
+/// may be stored before there is a state.
 pub(crate) async fn lost(backend: &dyn Backend, cluster: &ClusterName) -> Result<Lost> {
     let groups = [
         layout::snapshots(cluster),
@@ -105,7 +106,7 @@ pub(crate) async fn lost(backend: &dyn Backend, cluster: &ClusterName) -> Result
     ];
     for prefix in groups {
         let Some(key) = backend.list(&prefix).await?.pop() else { continue };
-        // Whoever was faster has made it between the two looks.
+        // A faster process may have created the head between the two reads.
         return Ok(match read_head(backend, cluster).await? {
             Some((head, _)) => Lost::Begun(Box::new(head)),
             None => Lost::Head(key.to_string()),
@@ -114,10 +115,10 @@ pub(crate) async fn lost(backend: &dyn Backend, cluster: &ClusterName) -> Result
     Ok(Lost::Never)
 }
 
-/// The clusters of a state store, sorted, with those of which only a tombstone is left. One listing.
+/// The clusters of a state store, sorted, including those with a tombstone only. Costs one listing.
 ///
 /// # Errors
-/// When the place cannot be read.
+/// When the store cannot be read.
 pub async fn list_clusters(backend: &dyn Backend) -> Result<Vec<ClusterName>> {
     let names = backend.list_children(&Prefix::root()).await?;
     Ok(names.into_iter().filter_map(|name| ClusterName::new(name).ok()).collect())
@@ -146,7 +147,8 @@ pub(crate) async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef
 
 async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>> {
     let (start, cluster) = (head.journal_from, &head.cluster);
-    // From the newest on: who sees a segment of a later epoch then finds the seals of all earlier ones.
+    // From the newest on: a listing that shows a segment of a later epoch is followed by ones that show all
+    // earlier seals.
     let mut listed = Vec::new();
     for epoch in (start.epoch.0..=head.epoch.0).rev().map(Epoch) {
         listed.push((epoch, backend.list(&layout::journal(cluster, epoch)).await?));
@@ -171,7 +173,7 @@ async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>>
     Ok(records)
 }
 
-/// The segments of an epoch, checked to be all of them and each to follow the one before.
+/// The segments of an epoch, checked to be complete and each linked to the one before.
 async fn read_epoch(
     backend: &dyn Backend,
     from: JournalStart,

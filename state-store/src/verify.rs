@@ -1,4 +1,4 @@
-//! Looks at every object of a cluster, and says what does not fit and how to mend it. Nothing here writes.
+//! Checks every object of a cluster, and reports problems with their remedies. Writes nothing.
 
 mod journal;
 
@@ -19,60 +19,60 @@ use crate::name::{ClusterName, Generation};
 use crate::plans;
 use crate::runs::Run;
 
-/// How many objects are read at once.
+/// Number of objects that are read at once.
 const AT_ONCE: usize = 16;
 
-/// What was looked at, and what does not fit.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// How many objects were read.
+    /// The number of objects.
     pub objects: usize,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub bytes: u64,
-    /// What does not fit, by key.
+    /// The problems, by key.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether nothing is damaged or missing; remarks are no damage.
+    /// Whether no object is damaged or missing; remarks do not count.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(|finding| finding.mend == Mend::Collect)
     }
 }
 
-/// One object that is not as it should be.
+/// A problem with one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Which object.
+    /// The object.
     pub key: String,
-    /// What does not fit.
+    /// The problem.
     pub problem: String,
-    /// What mends it.
+    /// The remedy.
     pub mend: Mend,
 }
 
-/// What mends an object.
+/// The remedy for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mend {
-    /// The present state is damaged: it is to be rebuilt from the cloud, or imported.
+    /// The present state is damaged: rebuild it from the cloud, or import it.
     Rebuild,
-    /// Only the past is damaged: an earlier generation cannot be shown, compared or exported any more.
+    /// Only the history is damaged: an earlier generation cannot be shown, compared or exported any more.
     Past,
-    /// A stored plan or an approval is damaged: to be made anew.
+    /// A stored plan or an approval is damaged: make it again.
     Anew,
-    /// It is encrypted under a key that has to be restored, or written by a newer Slipway.
+    /// It is encrypted with a key that must be restored, or was written by a newer Slipway.
     Other,
-    /// Nobody needs it: it may be removed.
+    /// It is not needed: it may be removed.
     Collect,
-    /// It is as it was written, and has to be encrypted.
+    /// It is stored in plain text, and must be encrypted.
     Encrypt,
 }
 
 /// Reads all objects of a cluster.
 ///
 /// # Errors
-/// When the store cannot be listed or read at all. Damage is in the report.
+/// When the store cannot be listed or read at all. Problems are in the report.
 pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Report> {
     let keys = backend.list(&layout::cluster(cluster)).await?;
     let head_key = layout::head(cluster);
@@ -106,7 +106,7 @@ pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Repo
         .buffered(AT_ONCE);
     while let Some((key, stored)) = fetched.next().await {
         let checked = match stored {
-            // Removed since the listing: what replaced it is looked at on its own.
+            // It was removed since the listing; the object that replaced it is checked separately.
             Ok(None) => continue,
             Ok(Some((bytes, _))) => {
                 report.bytes += bytes.len() as u64;
@@ -127,14 +127,14 @@ pub async fn verify(backend: &dyn Backend, cluster: &ClusterName) -> Result<Repo
     Ok(report)
 }
 
-/// Whether an error is about one object, and not about the place.
+/// Whether an error is about one object, and not about the backend.
 fn is_told(error: &Error) -> bool {
     use crate::backend::Error::{NewerFormat, Sealed};
     let cannot_be_read = matches!(error, Error::Backend(NewerFormat { .. } | Sealed { .. }));
     is_damage(error) || cannot_be_read || matches!(error, Error::NewerFormat { .. })
 }
 
-/// What an error says of an object that is named beside it.
+/// The text of an error about an object whose key is shown beside it.
 fn problem(error: &Error) -> String {
     match error {
         Error::Backend(crate::backend::Error::Corrupt { reason, .. }) => reason.clone(),
@@ -142,7 +142,7 @@ fn problem(error: &Error) -> String {
     }
 }
 
-/// As much of a plan's name as references to it have at least.
+/// The minimum part of a plan's name that references to it have.
 fn short(name: &str) -> &str {
     name.get(..plans::FEWEST_DIGITS).unwrap_or(name)
 }
@@ -152,7 +152,7 @@ fn is_damage(error: &Error) -> bool {
     matches!(error, Error::Backend(Corrupt { .. } | NotFound { .. }) | Error::NoCluster { .. })
 }
 
-/// What is known of the cluster while its objects are looked at.
+/// The known facts about the cluster during the check.
 struct Look<'a> {
     head: Option<&'a Head>,
     seen: BTreeSet<Key>,
@@ -161,7 +161,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Checks one object on its own.
+    /// Checks one object by itself.
     fn check(&mut self, key: &Key, bytes: Bytes) -> Result<()> {
         match group(key) {
             Some("snapshots") => {
@@ -181,9 +181,9 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// What damage of an object means.
+    /// The finding for a damaged object.
     fn finding(&self, key: &Key, error: &Error) -> Option<Finding> {
-        // The head was told of before.
+        // The finding of the head exists already.
         let group = group(key)?;
         let is_current = self.head.is_none_or(|head| match group {
             "snapshots" => head.snapshot.as_ref().is_some_and(|snapshot| snapshot.key == key.as_str()),
@@ -205,7 +205,7 @@ impl Look<'_> {
         Some(Finding { key: key.to_string(), problem, mend })
     }
 
-    /// Checks what the objects say of each other.
+    /// Checks the relations between objects.
     fn relations(&mut self, cluster: &ClusterName, findings: &mut Vec<Finding>) {
         let Some(head) = self.head else { return };
         if let Some(current) = &head.snapshot
@@ -224,9 +224,9 @@ impl Look<'_> {
         self.strays(head, findings);
     }
 
-    /// A head that began anew over what an earlier one has left: numbers were used that it does not know.
+    /// Finds a head that was created over objects of an earlier one: these use higher numbers.
     fn begun_over(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
-        // The snapshot of a commit that did not happen has the next number.
+        // The snapshot of a failed commit has the next number.
         let is_later = |key: &&Key| match group(key) {
             Some("snapshots") => layout::generation(key).is_some_and(|found| found > head.generation.next()),
             Some("history") => layout::generation(key).is_some_and(|found| found > head.generation),
@@ -243,7 +243,7 @@ impl Look<'_> {
         }
     }
 
-    /// Every generation since records are kept has one.
+    /// Finds missing records of generations, since the first record.
     fn history(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
         let told: BTreeSet<u64> = self.entries.iter().map(|entry| entry.generation.0).collect();
         let Some(first) = told.first() else { return };
@@ -256,7 +256,7 @@ impl Look<'_> {
         }
     }
 
-    /// Snapshots of commits that did not happen, and objects that nobody knows.
+    /// Finds snapshots of failed commits, and objects of other programs.
     fn strays(&self, head: &Head, findings: &mut Vec<Finding>) {
         for key in &self.seen {
             let problem = match group(key) {
@@ -285,12 +285,12 @@ pub(crate) fn is_stray(head: &Head, entries: &[Entry], key: &Key) -> bool {
     }
     match entries.iter().find(|entry| entry.generation == generation) {
         Some(entry) => !entry.snapshot.as_ref().is_some_and(is_it),
-        // Of the time before such records were kept, or a commit to come.
+        // From the time before such records, or of a commit in progress.
         None => generation > head.generation,
     }
 }
 
-/// What follows the cluster's name in a key: `journal`, `snapshots`, …; nothing for the head.
+/// The part of a key after the cluster's name: `journal`, `snapshots`, …; `None` for the head.
 fn group(key: &Key) -> Option<&str> {
     let (_, rest) = key.as_str().split_once('/')?;
     match rest.split_once('/') {

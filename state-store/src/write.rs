@@ -1,8 +1,8 @@
-//! One conditional write, sent until it is known what became of it.
+//! One conditional write, repeated until its outcome is known.
 //!
-//! What is sent again is the same bytes under the same condition, so that it counts once at most; and all that is sent
-//! so is random in part, so that finding these bytes stored means that they were sent by this writer. What follows from
-//! an answer is decided by [`put::Put`].
+//! A retry sends the same bytes under the same condition, so it has an effect at most once. The bytes have a
+//! random part, so if they are found stored, this writer has sent them. [`put::Put`] decides what follows
+//! from an answer.
 
 pub(crate) mod put;
 
@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::retry::Retry;
 use put::{Answer, Next, Put, Request};
 
-/// What became of a write.
+/// The outcome of a write.
 pub(crate) type Outcome = put::Outcome<Bytes, Tag>;
 
 /// Where and how patiently to write.

@@ -60,7 +60,7 @@ fn arguments(cluster: &ClusterInput) -> Vec<String> {
         ("use-service-account-credentials".to_owned(), "true".to_owned()),
     ]);
     flags.extend(component.extra_args.clone());
-    // Whoever is elected, there is always an election, with the terms of the controller itself.
+    // The controller always elects a leader, with its default timings, whatever the spec says.
     flags.retain(|name, _| !name.starts_with("leader-elect"));
     flags.insert("leader-elect".to_owned(), "true".to_owned());
     flags.insert("v".to_owned(), component.log_level.unwrap_or(2).to_string());

@@ -13,7 +13,7 @@ const CONFIGURATION: &str = "/etc/slipway";
 const FILE: &str = "cloud.yaml";
 const PORT: u16 = 10258;
 
-/// What the manifest of a cloud controller depends on.
+/// The inputs of a cloud controller's manifest.
 #[derive(Clone, Copy, Debug)]
 pub struct CloudControllerManifest<'a> {
     /// The name of the provider.
@@ -72,7 +72,7 @@ fn deployment(manifest: CloudControllerManifest<'_>) -> Json {
         "spec": {
             "replicas": 2,
             "selector": {"matchLabels": labels},
-            // Two pods on one node would share a port: an old one goes before a new one comes.
+            // Two pods on one node would share a port, so the old one is deleted first.
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}},
             "template": {"metadata": {"labels": labels}, "spec": pod(manifest, &labels)},
         },

@@ -45,7 +45,7 @@ pub(crate) fn objects(cluster: &ClusterInput) -> Vec<Value> {
         service(cluster),
         family.budget("kube-dns", budget),
     ];
-    // A fixed number of replicas has nobody beside it who changes it.
+    // With a fixed number of replicas there is no autoscaler.
     if fixed.is_none() {
         objects.extend(autoscaler(&family, settings));
     }
@@ -176,7 +176,7 @@ fn service(cluster: &ClusterInput) -> Value {
     object
 }
 
-/// What adds replicas as the cluster grows: two at least where there are two nodes.
+/// The autoscaler: it adds replicas as the cluster grows, with two at least where there are two nodes.
 fn autoscaler(family: &Family, settings: Settings<'_>) -> Vec<Value> {
     let rules = json!([
         rule("", &["nodes"], &["list", "watch"]),

@@ -81,7 +81,7 @@ impl Driver<'_> {
         metadata
     }
 
-    /// The driver itself: what the controller and each node run.
+    /// The driver itself, which the controller and each node run.
     fn plugin(&self, arguments: Vec<String>, endpoint: &str) -> Value {
         let mut environment = vec![
             variable("CSI_ENDPOINT", endpoint),
@@ -110,7 +110,7 @@ fn healthy(period: u32) -> Value {
     })
 }
 
-/// What a container may do that needs nothing of the machine.
+/// The security context of a container that needs no access to the machine.
 fn confined() -> Value {
     json!({"readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false})
 }

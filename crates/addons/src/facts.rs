@@ -1,8 +1,8 @@
-//! What only the provider of a cluster's cloud knows, and add-ons have to be told.
+//! Facts for add-ons that only the provider of a cluster's cloud knows.
 
 use std::collections::BTreeMap;
 
-/// What a provider tells the add-ons about the cloud that a cluster lives in.
+/// The provider's facts about a cluster's cloud, for the add-ons.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The region, as in `eu-west-1`.

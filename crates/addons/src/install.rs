@@ -33,9 +33,9 @@ pub struct Remark {
 /// The add-ons of a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Addons {
-    /// What is installed.
+    /// The installed add-ons.
     pub installed: Vec<Addon>,
-    /// What the cluster asks for and is not installed.
+    /// The requested add-ons that are not installed.
     pub missing: Vec<Missing>,
     /// Remarks on fields of the spec.
     pub remarks: Vec<Remark>,

@@ -1,4 +1,4 @@
-//! The add-ons that Slipway knows by itself: what each installs in a cluster, as API objects.
+//! The add-ons that Slipway knows by itself: their API objects.
 //!
 //! [`install`] turns a cluster and the [`Facts`] of its cloud into the objects of every add-on that the cluster has. It is
 //! pure: the same input gives the same objects. Names, arguments and images are those of kOps, so that a cluster that kOps

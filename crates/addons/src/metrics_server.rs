@@ -1,4 +1,5 @@
-//! metrics-server: what pods and nodes use at the moment, for `kubectl top` and for autoscaling of pods.
+//! metrics-server: the present resource usage of pods and nodes, for `kubectl top` and for autoscaling of
+//! pods.
 
 use serde_json::{Value, json};
 use slipway_cluster_input::ClusterInput;

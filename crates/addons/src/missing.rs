@@ -5,7 +5,7 @@ use slipway_cluster_input::ClusterInput;
 use crate::settings::addon;
 use crate::{cluster_autoscaler, core_dns, ebs_csi, flannel, metrics_server, termination_handler};
 
-/// Pod networks that come with the nodes or that somebody else installs.
+/// Pod networks that come with the nodes or that another tool installs.
 const WITHOUT_OBJECTS: [&str; 2] = ["none", "kubenet"];
 
 /// The add-ons that Slipway knows by itself.
@@ -43,7 +43,7 @@ pub(crate) fn is_brought(cluster: &ClusterInput, name: &str) -> bool {
     addon(cluster, name).is_some_and(|addon| addon.enabled && addon.manifest.is_some())
 }
 
-/// What a cluster asks for and does not get, in the order of the names.
+/// The requested add-ons that are not installed, in the order of the names.
 pub(crate) fn missing(cluster: &ClusterInput) -> Vec<Missing> {
     let mut missing = Vec::new();
     for addon in cluster.addons.iter().filter(|addon| addon.enabled && addon.manifest.is_none()) {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 pub(crate) const SYSTEM: &str = "kube-system";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// What the objects of one add-on have in common.
+/// The common properties of one add-on's objects.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
     namespace: String,

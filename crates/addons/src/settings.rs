@@ -1,11 +1,11 @@
-//! What a cluster says about an add-on.
+//! A cluster's settings for an add-on.
 
 use serde_json::{Map, Value, json};
 use slipway_cluster_input::{Addon, ClusterInput};
 
 /// The settings of one add-on.
 ///
-/// What a kOps document says is under the key `kops`. The same name beside that key takes precedence.
+/// Settings of a kOps document are under the key `kops`. The same name beside that key takes precedence.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings<'a>(&'a Value);
 
@@ -71,7 +71,7 @@ impl<'a> Settings<'a> {
         self.get("podAnnotations").and_then(Value::as_object).cloned().unwrap_or_default()
     }
 
-    /// What the add-on's container asks for and gets at most. A container without a limit has none.
+    /// The resource requests and limits of the add-on's container. A container without a limit has none.
     pub(crate) fn resources(self, cpu: &str, memory: &str) -> Value {
         let mut resources = json!({"requests": {
             "cpu": self.text_or("cpuRequest", cpu), "memory": self.text_or("memoryRequest", memory),

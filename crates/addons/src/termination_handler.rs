@@ -65,7 +65,7 @@ fn selected() -> Value {
     })
 }
 
-/// What both forms are told.
+/// The environment of both forms.
 fn environment(settings: Settings<'_>, probes: bool) -> Vec<Value> {
     let prometheus = settings.flag("prometheusEnable", settings.flag("enablePrometheusMetrics", false));
     let told = |name: &str, key: &str, default: &str| variable(name, settings.text_or(key, default));

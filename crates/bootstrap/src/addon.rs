@@ -1,4 +1,5 @@
-//! What every cluster runs beside its control plane: DNS, service addresses, a network of pods; as API objects.
+//! Add-ons of every cluster beside its control plane: DNS, service addresses, a network of pods; as API
+//! objects.
 
 mod core_dns;
 pub mod flannel;

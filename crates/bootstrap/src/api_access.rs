@@ -1,15 +1,15 @@
-//! Who may ask the API server without a name: `AuthenticationConfiguration` of apiserver.config.k8s.io.
+//! Anonymous requests to the API server: `AuthenticationConfiguration` of apiserver.config.k8s.io.
 
 use serde_json::json;
 
 use crate::yaml;
 
-/// The paths that are open to anybody: health, which the kubelet asks for, and the ConfigMap by which nodes find the
-/// cluster before they have credentials.
+/// The paths for anonymous requests: health, which the kubelet reads, and the ConfigMap with which nodes find
+/// the cluster before they have credentials.
 const OPEN: [&str; 4] =
     ["/livez", "/readyz", "/healthz", "/api/v1/namespaces/kube-public/configmaps/cluster-info"];
 
-/// The text of a configuration that opens nothing else.
+/// The text of a configuration that allows no other path.
 #[must_use]
 pub fn for_discovery_only() -> String {
     let conditions: Vec<_> = OPEN.iter().map(|path| json!({"path": path})).collect();

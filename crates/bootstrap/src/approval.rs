@@ -1,8 +1,9 @@
-//! Which requests of kubelets for certificates are approved.
+//! Approval of the kubelets' certificate requests.
 //!
-//! The rules for client certificates are those of Kubernetes' own approver, and one more: a token that is bound to a
-//! node's name gets a certificate for that node only. Kubernetes approves no serving certificates; here they are
-//! approved when the node itself asks, and for nothing but the names and addresses that it is known to have.
+//! The rules for client certificates are those of Kubernetes' own approver, and one more: a token that is
+//! bound to a node's name gets a certificate for that node only. Kubernetes approves no serving certificates.
+//! Here a serving certificate is approved when the node itself requests it, and only for known names and
+//! addresses of the node.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ const NODES: &str = "system:nodes";
 const USER_PREFIX: &str = "system:node:";
 const BOOTSTRAPPERS: &str = "system:bootstrappers";
 
-/// Who made a request, as the API server says it in the `CertificateSigningRequest`.
+/// The author of a request, as the API server records it in the `CertificateSigningRequest`.
 #[derive(Debug, Clone, Copy)]
 pub struct Requester<'a> {
     /// The user.
@@ -29,12 +30,12 @@ pub struct Requester<'a> {
     pub groups: &'a [String],
 }
 
-/// A client certificate that is approved.
+/// An approved client certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
     /// The node that it is for.
     pub node: String,
-    /// Whether the node has a certificate already and asks for its successor.
+    /// Whether the node has a certificate already and requests its successor.
     pub renewal: bool,
 }
 
@@ -46,7 +47,7 @@ pub enum Denial {
         "it is for {0:?}, which is not a node's user: that is system:node:<name> in the one group system:nodes"
     )]
     NoNode(String),
-    /// It asks for other uses.
+    /// It requests other usages.
     #[error("it asks for the usages {}, which a kubelet's certificate does not have", .0.join(", "))]
     Usages(Vec<String>),
     /// A client certificate with names.
@@ -55,10 +56,10 @@ pub enum Denial {
     /// A serving certificate without names, or with names of other kinds.
     #[error("it asks for no DNS name and no address, or for names of other kinds")]
     NoNames,
-    /// Whoever asks may not.
+    /// The requesting user may not have the certificate.
     #[error("{user:?} may not ask for the certificate of the node {node:?}")]
     Requester {
-        /// Who asks.
+        /// The requesting user.
         user: String,
         /// The node.
         node: String,
@@ -68,7 +69,7 @@ pub enum Denial {
     BoundToAnother {
         /// The node that the token is for.
         bound: String,
-        /// The node that is asked for.
+        /// The requested node.
         node: String,
     },
     /// The node is not known to have a name or address.
@@ -76,7 +77,7 @@ pub enum Denial {
     NotKnown {
         /// The node.
         node: String,
-        /// What it asks for.
+        /// The unknown names and addresses.
         unknown: Vec<String>,
     },
 }
@@ -89,8 +90,8 @@ impl Denial {
     }
 }
 
-/// Whether a request for a kubelet's client certificate is approved: by the node itself, or by whoever shows a
-/// bootstrap token. `usages` are those of the `CertificateSigningRequest`.
+/// Approves or denies a request for a kubelet's client certificate. The node itself, or a user of a bootstrap
+/// token, may request it. `usages` are those of the `CertificateSigningRequest`.
 ///
 /// # Errors
 /// [`Denial`] says why not.
@@ -112,8 +113,8 @@ pub fn client(request: &Request, usages: &[String], requester: Requester<'_>) ->
     }
 }
 
-/// Whether a request for a kubelet's serving certificate is approved: the node itself asks, for names and addresses
-/// among those that it is `known` to have. Gives the node's name.
+/// Approves or denies a request for a kubelet's serving certificate: the node itself must request it, for
+/// names and addresses among the `known` ones. Returns the node's name.
 ///
 /// # Errors
 /// [`Denial`] says why not.
@@ -132,7 +133,7 @@ pub fn serving(
     if asked.is_empty() || request.has_other_names() {
         return Err(Denial::NoNames);
     }
-    // A name is known as it is: nobody gets a wildcard because one host below it is known.
+    // A known name matches only itself: a known host does not allow a wildcard above it.
     let names = asked.dns.iter().filter(|name| !known.dns.iter().any(|own| own.eq_ignore_ascii_case(name)));
     let addresses = asked
         .ip
@@ -142,7 +143,7 @@ pub fn serving(
     if unknown.is_empty() { Ok(node) } else { Err(Denial::NotKnown { node, unknown }) }
 }
 
-/// The node that a request is for.
+/// The node of a request.
 fn node(request: &Request) -> Result<String, Denial> {
     let subject = request.subject();
     let node = subject.common_name.strip_prefix(USER_PREFIX).filter(|node| !node.is_empty());
@@ -157,7 +158,7 @@ fn is_node(requester: Requester<'_>, node: &str) -> bool {
         && requester.groups.iter().any(|group| group == NODES)
 }
 
-/// Exactly `digital signature` and this usage, and perhaps `key encipherment`.
+/// Exactly `digital signature` and this usage, and optionally `key encipherment`.
 fn has_usages(usages: &[String], usage: &str) -> Result<(), Denial> {
     let given: BTreeSet<&str> = usages.iter().map(String::as_str).collect();
     let needed = BTreeSet::from(["digital signature", usage]);

@@ -7,7 +7,7 @@ use crate::yaml;
 /// The folder of the log on a control plane.
 pub const FOLDER: &str = "/var/log/kubernetes/audit";
 
-/// What is logged, and how much of it is kept.
+/// The logged requests, and the retention of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Audit {
     /// The policy; null logs who asked for what and when, of every request.

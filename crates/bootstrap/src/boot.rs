@@ -1,8 +1,9 @@
-//! What a machine of a cloud becomes: from its bootstrap document to the resources of its inside.
+//! The bootstrap of a cloud machine: from its bootstrap document to its resources.
 //!
-//! [`NodeBootstrap`] is the document that the machine's user data leaves on its disk. It has the settings of one pool and no
-//! secret. With what is known on the machine itself ([`ThisMachine`]) and what the machine learned of its cluster
-//! ([`Part`]) it expands into the resources that a listed host gets. Pure: the same input gives the same resources.
+//! [`NodeBootstrap`] is the document that the machine's user data stores on its disk. It has the settings of
+//! one pool and no secret. With facts about the machine itself ([`ThisMachine`]) and about its cluster
+//! ([`Part`]) it expands into the resources that a listed host gets. Pure: the same input gives the same
+//! resources.
 
 mod cluster;
 mod document;

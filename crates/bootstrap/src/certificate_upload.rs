@@ -21,12 +21,12 @@ use crate::{
 pub const NAMESPACE: &str = "kube-system";
 /// The Secret that holds the files.
 pub const SECRET: &str = "kubeadm-certs";
-/// What the token is for whose end takes the Secret along.
+/// The description of the token with which the Secret expires.
 pub const TOKEN_DESCRIPTION: &str = "Proxy for managing TTL for the kubeadm-certs secret";
 
 const KEY_LENGTH: usize = 32;
 
-/// What can go wrong with shared certificates. No message holds anything secret.
+/// Errors of shared certificates. No message has any secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text is no certificate key. It is not shown.

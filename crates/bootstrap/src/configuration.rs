@@ -36,15 +36,16 @@ pub use reset::{Reset, UnmountFlag};
 pub use timeouts::Timeouts;
 pub use upgrade::{Upgrade, UpgradeApply, UpgradeDiff, UpgradeNode, UpgradePlan};
 
-/// What is to become of one node, and the cluster that it belongs to.
+/// The desired configuration of one node, and of the cluster that it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Configuration {
-    /// Whose defaults rule what the documents leave open: under [`Profile::Kubeadm`] everything is as kubeadm has it.
+    /// The source of defaults for fields that the documents do not set: under [`Profile::Kubeadm`] all are
+    /// those of kubeadm.
     pub profile: Profile,
-    /// What all nodes of the cluster share: kubeadm's `ClusterConfiguration`.
+    /// The settings that all nodes of the cluster share: kubeadm's `ClusterConfiguration`.
     pub cluster: ClusterSettings,
-    /// What is this node's own: the rest of kubeadm's `InitConfiguration` or `JoinConfiguration`.
+    /// The settings of this node: the rest of kubeadm's `InitConfiguration` or `JoinConfiguration`.
     pub node: NodeSettings,
     /// How the node joins a cluster; absent on the node that begins one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

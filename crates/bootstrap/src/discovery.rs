@@ -1,8 +1,8 @@
-//! How a joining node comes to trust a cluster.
+//! Discovery: how a joining node establishes trust in a cluster.
 //!
-//! By token: the ConfigMap `cluster-info` in `kube-public` is read without checking who answers; a signature that only
-//! somebody who knows the token can have made proves its kubeconfig ([`signature`]), and pins prove its CA
-//! ([`trust`]). Then it is read again over TLS that trusts only the pinned CAs, and has to be the same
+//! By token: the ConfigMap `cluster-info` in `kube-public` is read without authentication of the server. A
+//! signature that requires the token proves its kubeconfig ([`signature`]), and pins prove its CA
+//! ([`trust`]). Then it is read again over TLS that trusts only the pinned CAs, and must be the same
 //! ([`Trusted::confirm`]). By file: a kubeconfig that the user brought there ([`FileTrust`]).
 
 use std::collections::BTreeMap;
@@ -25,17 +25,17 @@ pub use file::FileTrust;
 
 /// The namespace of [`CONFIG_MAP`].
 pub const NAMESPACE: &str = "kube-public";
-/// The ConfigMap that anybody may read.
+/// The ConfigMap, which anonymous users may read.
 pub const CONFIG_MAP: &str = "cluster-info";
-/// Its key that holds the kubeconfig.
+/// Its key with the kubeconfig.
 pub const KUBECONFIG: &str = "kubeconfig";
-/// What its keys that hold signatures begin with; the token's id follows.
+/// The prefix of its keys with signatures; the token's id follows.
 pub const SIGNATURE_PREFIX: &str = "jws-kubeconfig-";
 
-/// The signature of a kubeconfig's exact text with a token: a JWS (RFC 7515) whose content is left out.
+/// The signature of a kubeconfig's exact text with a token: a JWS (RFC 7515) with detached content.
 #[must_use]
 pub fn signature(kubeconfig: &str, token: &Token) -> String {
-    // Clusters compare the whole text, so the header has to have exactly these bytes.
+    // Clusters compare the whole text, so the header must have exactly these bytes.
     let header = format!(r#"{{"alg":"HS256","kid":"{}"}}"#, token.id());
     let header = URL_SAFE_NO_PAD.encode(header);
     let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(kubeconfig));
@@ -44,13 +44,13 @@ pub fn signature(kubeconfig: &str, token: &Token) -> String {
     format!("{header}..{}", URL_SAFE_NO_PAD.encode(tag))
 }
 
-/// Whether a signature is that of a kubeconfig's text with a token.
+/// Whether a signature of a kubeconfig's text was made with a token.
 #[must_use]
 pub fn is_signature(text: &str, kubeconfig: &str, token: &Token) -> bool {
     verify_slices_are_equal(text.as_bytes(), signature(kubeconfig, token).as_bytes()).is_ok()
 }
 
-/// The signatures that belong into `cluster-info` beside a kubeconfig: one for each token that signs now, by its key.
+/// The signatures for `cluster-info` beside a kubeconfig: one for each token that signs now, by its key.
 #[must_use]
 pub fn signatures(kubeconfig: &str, tokens: &[Stored], now: Timestamp) -> BTreeMap<String, String> {
     let signing = tokens.iter().filter(|stored| stored.signs(now));
@@ -62,23 +62,23 @@ pub fn signatures(kubeconfig: &str, tokens: &[Stored], now: Timestamp) -> BTreeM
         .collect()
 }
 
-/// A cluster that a token's signature vouches for.
+/// A cluster whose kubeconfig has a valid signature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trusted {
-    /// The kubeconfig: one cluster, without anybody's credentials.
+    /// The kubeconfig: one cluster, without credentials.
     pub kubeconfig: Kubeconfig,
     /// Its exact text.
     pub text: String,
     /// The CAs that it names.
     pub authorities: Vec<Certificate>,
-    /// Those of them that a pin fits: the only ones that the second reading may trust. All of them without pins.
+    /// The CAs with a matching pin: the only ones that the second read may trust. Without pins, all CAs.
     pub pinned: Vec<Certificate>,
 }
 
-/// Comes to trust what the ConfigMap `cluster-info` says: `data` are its texts by key. No pins mean that any CA will do.
+/// Verifies the ConfigMap `cluster-info`: `data` are its texts by key. Without pins any CA is accepted.
 ///
 /// # Errors
-/// [`Error`] says what does not fit: then nothing of it may be used.
+/// [`Error`] says which check failed: then no part of it may be used.
 pub fn trust(data: &BTreeMap<String, String>, token: &Token, pins: &[Pin]) -> Result<Trusted, Error> {
     let text = data.get(KUBECONFIG).filter(|text| !text.is_empty()).ok_or(Error::NoKubeconfig)?;
     let key = format!("{SIGNATURE_PREFIX}{}", token.id());
@@ -102,7 +102,7 @@ pub fn trust(data: &BTreeMap<String, String>, token: &Token, pins: &[Pin]) -> Re
 }
 
 impl Trusted {
-    /// Checks that the second reading, over TLS that trusts only [`Trusted::pinned`], is the same as the first.
+    /// Checks that the second read, over TLS that trusts only [`Trusted::pinned`], equals the first.
     ///
     /// # Errors
     /// [`Error::Changed`] when it is not.
@@ -110,7 +110,7 @@ impl Trusted {
         if data.get(KUBECONFIG) == Some(&self.text) { Ok(()) } else { Err(Error::Changed) }
     }
 
-    /// The PEM text of the CAs that the second reading may trust.
+    /// The PEM text of the CAs that the second read may trust.
     #[must_use]
     pub fn pinned_pem(&self) -> String {
         self.pinned.iter().map(Certificate::to_pem).collect()

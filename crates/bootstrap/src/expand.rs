@@ -42,7 +42,7 @@ pub enum ExpandError {
     /// A bootstrap token is not known yet.
     #[error("a bootstrap token has no text: generate it first, or leave out the phase bootstrap-token")]
     Token,
-    /// What discovery finds out is missing.
+    /// The results of discovery are missing.
     #[error("nothing is known of the cluster to join: discover it first")]
     Undiscovered,
 }

@@ -1,9 +1,9 @@
-//! A cluster of Slipway's specs on machines that exist already: what each of them must look like.
+//! Resources of a cluster from Slipway's specs on existing machines.
 //!
-//! [`expand`] makes of a cluster and the [`Placement`] of its machines the resources of the whole: the authorities and
-//! tokens that its state keeps, the inside of every machine, and the objects in the cluster. All control planes that a
-//! cluster begins with begin together: their etcd members know each other, and their authorities come from the state.
-//! Those that come later join, one after the other. Pure: the same input gives the same resources.
+//! [`expand`] turns a cluster and the [`Placement`] of its machines into resources: the authorities and
+//! tokens that its state keeps, the resources of every machine, and the objects in the cluster. All founding
+//! control planes begin together: their etcd members know each other, and their authorities come from the
+//! state. Later ones join, one after the other. Pure: the same input gives the same resources.
 
 mod authorities;
 mod configuration;
@@ -48,12 +48,12 @@ pub enum FromClusterError {
     /// There is no control plane among the machines.
     #[error("the cluster {0} has no machine for its control plane")]
     NoControlPlane(String),
-    /// The endpoint is one that nobody makes for machines that exist already.
+    /// The endpoint is a load balancer, which Slipway does not create for existing machines.
     #[error(
         "the cluster {0} asks for a load balancer, which Slipway does not create for machines that exist already"
     )]
     LoadBalancer(String),
-    /// The spec lists kubelets, and not one for every machine.
+    /// The spec lists kubelets, but not one for every machine.
     #[error("`assets.programs` lists kubelets, and none that fits {}", .0.join("; "))]
     NoKubelet(Vec<String>),
 }
@@ -70,7 +70,7 @@ impl FromClusterError {
         }
     }
 
-    /// The way out, when there is one to name.
+    /// The hint, if there is one.
     #[must_use]
     pub const fn hint(&self) -> Option<&'static str> {
         match self {
@@ -87,7 +87,7 @@ impl FromClusterError {
     }
 }
 
-/// The resources of a cluster, and what people should know.
+/// The resources of a cluster, and remarks for the user.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Expanded {
     /// The resources, sorted by address.
@@ -99,7 +99,7 @@ pub struct Expanded {
 /// The resources of a cluster on its machines, with the objects that the user brings.
 ///
 /// # Errors
-/// When the cluster cannot be on these machines.
+/// When the cluster does not fit these machines.
 pub fn expand(
     cluster: &ClusterInput,
     placement: &Placement,
@@ -116,7 +116,8 @@ pub fn expand(
     Ok(Expanded { resources, notes: objects::notes(cluster) })
 }
 
-/// What is on a host comes after what its provider itself does about that host, as its claim and its agent.
+/// Makes resources on a host depend on the provider's own resources for that host, such as its claim and its
+/// agent.
 #[must_use]
 pub fn after_claims(mut resources: Vec<Desired>, claims: &[Desired]) -> Vec<Desired> {
     let host = |desired: &Desired| desired.attributes.get("host").and_then(Value::as_str).map(str::to_owned);

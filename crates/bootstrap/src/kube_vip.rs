@@ -146,7 +146,7 @@ impl KubeVip {
         })
     }
 
-    /// What static pod and DaemonSet share.
+    /// The common part of static pod and DaemonSet.
     fn pod(&self) -> Value {
         json!({"containers": [{
             "args": ["manager"],

@@ -1,9 +1,9 @@
 //! kubeadm's configuration documents, read and written.
 //!
-//! [`read`] takes files with documents of `kubeadm.k8s.io/v1beta4` and `v1beta3`, and the kubelet's and kube-proxy's
-//! own, and gives what they say with every default explicit, or everything that is wrong in them, each at its place.
-//! What kubeadm refuses is refused here, too. [`write()`] writes documents that kubeadm reads, and
-//! [`cluster_configuration`] the one that a cluster keeps.
+//! [`read`] takes files with documents of `kubeadm.k8s.io/v1beta4` and `v1beta3`, and the kubelet's and
+//! kube-proxy's own. It returns their settings with every default explicit, or all their mistakes with
+//! locations. It refuses everything that kubeadm refuses. [`write()`] writes documents that kubeadm reads,
+//! and [`cluster_configuration`] the one that a cluster keeps.
 
 use std::sync::Arc;
 
@@ -35,16 +35,17 @@ mod write;
 
 pub use write::{cluster_configuration, write, write_reset, write_upgrade};
 
-/// What was found in files.
+/// The configurations that were read from files.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// What `InitConfiguration` and `ClusterConfiguration` say, either of which may be missing.
+    /// The content of `InitConfiguration` and `ClusterConfiguration`, either of which may be missing.
     pub init: Option<Configuration>,
-    /// What `JoinConfiguration` says. Its cluster part has defaults only: what holds there, the cluster itself says.
+    /// The content of `JoinConfiguration`. Its cluster part has defaults only: the cluster itself has the
+    /// real settings.
     pub join: Option<Configuration>,
-    /// What `ResetConfiguration` says.
+    /// The content of `ResetConfiguration`.
     pub reset: Option<Reset>,
-    /// What `UpgradeConfiguration` says.
+    /// The content of `UpgradeConfiguration`.
     pub upgrade: Option<Upgrade>,
     /// Everything that is wrong or worth knowing, in the order of files and lines. With an error among it nothing else
     /// is given.
@@ -59,7 +60,7 @@ impl Reading {
     }
 }
 
-/// Reads files. What the documents leave open and kubeadm would find out on the host is taken from `detected`.
+/// Reads files. Settings that kubeadm would detect on the host come from `detected`.
 #[must_use]
 pub fn read(files: &[Arc<SourceFile>], detected: &Detected) -> Reading {
     let mut diagnostics = Vec::new();

@@ -1,8 +1,8 @@
 //! Kubeconfigs: made, parsed, checked against a CA, merged.
 //!
-//! What is made has kubeadm's bytes. What is parsed keeps every field it does not know, so that a user's file survives
-//! a [`Kubeconfig::merged_over`]. A kubeconfig holds secrets: its `Debug` shows none, and its text is a
-//! [`SecretText`].
+//! Generated kubeconfigs are byte-identical to kubeadm's. Parsed ones keep every unknown field, so that a
+//! user's file survives a [`Kubeconfig::merged_over`]. A kubeconfig contains secrets: its `Debug` shows none,
+//! and its text is a [`SecretText`].
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub struct Kubeconfig {
     root: Map<String, Value>,
 }
 
-/// What a user shows to prove who it is.
+/// The credentials of a user.
 #[derive(Debug, Clone)]
 pub enum Credentials {
     /// A client certificate with its key, both embedded.
@@ -42,11 +42,11 @@ pub enum Credentials {
         /// The key in PEM.
         key: SecretText,
     },
-    /// A key whose certificate is not there yet.
+    /// A key whose certificate does not exist yet.
     Key(SecretText),
     /// A bearer token.
     Token(SecretText),
-    /// Files on the node, which somebody else renews.
+    /// Files on the node, which another program renews.
     Files {
         /// The path of the certificate.
         certificate: String,
@@ -55,16 +55,16 @@ pub enum Credentials {
     },
 }
 
-/// How a cluster is reached.
+/// The access to a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cluster {
     /// Its name in the file; may be empty.
     pub name: String,
     /// The URL of its API.
     pub server: String,
-    /// The PEM text of its CAs, where that is embedded.
+    /// The PEM text of its CAs, if it is embedded.
     pub authority: Option<String>,
-    /// The path of its CAs' file, where it is one.
+    /// The path of its CAs' file, if they are in a file.
     pub authority_path: Option<String>,
 }
 
@@ -99,7 +99,7 @@ impl Kubeconfig {
         }))
     }
 
-    /// The kubeconfig of `cluster-info`: a cluster without a name, and nobody.
+    /// The kubeconfig of `cluster-info`: a cluster without a name, and no user.
     #[must_use]
     pub fn cluster_info(server: &str, authority: &str) -> Self {
         Self::of(json!({
@@ -120,13 +120,13 @@ impl Kubeconfig {
         Self { root }
     }
 
-    /// Reads a kubeconfig; JSON is as good as YAML.
+    /// Parses a kubeconfig in YAML or JSON.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when it is none.
+    /// [`Error::Malformed`] when it is not a kubeconfig.
     pub fn parse(text: &str) -> Result<Self> {
         let value: Value = serde_yaml::from_str(text).map_err(|error| {
-            // The coder's own words may quote the text, and that is secret.
+            // The parser's message may quote the text, which is secret.
             let place =
                 error.location().map(|place| format!(" at line {}", place.line())).unwrap_or_default();
             Error::Malformed(format!("it is not valid YAML{place}"))
@@ -157,7 +157,7 @@ impl Kubeconfig {
         self.root.get("current-context").and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The cluster that is meant: the one without a name, where there is one, else that of the current context.
+    /// The cluster to use: the one without a name, if there is one, else that of the current context.
     ///
     /// # Errors
     /// [`Error::NoCurrent`] when there is neither.
@@ -180,7 +180,7 @@ impl Kubeconfig {
         self.current("user")
     }
 
-    /// Whether the current user can prove who it is, in whatever way.
+    /// Whether the current user has credentials of any kind.
     #[must_use]
     pub fn has_credentials(&self) -> bool {
         let Some(user) = self.current_user() else { return false };
@@ -224,7 +224,7 @@ impl Kubeconfig {
         self.current_user()?.get("token")?.as_str().filter(|text| !text.is_empty()).map(SecretText::new)
     }
 
-    /// The files with the client certificate and its key, where the current user has files.
+    /// The files with the client certificate and its key, if the current user has files.
     #[must_use]
     pub fn client_files(&self) -> Option<(String, String)> {
         let user = self.current_user()?;
@@ -232,7 +232,7 @@ impl Kubeconfig {
         Some((file("client-certificate")?, file("client-key")?))
     }
 
-    /// The same with another client certificate and key for the current user, everything else as it was.
+    /// The same with another client certificate and key for the current user.
     ///
     /// # Errors
     /// [`Error::NoCurrent`] when there is no current user.

@@ -1,8 +1,10 @@
-//! What a node of a Kubernetes cluster must look like, as values and resources: a pure library without I/O.
+//! The desired content of a node of a Kubernetes cluster, as values and resources: a pure library without
+//! I/O.
 //!
-//! [`configuration::Configuration`] says everything about a node and its cluster; [`kubeadm`] reads and writes it as
-//! kubeadm's documents. [`pki`], [`kubeconfig`], [`token`], [`discovery`] and [`certificate_upload`] make and check
-//! what clusters trust by. The forms are kubeadm's, so that a cluster made by one can be managed by the other.
+//! [`configuration::Configuration`] describes a node and its cluster; [`kubeadm`] reads and writes it as
+//! kubeadm's documents. [`pki`], [`kubeconfig`], [`token`], [`discovery`] and [`certificate_upload`] make and
+//! check the credentials of clusters. The forms are kubeadm's, so that a cluster of either tool can be
+//! managed by the other.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

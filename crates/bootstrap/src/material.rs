@@ -1,6 +1,6 @@
-//! What of a cluster nothing can make again: public fingerprints of its authorities, keys and encryption keys.
+//! Fingerprints of irreplaceable material: public fingerprints of authorities, keys and encryption keys.
 //!
-//! The state and the nodes compare what they hold by these fingerprints. None of them says anything about a private key.
+//! The state and the nodes compare their material by these fingerprints. None of them reveals a private key.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use slipway_resource::hexadecimal;
@@ -10,40 +10,40 @@ use crate::pki::{Certificate, Pin, PrivateKey, PublicKey};
 /// The name of the attribute that has a fingerprint.
 pub const FINGERPRINT: &str = "fingerprint";
 
-/// Where kubeadm keeps what a cluster's control plane has.
+/// The folder of kubeadm's control-plane files.
 const FOLDER: &str = "/etc/kubernetes/";
 
-/// What an encryption configuration is told apart by before it is hashed.
+/// The prefix of an encryption configuration before it is hashed.
 const ENCRYPTION: &[u8] = b"slipway encryption configuration\0";
 
-/// The fingerprint of a key pair: the digest of its public key, as `kubeadm join` has it in its pins.
+/// The fingerprint of a key pair: the digest of its public key, as in the pins of `kubeadm join`.
 #[must_use]
 pub fn of_key(key: &PublicKey) -> String {
     Pin::of(key).to_string()
 }
 
-/// The fingerprint of a public key in PEM; none of what is no public key.
+/// The fingerprint of a public key in PEM; `None` for any other text.
 #[must_use]
 pub fn of_public_key_pem(text: &str) -> Option<String> {
     PublicKey::from_pem(text).ok().map(|key| of_key(&key))
 }
 
-/// The fingerprint of an `EncryptionConfiguration`, or of another text that holds a key for data.
+/// The fingerprint of an `EncryptionConfiguration`, or of another text with a key for data.
 #[must_use]
 pub fn of_encryption(text: &str) -> String {
     let bytes = [ENCRYPTION, text.trim_end().as_bytes()].concat();
     format!("sha256:{}", hexadecimal(digest(&SHA256, &bytes).as_ref()))
 }
 
-/// Whether a file at this path may hold what nothing can make again, whatever its content is.
+/// Whether a file at this path may contain irreplaceable material, whatever its content is.
 #[must_use]
 pub fn may_be(path: &str) -> bool {
     path.starts_with(FOLDER)
 }
 
-/// The fingerprint of a file that holds what nothing can make again; none of any other file. `declared` says that whoever
-/// wants the file says so of it; else its path and content tell: the authorities, the keys of service accounts and the
-/// encryption configurations of a control plane.
+/// The fingerprint of a file with irreplaceable material; `None` for any other file. `declared` says that the
+/// desired file is declared as such. Otherwise its path and content decide: the authorities, the keys of
+/// service accounts and the encryption configurations of a control plane.
 #[must_use]
 pub fn of_file(path: &str, content: &[u8], declared: bool) -> Option<String> {
     if !declared && !may_be(path) {
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(of("/etc/kubernetes/pki/front-proxy-ca.key", pem.expose()), print);
         assert_eq!(of("/etc/kubernetes/pki/sa.key", pem.expose()), print);
         assert_eq!(of("/etc/kubernetes/pki/sa.pub", &key.public_key().to_pem()), print);
-        // What others keep elsewhere, and what can be signed again, is not meant.
+        // Files that other tools keep elsewhere, and certificates that can be signed again, have none.
         assert_eq!(of("/usr/local/share/ca-certificates/ca.crt", &certificate(60)), None);
         assert_eq!(of("/etc/kubernetes/pki/apiserver.key", pem.expose()), None);
         assert_eq!(of_file("/srv/pki/any.key", pem.expose().as_bytes(), true), print);

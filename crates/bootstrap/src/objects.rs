@@ -1,7 +1,8 @@
-//! API objects that a cluster needs from its beginning, as JSON values: settings that joining nodes read, tokens, and who
-//! may read what.
+//! API objects of a new cluster, as JSON values: settings that joining nodes read, tokens, and permissions to
+//! read.
 //!
-//! They are what kubeadm posts, without what the server alone sets (`status`, `resourceVersion`).
+//! They are the objects that kubeadm posts, without the fields that only the server sets (`status`,
+//! `resourceVersion`).
 
 mod bound;
 mod certificates;
@@ -21,14 +22,14 @@ pub use rbac::{BOOTSTRAPPERS, NODES, cluster_administrators, node_approval, node
 pub use settings::{cluster_settings, kubelet_settings};
 pub use token::{TokenObject, bootstrap_token};
 
-/// The annotation with the hash of a configuration that nobody but a tool has written.
+/// The annotation with the hash of a generated configuration, which no user has edited.
 pub const HASH_ANNOTATION: &str = "kubeadm.kubernetes.io/component-config.hash";
-/// The namespace of a cluster's own parts.
+/// The namespace of a cluster's own components.
 pub const SYSTEM: &str = "kube-system";
-/// The namespace that everybody may read.
+/// The namespace that all users may read.
 pub const PUBLIC: &str = "kube-public";
 
-/// The hash over a ConfigMap's values, which come in the order of their keys.
+/// The hash over a ConfigMap's values, in the order of their keys.
 #[must_use]
 pub fn hash<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     let mut context = digest::Context::new(&digest::SHA256);
@@ -48,7 +49,7 @@ pub(crate) fn metadata(namespace: Option<&str>, name: &str) -> Value {
     metadata
 }
 
-/// A ConfigMap; with `signed`, with the hash that says that its values were generated.
+/// A ConfigMap; with `signed`, with the hash that marks its values as generated.
 #[must_use]
 pub(crate) fn config_map(namespace: &str, name: &str, data: Vec<(&str, String)>, signed: bool) -> Value {
     let data: Map<String, Value> =

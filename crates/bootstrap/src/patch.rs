@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use name::Name;
 
-/// What can be patched.
+/// The targets of patches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// The static pod of etcd.
@@ -56,7 +56,7 @@ impl Target {
 pub enum Kind {
     /// RFC 6902: a list of operations.
     Json,
-    /// RFC 7386: what is given replaces, `null` removes.
+    /// RFC 7386: given values replace existing ones, `null` removes.
     Merge,
     /// Kubernetes' own: lists of known objects are merged by their keys.
     Strategic,
@@ -92,7 +92,7 @@ pub enum PatchError {
     Text {
         /// The file's name.
         file: String,
-        /// What the reader said.
+        /// The error of the reader.
         reason: String,
     },
     /// The patch does not fit what it patches.
@@ -102,7 +102,7 @@ pub enum PatchError {
         file: String,
         /// The target's name.
         target: &'static str,
-        /// What does not fit.
+        /// Why it does not fit.
         reason: String,
     },
 }

@@ -11,7 +11,7 @@ pub struct Phase {
     pub name: &'static str,
     /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// What it does, a few words.
+    /// Its effect, in a few words.
     pub description: &'static str,
     /// Whether help leaves it out.
     pub hidden: bool,
@@ -19,7 +19,7 @@ pub struct Phase {
     pub parts: &'static [Phase],
 }
 
-/// What a node is told to do.
+/// The commands of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Begin a cluster.
@@ -40,8 +40,8 @@ pub const fn tree(command: Command) -> &'static [Phase] {
     }
 }
 
-/// The path of a phase by its names or other names, parts divided by `/` or a space; `all` stands for every part. `None`
-/// for a phase that the command does not have.
+/// The path of a phase by its names or aliases, parts separated by `/` or a space; `all` means every part.
+/// `None` for a phase that the command does not have.
 #[must_use]
 pub fn resolve(command: Command, text: &str) -> Option<String> {
     let mut phases = tree(command);

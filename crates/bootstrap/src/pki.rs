@@ -1,9 +1,10 @@
 //! Keys, certificates and requests, in the forms that kubeadm writes.
 //!
-//! [`PrivateKey`] and [`Certificate`] are read from and written as PEM; [`Template`] says what a certificate is to
-//! hold, and becomes one by [`Template::self_signed`] or [`Template::signed_by`], or a [`Request`] for others to
-//! sign. [`inventory`] lists what a cluster consists of, [`verify`] checks what is already there, [`expiry`] tells when
-//! it ends, and [`renew`] makes its successor. All times are given by the caller.
+//! [`PrivateKey`] and [`Certificate`] are read from and written as PEM. [`Template`] is the content of a new
+//! certificate: [`Template::self_signed`] and [`Template::signed_by`] make the certificate, and [`Request`]
+//! is for another signer. [`inventory`] lists the keys and certificates of a cluster, [`verify`] checks
+//! existing ones, [`expiry`] reports their ends, and [`renew`] makes their successors. The caller gives all
+//! times.
 
 mod asn1;
 mod certificate;

@@ -1,8 +1,8 @@
-//! What would stop a node's bootstrap, found before anything is changed.
+//! Preflight checks of a node's bootstrap: problems are found before anything is changed.
 //!
-//! A check is data: [`Questions`] say what is to be looked at, [`Facts`] what was seen, [`check`] compares them. All checks
-//! run and all findings are reported at once, each with a way out. The names are kubeadm's where kubeadm has the check,
-//! so that `--ignore-preflight-errors` takes the same words.
+//! A check is data: [`Questions`] name the facts to read, [`Facts`] has them, and [`check`] compares the two.
+//! All checks run and all findings are reported at once, each with a hint. The names are kubeadm's where
+//! kubeadm has the check, so that `--ignore-preflight-errors` accepts the same words.
 
 mod derive;
 mod etcd_data;
@@ -29,7 +29,7 @@ pub use questions::{ExpectedFile, ExpectedPort, KernelSetting, Purpose, Question
 pub enum Severity {
     /// Nothing is done unless the check is ignored by its name.
     Error,
-    /// It is told, and work goes on.
+    /// It is reported, and the operation continues.
     Warning,
 }
 
@@ -40,7 +40,7 @@ pub struct Finding {
     pub check: String,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, as a sentence.
+    /// The problem, as a sentence.
     pub message: String,
     /// The way out.
     pub hint: String,
@@ -49,23 +49,23 @@ pub struct Finding {
     pub ignored: bool,
 }
 
-/// What all checks said.
+/// The results of all checks.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// What they found: errors first, then in the order of the checks.
+    /// The findings: errors first, then in the order of the checks.
     pub findings: Vec<Finding>,
     /// The names of the checks that ran.
     pub checks: Vec<String>,
 }
 
 impl Report {
-    /// Whether nothing stands in the way.
+    /// Whether no finding blocks the operation.
     #[must_use]
     pub fn is_clear(&self) -> bool {
         self.errors().next().is_none()
     }
 
-    /// The findings that stand in the way.
+    /// The findings that block the operation.
     pub fn errors(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(|finding| finding.severity == Severity::Error)
     }

@@ -28,13 +28,13 @@ pub use etcd::{
 };
 pub use scheduler::scheduler;
 
-/// Where the kubelet finds static pods.
+/// The folder of static pods.
 pub const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
 /// A component of the control plane that runs as a static pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Component {
-    /// etcd, where it is no cluster of somebody else's.
+    /// etcd, unless it is external.
     Etcd,
     /// The API server.
     ApiServer,
@@ -54,7 +54,7 @@ impl Component {
         self.target().as_str()
     }
 
-    /// What patches call it.
+    /// Its name in patches.
     #[must_use]
     pub const fn target(self) -> Target {
         match self {
@@ -83,7 +83,7 @@ pub fn pod(component: Component, configuration: &Configuration, facts: &Facts) -
     }
 }
 
-/// The URL that tells whether a component is ready, or healthy where it tells no more.
+/// The URL that reports whether a component is ready, or healthy where it reports no readiness.
 #[must_use]
 pub fn ready_url(component: Component, configuration: &Configuration) -> String {
     let cluster = &configuration.cluster;

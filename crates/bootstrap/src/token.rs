@@ -1,7 +1,8 @@
-//! Bootstrap tokens: made, read, and as the Secrets that make them valid.
+//! Bootstrap tokens, and the Secrets that make them valid.
 //!
-//! A token has a public id of 6 and a secret of 16 letters and digits. The API server knows it by the Secret
-//! `bootstrap-token-<id>` in `kube-system`, and whoever shows it is `system:bootstrap:<id>` in the token's groups.
+//! A token has a public id of 6 and a secret of 16 letters and digits. The API server reads it from the
+//! Secret `bootstrap-token-<id>` in `kube-system`. A client with the token is the user
+//! `system:bootstrap:<id>` in the token's groups.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -27,9 +28,9 @@ pub const NAMESPACE: &str = "kube-system";
 pub const SECRET_TYPE: &str = "bootstrap.kubernetes.io/token";
 /// The group of nodes that join with a token of kubeadm's kind.
 pub const DEFAULT_GROUP: &str = "system:bootstrappers:kubeadm:default-node-token";
-/// What every group of a token begins with.
+/// The prefix of every group of a token.
 pub const GROUP_PREFIX: &str = "system:bootstrappers:";
-/// What tokens can be used for.
+/// The usages of tokens.
 pub const USAGES: [&str; 2] = ["signing", "authentication"];
 
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -43,10 +44,11 @@ pub struct Token {
     secret: SecretText,
 }
 
-/// What can go wrong with a token.
+/// Errors of tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// A text does not have the form of a token. It is not shown, since it may be one but for a letter.
+    /// A text does not have the form of a token. The message does not show it, since it may be a token with a
+    /// typing mistake.
     #[error(
         "this is not a bootstrap token: it has the form `abcdef.0123456789abcdef`, in small letters and digits"
     )]
@@ -68,7 +70,7 @@ impl TokenError {
 }
 
 impl Token {
-    /// Makes a token.
+    /// Generates a token.
     ///
     /// # Errors
     /// [`TokenError::Random`] when the source of randomness fails.
@@ -89,7 +91,7 @@ impl Token {
         &self.secret
     }
 
-    /// The whole, as `id.secret`.
+    /// The whole token, as `id.secret`.
     #[must_use]
     pub fn to_text(&self) -> SecretText {
         SecretText::new(format!("{}.{}", self.id, self.secret.expose()))
@@ -101,7 +103,7 @@ impl Token {
         secret_name(&self.id)
     }
 
-    /// The fields of its Secret, as texts. Its end is counted from `now`; fractions of a second are dropped.
+    /// The fields of its Secret, as texts. Its end is relative to `now`; fractions of a second are dropped.
     #[must_use]
     pub fn fields(&self, settings: &BootstrapTokenSettings, now: Timestamp) -> BTreeMap<String, SecretText> {
         let mut fields = BTreeMap::new();
@@ -152,7 +154,8 @@ pub fn is_id(text: &str) -> bool {
     text.len() == ID_LENGTH && text.bytes().all(is_letter)
 }
 
-/// Whether a token may carry this group: it begins with `system:bootstrappers:`, and ends in a letter or digit.
+/// Whether a token may have this group: it begins with `system:bootstrappers:`, and ends in a letter or
+/// digit.
 #[must_use]
 pub fn is_group(text: &str) -> bool {
     text.strip_prefix(GROUP_PREFIX).is_some_and(|rest| {
@@ -162,7 +165,7 @@ pub fn is_group(text: &str) -> bool {
     })
 }
 
-/// When a token ends that is made now, as its Secret has it; `None` for never.
+/// The end of a token that is made now, as in its Secret; `None` for never.
 fn expiration(settings: &BootstrapTokenSettings, now: Timestamp) -> Option<String> {
     let end = match settings.expires {
         Some(end) => end,
@@ -172,13 +175,13 @@ fn expiration(settings: &BootstrapTokenSettings, now: Timestamp) -> Option<Strin
     Some(Timestamp::from_second(end.as_second()).unwrap_or(end).to_string())
 }
 
-/// Letters chosen at random, each as likely as any other.
+/// Random letters with equal probability.
 fn random_letters(count: usize) -> Result<SecretText, TokenError> {
     let mut text = String::with_capacity(count);
     let mut byte = [0];
     while text.len() < count {
         SystemRandom::new().fill(&mut byte).map_err(|_| TokenError::Random)?;
-        // What is left over of 256 after whole turns of 36 would favour the first letters.
+        // Bytes beyond the last whole multiple of 36 would favour the first letters.
         if usize::from(byte[0]) < 256 / LETTERS.len() * LETTERS.len() {
             text.push(char::from(LETTERS[usize::from(byte[0]) % LETTERS.len()]));
         }

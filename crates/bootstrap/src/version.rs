@@ -1,4 +1,4 @@
-//! Versions of Kubernetes and of what comes with each.
+//! Versions of Kubernetes and of its images.
 
 use slipway_cluster_input::value::KubernetesVersion;
 
@@ -6,7 +6,7 @@ mod images;
 
 pub use images::Images;
 
-/// The release when none is given: what kubeadm 1.34 comes with.
+/// The default release: that of kubeadm 1.34.
 pub const DEFAULT_KUBERNETES: KubernetesVersion = KubernetesVersion::new(1, 34, 4);
 /// Major and minor of the oldest release that a control plane may have.
 pub const OLDEST_KUBERNETES: (u64, u64) = (1, 33);
@@ -14,16 +14,16 @@ pub const OLDEST_KUBERNETES: (u64, u64) = (1, 33);
 pub const CORE_DNS_TAG: &str = "v1.12.1";
 /// The tag of the image that holds a pod's namespaces.
 pub const PAUSE_TAG: &str = "3.10.1";
-/// The oldest release of an etcd that somebody else runs.
+/// The oldest supported release of an external etcd.
 pub const OLDEST_EXTERNAL_ETCD: (u64, u64, u64) = (3, 5, 24);
 
-/// The tag of etcd's image for a release; the closest known minor's for one that is not known.
+/// The tag of etcd's image for a release. For an unknown release, that of the closest known minor.
 #[must_use]
 pub fn etcd_tag(kubernetes: &KubernetesVersion) -> &'static str {
     if kubernetes.minor >= 34 { "3.6.5-0" } else { "3.5.24-0" }
 }
 
-/// kubeadm's feature gates, and whether each is on unless given.
+/// kubeadm's feature gates, and their defaults.
 pub const FEATURE_GATES: [(&str, bool); 5] = [
     ("ControlPlaneKubeletLocalMode", true),
     ("NodeLocalCRISocket", true),
@@ -32,7 +32,7 @@ pub const FEATURE_GATES: [(&str, bool); 5] = [
     ("WaitForAllControlPlaneComponents", true),
 ];
 
-/// Whether one of kubeadm's feature gates is on unless given; unknown ones are off.
+/// Whether one of kubeadm's feature gates is on by default; unknown ones are off.
 #[must_use]
 pub fn feature_gate_default(name: &str) -> bool {
     FEATURE_GATES.iter().any(|(gate, on)| *gate == name && *on)

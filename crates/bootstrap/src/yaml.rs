@@ -67,7 +67,7 @@ impl Writer {
         }
     }
 
-    /// The entries of a mapping; the cursor stands where the first key begins.
+    /// The entries of a mapping; the cursor is at the beginning of the first key.
     fn mapping(&mut self, entries: &serde_json::Map<String, Value>, indent: usize) {
         for (position, key) in order::sorted(entries.keys()).into_iter().enumerate() {
             if position > 0 {
@@ -94,7 +94,7 @@ impl Writer {
         }
     }
 
-    /// The items of a list; the cursor stands where the first dash goes.
+    /// The items of a list; the cursor is at the place of the first dash.
     fn sequence(&mut self, items: &[Value], indent: usize) {
         for (position, item) in items.iter().enumerate() {
             if position > 0 {

@@ -1,4 +1,4 @@
-//! What is sealed of one secret resource.
+//! The encrypted content of one secret resource.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::kind;
 /// The form that is written.
 const FORMAT: u32 = 1;
 
-/// A secret resource: what may be shown of it, and what may not.
+/// A secret resource: its public attributes and its secret fields.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Content {

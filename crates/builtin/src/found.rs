@@ -16,7 +16,7 @@ pub struct Found {
 }
 
 impl Vault {
-    /// What may be shown of an offered secret, as it is wanted; none when nothing was offered.
+    /// The public attributes of an offered secret, as desired; `None` when nothing was offered.
     pub(crate) fn offered(
         &self,
         address: &Address,
@@ -34,10 +34,10 @@ impl Vault {
         Ok(Some((attributes, fields)))
     }
 
-    /// What may be shown of an offered secret, with its fingerprint; none when nothing was offered.
+    /// The public attributes of an offered secret, with its fingerprint; `None` when nothing was offered.
     ///
     /// # Errors
-    /// When it is not what is wanted.
+    /// When it does not match the desired secret.
     pub fn shown(&self, address: &Address, desired: &Value) -> Result<Option<Value>, ProviderError> {
         Ok(self.offered(address, desired)?.map(|(attributes, _)| attributes))
     }

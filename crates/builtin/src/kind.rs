@@ -1,4 +1,4 @@
-//! The types of secrets: what each is made of and what it gives.
+//! The types of secrets: their fields and outputs.
 
 mod encryption_key;
 mod keypair;
@@ -19,7 +19,7 @@ use crate::provider::RATE_CLASS;
 /// A private key, with the certificate of an authority on request.
 pub const KEYPAIR: &str = "keypair";
 
-/// A text that whoever knows it is let in with.
+/// A bearer token: a text that authenticates its holder.
 pub const TOKEN: &str = "token";
 
 /// A key for data.
@@ -32,8 +32,8 @@ pub(crate) struct Kind {
     name: &'static str,
     resource: ResourceType,
     make: Make,
-    /// The public fingerprint of a secret, by what may be shown of it and by its fields; none for a type whose secrets can be
-    /// made again.
+    /// The public fingerprint of a secret, from its public attributes and its fields; `None` for a type whose
+    /// secrets can be made again.
     fingerprint: Option<Fingerprint>,
 }
 
@@ -64,7 +64,7 @@ impl Kind {
         Self { name, resource, make, fingerprint: None }
     }
 
-    /// Nothing can make such a secret again: no plan replaces it, for this reason.
+    /// Such a secret is irreplaceable: no plan replaces it, for this reason.
     fn irreplaceable(mut self, fingerprint: Fingerprint, refusal: &str) -> Self {
         let text = "The public fingerprint, by which copies of it are known: sha256: and hexadecimal digits.";
         let attribute = Attribute::computed(Type::String).describe(text);
@@ -76,7 +76,7 @@ impl Kind {
         self
     }
 
-    /// Adds its fingerprint to what may be shown of a secret.
+    /// Adds its fingerprint to the public attributes of a secret.
     pub fn with_fingerprint(&self, attributes: &mut Value, field: &dyn Fn(&str) -> Option<String>) {
         if let Some(fingerprint) = self.fingerprint.and_then(|of| of(attributes, field)) {
             attributes.set(&Path::key(FINGERPRINT), fingerprint.into());
@@ -87,12 +87,12 @@ impl Kind {
         &self.resource
     }
 
-    /// Makes one: what may be shown of it, and what may not.
+    /// Creates a secret. Returns its public attributes and its secret fields.
     pub fn make(&self, desired: &Value) -> Result<(Value, Fields), String> {
         (self.make)(&self.normalise(desired, None))
     }
 
-    /// One that another tool has made: what may be shown of it, and what may not.
+    /// Takes over a secret of another tool. Returns its public attributes and its secret fields.
     pub fn found(&self, desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
         let desired = self.normalise(desired, None);
         match self.name {
@@ -102,9 +102,10 @@ impl Kind {
         }
     }
 
-    /// The wanted attributes with defaults; what making it gives stays as it is, or is unknown.
+    /// The desired attributes with defaults. Attributes that the creation sets keep their value, or are
+    /// unknown.
     pub fn normalise(&self, desired: &Value, observed: Option<&Value>) -> Value {
-        // What is only there on request stays away without it.
+        // Optional parts are absent unless they are requested.
         let is_bootstrap_token =
             desired.get("form").and_then(Value::as_str).is_none_or(|form| form == "bootstrap");
         let is_authority = desired.get("certificate_authority").is_some_and(|value| !value.is_null());
@@ -115,7 +116,7 @@ impl Kind {
                 Mode::Computed => {
                     observed.and_then(|observed| observed.get(name)).cloned().unwrap_or(Value::Unknown)
                 }
-                // What is given stays; what is not, making it gives.
+                // Given values stay. Missing ones come from the creation.
                 Mode::OptionalComputed if desired.get(name).is_none_or(Value::is_null) => {
                     let wanted = name != "token_id" || is_bootstrap_token;
                     match observed.and_then(|observed| observed.get(name)) {
@@ -135,7 +136,7 @@ impl Kind {
     }
 }
 
-/// A wanted value with the defaults of the fields inside it.
+/// A desired value with the defaults of the fields inside it.
 fn with_defaults(attribute: &Attribute, wanted: &Value) -> Value {
     let (Type::Object(fields), Some(entries)) = (&attribute.kind, wanted.as_map()) else {
         return wanted.clone();
@@ -147,7 +148,7 @@ fn with_defaults(attribute: &Attribute, wanted: &Value) -> Value {
     Value::map(entries)
 }
 
-/// The attributes that a secret has, as they shall be, with what making it gave.
+/// The attributes of a secret, with those that its creation set.
 fn with_outputs<const N: usize>(desired: &Value, outputs: [(&str, Value); N]) -> Value {
     let mut entries = desired.as_map().cloned().unwrap_or_default();
     entries.retain(|_, value| !matches!(value, Value::Unknown | Value::Secret(_)));
@@ -165,7 +166,8 @@ fn random<const N: usize>() -> Result<Zeroizing<[u8; N]>, String> {
 /// Random characters of an alphabet of at most 256.
 fn random_text(alphabet: &[u8], length: usize) -> Result<Zeroizing<String>, String> {
     let mut text = Zeroizing::new(String::with_capacity(length));
-    // Bytes beyond the last whole multiple of the alphabet are left out, so that every character is as likely.
+    // Bytes beyond the last whole multiple of the alphabet are skipped, so that every character is equally
+    // likely.
     let limit = 256 - 256 % alphabet.len().max(1);
     while text.len() < length {
         for byte in *random::<32>()? {

@@ -1,9 +1,9 @@
-//! The secrets that a cluster needs and nobody supplies: keys, certificate authorities, tokens.
+//! The secrets that a cluster needs and that no user supplies: keys, certificate authorities, tokens.
 //!
-//! They are resources like any other, of a provider that is built in: planned, made by a step, found again, deleted with
-//! the cluster. What is secret of them lies sealed in the cluster's state store before the step that made it has ended.
-//! Other resources use a field of one as [`slipway_resource::Secret::kept`]. A [`Vault`] is the store under a hold;
-//! [`Builtin`] is the provider over it.
+//! They are resources of a built-in provider: planned, created by a step, found again, deleted with the
+//! cluster. Their secret parts are stored encrypted in the cluster's state store before the creating step has
+//! ended. Other resources use a field of one as [`slipway_resource::Secret::kept`]. A [`Vault`] is the store
+//! under a hold; [`Builtin`] is the provider over it.
 
 mod content;
 mod found;

@@ -89,7 +89,7 @@ impl Session for Secrets {
     }
 
     async fn read(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
-        // One list for all: what it costs does not grow with what is asked for.
+        // One list for all requests, so that the cost does not grow with their number.
         let owners: BTreeMap<Identity, ClusterUid> = self.vault.list().await?.into_iter().collect();
         let mut answers = Vec::with_capacity(requests.len());
         for ReadRequest { address, identity } in requests {

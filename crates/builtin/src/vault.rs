@@ -1,4 +1,4 @@
-//! The secrets of one cluster, read by anybody with a key and written under a hold only.
+//! The secrets of one cluster. Reading needs a key, writing needs a hold.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,22 +14,22 @@ use crate::content::Content;
 use crate::found::Found;
 use crate::kind;
 
-/// The secrets of one cluster in its state store, as one stage of an operation knows them.
+/// The secrets of one cluster in its state store, as known to one stage of an operation.
 ///
-/// What a stage knows does not change: [`Vault::knowing`], [`Vault::held`] and [`Vault::offering`] make the vault of the
-/// next stage. All of them share what was opened before.
+/// The knowledge of a stage does not change: [`Vault::knowing`], [`Vault::held`] and [`Vault::offering`] make
+/// the vault of the next stage. All stages share the opened secrets.
 pub struct Vault {
     place: Option<Arc<Place>>,
     cluster: String,
-    /// The hold under which secrets are written; none while nobody has taken the cluster.
+    /// The hold under which secrets are written; `None` while the cluster is not held.
     hold: Option<Journal>,
     /// The secrets that the state of the cluster names.
     named: BTreeMap<Address, Identity>,
-    /// What another tool has made, as it was found.
+    /// The secrets that another tool has made, as they were found.
     pub(crate) offered: BTreeMap<Address, Found>,
     /// The secrets that the steps under the hold have made, and those that they have deleted as `None`.
     made: Mutex<BTreeMap<Address, Option<Identity>>>,
-    /// What was opened before: a key service is asked once for each.
+    /// The opened secrets: a key service is called once for each.
     opened: Arc<Mutex<Contents>>,
 }
 
@@ -55,7 +55,7 @@ impl Vault {
         Self { place: Some(Arc::new(Place { backend, keyring, cluster })), ..Self::nowhere(name) }
     }
 
-    /// No place for secrets: for plans without a state.
+    /// A vault without a store: for plans without a state.
     #[must_use]
     pub fn nowhere(cluster: impl Into<String>) -> Self {
         Self {
@@ -69,22 +69,22 @@ impl Vault {
         }
     }
 
-    /// The vault of a stage that knows a state: the secrets that it names are these, and no others.
+    /// The vault of a stage that knows a state, with exactly the secrets that the state names.
     #[must_use]
     pub fn knowing(&self, secrets: impl IntoIterator<Item = (Address, Identity)>) -> Self {
         let named = secrets.into_iter().filter(|(address, _)| kind::of(address).is_some()).collect();
         Self { named, ..self.next() }
     }
 
-    /// The vault of a stage that holds the cluster: secrets may be written as long as the hold that the journal belongs to
-    /// lasts.
+    /// The vault of a stage that holds the cluster: secrets may be written as long as the hold of this
+    /// journal lasts.
     #[must_use]
     pub fn held(&self, journal: Journal) -> Self {
         Self { hold: Some(journal), ..self.next() }
     }
 
-    /// The vault of a stage that has found what others have made: who looks for these secrets finds them. Nothing is
-    /// stored.
+    /// The vault of a stage that has found secrets of other tools. A search for these secrets finds them.
+    /// Nothing is stored.
     #[must_use]
     pub fn offering(&self, found: BTreeMap<Address, Found>) -> Self {
         let mut next = self.next();
@@ -104,7 +104,7 @@ impl Vault {
         }
     }
 
-    /// The object of a secret resource that the state names, or that was made since.
+    /// The object of a secret resource that the state names, or that was created since.
     #[must_use]
     pub fn known(&self, address: &Address) -> Option<Identity> {
         match lock(&self.made).get(address) {
@@ -113,7 +113,7 @@ impl Vault {
         }
     }
 
-    /// Notes what a step has made.
+    /// Records the result of a step.
     pub(crate) fn note(&self, address: Address, identity: Identity) {
         lock(&self.made).insert(address, Some(identity));
     }
@@ -135,8 +135,8 @@ impl Vault {
     /// The text of a secret field.
     ///
     /// # Errors
-    /// `not-found` when nothing is stored under the identity or it has no such field, `permission` when no key at hand
-    /// opens it.
+    /// `not-found` when nothing is stored under the identity or it has no such field, `permission` when no
+    /// available key opens it.
     pub async fn text(
         &self,
         uid: &ClusterUid,
@@ -149,7 +149,7 @@ impl Vault {
         })
     }
 
-    /// What may be shown of a secret.
+    /// The public attributes of a secret.
     ///
     /// # Errors
     /// As for [`Self::text`].
@@ -171,14 +171,15 @@ impl Vault {
         let mut content = Content::from_bytes(&bytes).map_err(|reason| {
             ProviderError::new(ErrorClass::Permanent, format!("the secret {identity} is damaged: {reason}"))
         })?;
-        // Those that were stored before there were fingerprints have one too.
+        // Secrets that were stored before fingerprints existed get one too.
         content.tell_fingerprint();
         let content = Arc::new(content);
         lock(&self.opened).insert(key, content.clone());
         Ok(content)
     }
 
-    /// Stores what a step made. Repeated with the same token it stores nothing new and returns what was stored first.
+    /// Stores the result of a step. Repeated with the same token it stores nothing new and returns the first
+    /// value.
     pub(crate) async fn put(
         &self,
         uid: &ClusterUid,
@@ -207,7 +208,7 @@ impl Vault {
     /// All values of the secrets that resources keep, with the unique id of the cluster that each belongs to.
     pub(crate) async fn list(&self) -> Result<Vec<(Identity, ClusterUid)>, ProviderError> {
         let Some(place) = &self.place else { return Ok(Vec::new()) };
-        // Listing and reading who it belongs to need no key and no unique id.
+        // Listing and reading the owner need neither a key nor a unique id.
         let store = SecretStore::new(place.backend.clone(), place.keyring.clone(), place.cluster.clone(), "");
         let mut found = Vec::new();
         for reference in store.list_all().await.map_err(failed)? {
@@ -251,7 +252,7 @@ pub(crate) fn reference(identity: &Identity) -> Result<SecretReference, Provider
         .map_err(|error: Error| ProviderError::new(ErrorClass::NotFound, error.to_string()))
 }
 
-/// A failure of the store as a provider tells it.
+/// A failure of the store as an error of a provider.
 pub(crate) fn failed(error: Error) -> ProviderError {
     let class = match &error {
         Error::Missing { .. } => ErrorClass::NotFound,

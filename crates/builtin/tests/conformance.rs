@@ -1,7 +1,8 @@
-//! The provider of the secrets that clusters keep themselves keeps every rule but one.
+//! The provider of the cluster's own secrets keeps every rule but one.
 //!
-//! It is linked in and never a process. Here this executable is both sides: started by the suite, it serves the provider over
-//! a state store below the folder that a session is about; started by anybody else, it proves itself.
+//! It is built in and never a separate process. Here this executable is both sides: started by the suite, it
+//! serves the provider over a state store below the folder of a session; started otherwise, it runs the
+//! suite.
 
 #![allow(missing_docs, reason = "a test")]
 
@@ -24,8 +25,9 @@ use slipway_secrets::{Keyring, age};
 use slipway_state_store::{Acquire, Backend, ClusterName, FileBackend, Holder, Identity, SystemClock};
 use tokio::sync::Mutex;
 
-/// Rules that cannot be kept. A secret is sealed under its name, and its name is who it is: under another one it is another
-/// secret. The core names them all; nobody renames one but by `slipway state mv`, which the step of a tag refuses with words.
+/// Rules that cannot be kept. A secret is encrypted under its name, which is its identity: under another name
+/// it is another secret. Only `slipway state mv` could rename one, and the step of a tag refuses it with a
+/// message.
 const NOT_KEPT: [&str; 1] = ["tag"];
 
 /// The name that the suite gives to all clusters.
@@ -34,7 +36,7 @@ const CLUSTER: &str = "conformance";
 /// The file with the key of secrets, beside the store.
 const KEY: &str = "key";
 
-/// A state store that is held.
+/// A held state store.
 struct Held {
     backend: Arc<dyn Backend>,
     holder: Holder,
@@ -52,7 +54,7 @@ impl OverStores {
         Builtin::new(Arc::new(Vault::nowhere(CLUSTER)))
     }
 
-    /// The vault over a store: held, unless whoever opens the session only reads.
+    /// The vault over a store: held, unless the session is read-only.
     async fn vault(&self, folder: &str, stranger: bool, read_only: bool) -> anyhow::Result<Vault> {
         if read_only {
             let key = std::fs::read_to_string(Path::new(folder).with_extension(KEY))?;
@@ -139,6 +141,6 @@ async fn main() -> anyhow::Result<ExitCode> {
     std::io::stdout().lock().write_all(report.to_text().as_bytes())?;
     let broken = report.rules.iter().filter(|line| line.verdict == Verdict::Fail);
     let broken: Vec<&str> = broken.map(|line| line.rule).collect();
-    // One that is kept after all has no place in the list.
+    // A rule that is kept must not be in the list.
     Ok(if broken == NOT_KEPT { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -1,4 +1,4 @@
-//! Secrets of a cluster as resources: made once, found again, opened by who has a key, gone with their delete.
+//! Secrets of a cluster as resources: created once, found again, opened with a key, removed by their delete.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
 
@@ -80,7 +80,7 @@ async fn an_authority_is_made_once_and_found_again() {
     let resumed = place.session.resume(resume, EventSink::discard()).await.unwrap();
     assert_eq!(resumed, Resolution::Done(first.clone()));
 
-    // The key is that of the certificate, and nothing that is shown has it.
+    // The key belongs to the certificate, and no public attribute contains it.
     let identity = first.identity.clone().unwrap();
     let uid = ClusterUid::new("u1");
     let text = place.vault.text(&uid, &identity, "private_key_pem").await.unwrap();
@@ -91,7 +91,7 @@ async fn an_authority_is_made_once_and_found_again() {
     let missing = place.vault.text(&uid, &identity, "token").await.unwrap_err();
     assert_eq!(missing.class, ErrorClass::NotFound);
 
-    // What was applied is what the next plan wants.
+    // The next plan wants the applied attributes.
     let found = place
         .session
         .discover(DiscoverRequest { uid: None, cluster: "prod".to_owned(), types: Vec::new() })

@@ -1,4 +1,4 @@
-//! The provider: its process, its session, and what is asked of it.
+//! The provider: its process, its session, and the requests to it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub enum CloudError {
     Refused {
         /// The provider.
         provider: String,
-        /// What it says.
+        /// The error of the provider.
         #[source]
         cause: Box<ProviderError>,
     },
@@ -60,7 +60,7 @@ pub enum CloudError {
     NoInstances(String),
 }
 
-/// What `--cloud-config` has: the same fields as `spec.provider` of a cluster.
+/// The content of `--cloud-config`: the same fields as `spec.provider` of a cluster.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Configuration {
@@ -96,7 +96,7 @@ impl Provider {
         }
     }
 
-    /// What the controllers ask.
+    /// The controllers' view of the cloud.
     pub(crate) fn cloud(&self, arguments: &Arguments, metrics: &Metrics) -> Cloud {
         Cloud {
             session: Arc::clone(&self.session),
@@ -128,7 +128,7 @@ async fn open(
     if !provider.info().await.map_err(refused)?.capabilities.instances {
         return Err(CloudError::NoInstances(name.to_owned()));
     }
-    // Who starts the controller has written the file.
+    // The operator who starts the controller has written the file.
     let from_caller = configuration.config.keys().cloned().collect();
     let config = Value::from_json(&serde_json::Value::Object(configuration.config));
     let problems = provider.validate_config(&config).await.map_err(refused)?;
@@ -147,7 +147,7 @@ fn read(path: &Path) -> Result<Configuration, CloudError> {
     serde_yaml::from_str(&text).map_err(|cause| CloudError::Malformed { path: shown(), cause })
 }
 
-/// What the controllers ask of the cloud.
+/// The controllers' view of the cloud.
 #[derive(Clone)]
 pub(crate) struct Cloud {
     session: Arc<dyn Session>,

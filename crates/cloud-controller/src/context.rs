@@ -1,4 +1,4 @@
-//! What the controllers of a leader work with.
+//! The context of a leader's controllers.
 
 use slipway_controller::Events;
 use slipway_controller::k8s_openapi::api::core::v1::Node;
@@ -8,7 +8,7 @@ use crate::arguments::Arguments;
 use crate::cloud::Cloud;
 use crate::metrics::Metrics;
 
-/// What the controllers of a leader work with.
+/// The context of a leader's controllers.
 pub(crate) struct Context {
     pub(crate) arguments: Arguments,
     pub(crate) client: Client,

@@ -1,4 +1,4 @@
-//! What a node gets from its instance when it is initialised: provider id, labels, and the end of the taint.
+//! Initialisation of a node from its instance: provider id, labels, and the removal of the taint.
 
 use std::collections::BTreeMap;
 

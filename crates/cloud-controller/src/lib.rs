@@ -2,7 +2,7 @@
 //!
 //! It keeps the behaviour of the node controllers of `k8s.io/cloud-provider`. New nodes are initialised ([`initialise`]),
 //! addresses are refreshed, and the Node of an instance that does not exist any more is deleted ([`lifecycle`]).
-//! What belongs to the cloud is asked of the provider, many nodes in one call ([`cloud`]).
+//! Facts about the cloud come from the provider, for many nodes in one call ([`cloud`]).
 
 #![allow(
     clippy::result_large_err,

@@ -1,4 +1,4 @@
-//! Nodes that do not report any more: what becomes of them by what the cloud says of their instance.
+//! Nodes that do not report any more: their treatment depends on the cloud's answer about their instance.
 
 use std::collections::HashSet;
 
@@ -18,7 +18,7 @@ use crate::writing::Unwritten;
 /// The taint of a node whose instance is stopped.
 pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
-/// What is done with a node.
+/// The treatment of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fate {
     /// Nothing.

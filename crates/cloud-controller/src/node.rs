@@ -1,4 +1,4 @@
-//! What the controllers read of a Node.
+//! The parts of a Node that the controllers read.
 
 use slipway_controller::k8s_openapi::api::core::v1::{Node, ObjectReference};
 use slipway_controller::kube::Resource as _;
@@ -25,8 +25,8 @@ pub(crate) fn is_ready(node: &Node) -> bool {
     conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-/// What an event names. Events of nodes have the name as their uid, as those of the kubelet, so that `kubectl describe
-/// node` shows all of them.
+/// The reference to a node in an event. Events of nodes have the name as their uid, like those of the
+/// kubelet, so that `kubectl describe node` shows all of them.
 pub(crate) fn reference(node: &Node) -> ObjectReference {
     ObjectReference { uid: Some(name(node).to_owned()), ..node.object_ref(&()) }
 }

@@ -88,7 +88,8 @@ async fn initialise_all(context: &Context, events: &Events, nodes: &Watched<Node
     }
 }
 
-/// Initialises a node. It gets its addresses before the taint is removed: what is placed on it then finds them.
+/// Initialises a node. It gets its addresses before the taint is removed, so that pods placed on it find
+/// them.
 async fn initialise_one(
     context: &Context,
     events: &Events,

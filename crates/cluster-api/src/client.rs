@@ -154,7 +154,7 @@ fn connector(config: &Config, reach: Reach) -> Result<HttpConnector<Reach>, Unus
     let mut connector = HttpConnector::new_with_resolver(reach);
     connector.enforce_http(false);
     connector.set_connect_timeout(config.connect_timeout);
-    // A watch is silent for minutes: a peer that is gone is noticed within a minute all the same.
+    // A watch is silent for minutes; keep-alives detect a dead peer within a minute.
     connector.set_keepalive(Some(KEEPALIVE));
     connector.set_keepalive_interval(Some(KEEPALIVE));
     connector.set_keepalive_retries(Some(3));

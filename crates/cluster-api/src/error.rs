@@ -2,7 +2,7 @@
 
 use slipway_resource::with_causes;
 
-/// What a client was to be made of cannot be used.
+/// An input of a client that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
     /// It is wrong.

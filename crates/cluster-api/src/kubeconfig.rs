@@ -47,7 +47,7 @@ fn cannot_be_used(text: &str) -> Unusable {
     Unusable::Invalid(format!("the kubeconfig cannot be used: {text}"))
 }
 
-/// What is wrong with a kubeconfig that cannot be parsed. The parser's own words quote it, and it is secret.
+/// The problem of a kubeconfig that cannot be parsed. The parser's message may quote it, and it is secret.
 fn unparsable(error: &KubeconfigError) -> Unusable {
     let place = match error {
         KubeconfigError::Parse(error) => error.location().map(|place| format!(" at line {}", place.line())),

@@ -1,7 +1,7 @@
-//! The client for a cluster's API. Providers, gates of nodes and node commands use it, so that there is one place that
-//! decides how a server is trusted, as whom it is called, and at which addresses it may be.
+//! The client for a cluster's API. Providers, gates of nodes and node commands use it, so that one place
+//! decides how a server is trusted, which credentials it gets, and at which addresses it may be.
 //!
-//! It sends requests and returns answers. What an answer means is decided by the caller.
+//! It sends requests and returns answers. The caller decides what an answer means.
 
 mod client;
 mod error;

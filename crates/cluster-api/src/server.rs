@@ -1,4 +1,4 @@
-//! A server of an API: its URL, how it is trusted, as whom it is called, and where it may be.
+//! A server of an API: its URL, how it is trusted, its credentials, and the addresses at which it may be.
 
 use slipway_resource::SecretText;
 use slipway_trust::Reach;
@@ -10,14 +10,15 @@ pub enum Trust {
     Authorities(String),
     /// A server that the system trusts.
     System,
-    /// Any server. Only for what proves itself otherwise, as `cluster-info` by its signature and the pins.
+    /// Any server. Only for documents that are verified otherwise, as `cluster-info` by its signature and the
+    /// pins.
     Anybody,
 }
 
-/// As whom a server is called.
+/// The credentials for a server.
 #[derive(Clone, Debug, Default)]
 pub enum Credentials {
-    /// As nobody.
+    /// No credentials.
     #[default]
     Anonymous,
     /// By a bearer token.
@@ -38,7 +39,7 @@ pub struct Server {
     pub url: String,
     /// How it is trusted.
     pub trust: Trust,
-    /// As whom it is called.
+    /// The credentials for it.
     pub credentials: Credentials,
     /// The addresses at which it may be.
     pub reach: Reach,

@@ -1,6 +1,6 @@
 //! Paths of fields as people read them: `pools[workers].rootVolume.key`.
 
-/// The path of the field `name` of what is at `path`; a name with dots or brackets stands in brackets.
+/// The path of the field `name` of the value at `path`; a name with dots or brackets is put in brackets.
 #[must_use]
 pub fn join(path: &str, name: &str) -> String {
     if name.contains(['.', '[', ']', '/']) {

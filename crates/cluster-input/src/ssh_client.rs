@@ -1,5 +1,6 @@
-//! What may be given to an SSH client. The client expands some texts: `%r` in a file's name is the user, `${NAME}` a variable,
-//! and `user@` before an address another user. A text that would be expanded is not what it was checked as.
+//! Allowed arguments of an SSH client. The client expands some texts: `%r` in a file's name is the user,
+//! `${NAME}` a variable, and `user@` before an address another user. A text that the client would expand
+//! differs from the checked one.
 
 /// Why a text is not the name of a user to enter a host as, after "the user".
 #[must_use]

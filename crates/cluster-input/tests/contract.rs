@@ -1,4 +1,4 @@
-//! What the contract promises about the message: it only grows, and it is read leniently.
+//! Guarantees of the contract about the message: it only grows, and unknown fields are ignored.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

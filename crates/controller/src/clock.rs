@@ -1,4 +1,5 @@
-//! Time for leases: a clock that never goes back and that counts the time that the machine was suspended.
+//! Time for leases: a clock that never decreases and that includes the time in which the machine was
+//! suspended.
 
 use std::time::Duration;
 

@@ -64,27 +64,27 @@ impl Terms {
     }
 }
 
-/// An election: which Lease decides it, and who takes part.
+/// An election: its Lease, and the name of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Election {
     /// The namespace of the Lease.
     pub namespace: String,
     /// The name of the Lease.
     pub name: String,
-    /// The name of this process, unique among all that take part ([`process_identity`](crate::process_identity)).
+    /// The name of this process, unique among all candidates ([`process_identity`](crate::process_identity)).
     pub identity: String,
     /// The times.
     pub terms: Terms,
 }
 
-/// What the leader works with.
+/// The tools of the leader.
 #[derive(Clone)]
 pub struct Leader {
     /// The client. It writes nothing after the lease was lost.
     pub client: kube::Client,
     /// Cancelled when the work must end: a stop was asked for, or the lease was lost.
     pub stop: CancellationToken,
-    /// What limits the client, for writes that take another way, such as calls to a cloud.
+    /// The fence of the client, for writes without this client, such as calls to a cloud.
     pub fence: Fence,
 }
 
@@ -111,11 +111,12 @@ pub enum ElectionError {
 }
 
 impl Election {
-    /// Waits until this process leads, does the work, and gives the lease back when the work has ended. Returns `None` if a
-    /// stop was asked for before this process led.
+    /// Waits until this process leads, does the work, and releases the lease when the work has ended. Returns
+    /// `None` if a stop was requested before this process led.
     ///
     /// # Errors
-    /// If the lease was lost. The work was told to end and its client refuses to write. The process should end.
+    /// If the lease was lost. The work was told to end and its client refuses to write. The process should
+    /// end.
     pub async fn lead<F, Work>(
         &self,
         client: &kube::Client,
@@ -153,7 +154,7 @@ impl Election {
             Err(reason) => {
                 fence.close();
                 ending.cancel();
-                // What it would still write is refused.
+                // Its later writes are refused.
                 let _ = tokio::time::timeout(ENDING, work).await;
                 Err(ElectionError::Lost {
                     namespace: self.namespace.clone(),
@@ -198,7 +199,7 @@ impl Election {
         }
     }
 
-    /// Renews the lease until that fails; returns why. `held` is what this process wrote last.
+    /// Renews the lease until that fails; returns why. `held` is the lease that this process wrote last.
     async fn keep(&self, leases: &Api<Lease>, fence: &Fence, held: &mut Lease) -> String {
         let mut last_error = String::from("it was not renewed in time");
         loop {
@@ -226,7 +227,7 @@ impl Election {
                 Ok(())
             }
             Err(kube::Error::Api(status)) if status.code == 409 => {
-                // Somebody else wrote: another process took it, or a person set a label.
+                // The lease was changed: another process took it, or a person set a label.
                 let lease = leases.get(&self.name).await.map_err(RenewError::Api)?;
                 match lease::holder(&lease) {
                     Some(holder) if holder == self.identity => *held = lease,
@@ -243,7 +244,7 @@ impl Election {
         }
     }
 
-    /// Gives the lease back, so that nobody waits for it.
+    /// Releases the lease, so that other processes need not wait for its end.
     async fn release(&self, leases: &Api<Lease>, held: Lease) {
         let released = lease::released(held, Timestamp::now());
         let parameters = PostParams::default();

@@ -44,8 +44,8 @@ impl Fence {
         until.checked_sub(since_boot()).filter(|left| !left.is_zero())
     }
 
-    /// The client for what a leader does. It reads whenever it is asked. It writes only inside the fence, and gives a write
-    /// up whose answer did not come before the fence closed.
+    /// The client for the work of a leader. It always reads. It writes only inside the fence, and gives up a
+    /// write whose answer did not come before the fence closed.
     #[must_use]
     pub fn client(&self, unfenced: &kube::Client) -> kube::Client {
         let (inner, fence) = (unfenced.clone(), self.clone());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What `/healthz` and `/readyz` answer. Clones share it.
+/// The answers of `/healthz` and `/readyz`. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     state: Arc<Mutex<State>>,
@@ -31,13 +31,13 @@ impl Health {
         self.change(|state| state.unready.remove(part));
     }
 
-    /// What is broken, one part a line; `None` if nothing is.
+    /// The broken parts, one a line; `None` if there are none.
     #[must_use]
     pub fn problems(&self) -> Option<String> {
         self.change(|state| lines(&state.broken))
     }
 
-    /// What is not ready, one part a line; `None` if everything is.
+    /// The parts that are not ready, one a line; `None` if all are.
     #[must_use]
     pub fn unready(&self) -> Option<String> {
         self.change(|state| lines(&state.broken).or_else(|| lines(&state.unready)))

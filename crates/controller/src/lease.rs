@@ -1,4 +1,4 @@
-//! A Lease as the record of who leads: what is written to it, and when it may be taken.
+//! The Lease that records the leader: its content, and when it may be taken.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 
 use crate::election::{Election, Terms};
 
-/// What a process that does not lead has seen of the lease.
+/// The observation of the lease by a process that does not lead.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     spec: Option<LeaseSpec>,
-    /// When the lease was seen like this for the first time.
+    /// When this version of the lease was first seen.
     since: Duration,
 }
 
 impl Seen {
-    /// Whether the lease may be taken: it is free, or it has not changed for the time that it gives its holder.
+    /// Whether the lease may be taken: it is free, or it has not changed for the term of its holder.
     pub(crate) fn may_be_taken(&mut self, lease: &Lease, terms: Terms, now: Duration) -> bool {
         let spec = lease.spec.clone().unwrap_or_default();
         if spec.holder_identity.as_deref().unwrap_or_default().is_empty() {
@@ -33,7 +33,7 @@ impl Seen {
     }
 }
 
-/// Who holds a lease; `None` if it is free.
+/// The holder of a lease; `None` if it is free.
 pub(crate) fn holder(lease: &Lease) -> Option<&str> {
     lease.spec.as_ref()?.holder_identity.as_deref().filter(|holder| !holder.is_empty())
 }
@@ -68,13 +68,13 @@ pub(crate) fn taken(mut lease: Lease, election: &Election, now: Timestamp) -> Le
     lease
 }
 
-/// A lease that its holder holds longer.
+/// A lease that its holder renews.
 pub(crate) fn renewed(mut lease: Lease, now: Timestamp) -> Lease {
     lease.spec.get_or_insert_default().renew_time = Some(MicroTime(now));
     lease
 }
 
-/// A lease that its holder gives back.
+/// A lease that its holder releases.
 pub(crate) fn released(mut lease: Lease, now: Timestamp) -> Lease {
     let spec = lease.spec.get_or_insert_default();
     spec.holder_identity = Some(String::new());
@@ -106,7 +106,7 @@ mod tests {
         let terms = Terms::default();
         let lease = created(&Election { identity: "other".to_owned(), ..election() }, Timestamp::UNIX_EPOCH);
         let mut seen = Seen::default();
-        // The renewal is ages old by the wall clock: only what was seen counts.
+        // The renewal is old by the wall clock: only the observed time counts.
         assert!(!seen.may_be_taken(&lease, terms, second(100)));
         assert!(!seen.may_be_taken(&lease, terms, second(114)));
         let later = renewed(lease, Timestamp::UNIX_EPOCH + jiff::SignedDuration::from_secs(2));

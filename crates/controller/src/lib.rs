@@ -1,4 +1,4 @@
-//! What the project's controllers share.
+//! Common parts of the project's controllers.
 //!
 //! A controller is an executable that watches a cluster and writes to it. Several replicas run, and one of them leads:
 //!

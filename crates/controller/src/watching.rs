@@ -1,4 +1,4 @@
-//! A watched kind of objects: all of them in memory, and a sign for each change.
+//! A watched kind of objects: all of them in memory, and a signal for each change.
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -34,8 +34,8 @@ where
         self.store.state()
     }
 
-    /// Waits until an object has changed since this was called last on this value. Several changes may be one sign. Never returns
-    /// once the watch has ended.
+    /// Waits until an object has changed since the last call on this value. Several changes may be one
+    /// signal. Never returns once the watch has ended.
     pub async fn changed(&mut self) {
         if self.changed.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -55,7 +55,7 @@ where
     let ending = stop.clone();
     let events = watcher(api, config)
         .default_backoff()
-        // Nobody reads it, and it is most of many objects.
+        // These fields are never read, and they are the largest part of many objects.
         .modify(|object| object.meta_mut().managed_fields = None)
         .reflect(writer);
     tokio::spawn(async move {

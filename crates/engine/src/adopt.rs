@@ -1,4 +1,4 @@
-//! The first state of a cluster that another tool made: what exists is found, and nothing is changed.
+//! //! The first state of a cluster that another tool made. Slipway finds what exists and changes nothing.
 
 mod kept;
 
@@ -25,31 +25,32 @@ pub struct Adoption<'a> {
     pub uid: ClusterUid,
     /// The spec, as JSON of the internal type.
     pub spec: serde_json::Value,
-    /// What the providers' choices are pinned to from now on.
+    /// The pinned choices of each provider from now on.
     pub catalogs: BTreeMap<String, Catalog>,
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
-    /// What of it is Slipway's own and was made already, by [`establish`].
+    /// The resources among them that only Slipway makes, and that [`establish`] has made already.
     pub established: BTreeMap<Address, Applied>,
 }
 
 /// A cluster that was taken over.
 #[derive(Clone, Debug)]
 pub struct Adopted {
-    /// The state: what was found is what was applied last.
+    /// The state. It records the found attributes as the ones applied last.
     pub snapshot: Snapshot,
-    /// What the spec asks for and was not found: the next plan makes it.
+    /// Resources that the spec asks for and that were not found. The next plan creates them.
     pub missing: Vec<Address>,
-    /// What several objects fit, with these.
+    /// Addresses that several objects match, with these objects.
     pub ambiguous: Vec<(Address, Vec<Identity>)>,
-    /// Attributes that differ from what is wanted although no field of the spec asks for them. They stay as found until
-    /// what is wanted there changes.
+    /// Attributes that differ from the desired ones although no field of the spec asks for them. They keep
+    /// the found value until the desired value changes.
     pub as_found: Vec<(Address, Vec<Path>)>,
 }
 
 impl Adoption<'_> {
-    /// Looks for everything that the spec asks for among what another tool made. Changes nothing. `is_written` says whether
-    /// somebody wrote a field in the spec: only what such a field asks for is planned where an object differs.
+    /// Looks for every resource of the spec among the objects that another tool made. Changes nothing.
+    /// `is_written` says whether the spec sets a field. Where an object differs, only such fields are
+    /// planned.
     ///
     /// # Errors
     /// When a provider cannot look, or finds nothing at all.
@@ -135,7 +136,7 @@ impl Adoption<'_> {
         Ok(adopted)
     }
 
-    /// What of the found objects stays as it is, by resource.
+    /// The attributes of the found objects that keep their value, by resource.
     async fn as_found(
         &self,
         snapshot: &Snapshot,
@@ -173,7 +174,7 @@ impl Adoption<'_> {
         AsFound { kept, shown }
     }
 
-    /// What the providers found, by address.
+    /// The objects that the providers found, by address.
     async fn locate(&self, providers: &Providers) -> Result<BTreeMap<Address, Located>, Error> {
         let mut located = BTreeMap::new();
         for (name, handle) in providers.iter() {
@@ -201,18 +202,19 @@ impl Adoption<'_> {
     }
 }
 
-/// What stays as found, by resource.
+/// Attributes that keep their found value, by resource.
 struct AsFound {
     kept: Vec<(Address, BTreeMap<Path, Digest>, Value)>,
-    /// The part of it that the types do not keep in any case.
+    /// Those of them that their types do not keep in any case.
     shown: Vec<(Address, Vec<Path>)>,
 }
 
-/// How long making one thing of Slipway's own may take, in milliseconds.
+/// Time limit for creating one resource in [`establish`], in milliseconds.
 const ESTABLISHING_MS: u64 = 600_000;
 
-/// Makes what has to be there before anything can be looked after and is nobody's but Slipway's, as a claim or an agent:
-/// the wanted resources that are these parts, one part after the other. What is there already is made again as it is.
+/// Creates the resources that must exist before adoption and that only Slipway makes, such as a claim or an
+/// agent. These are the desired resources of `parts`, created one part after the other. A resource that
+/// exists is created again with the same result.
 ///
 /// # Errors
 /// When a provider cannot make it.
@@ -229,7 +231,7 @@ pub async fn establish(
             let Some((provider, handle, _)) = providers.of_type(desired.address.kind()) else { continue };
             let address = desired.address.clone();
             let request = ApplyRequest {
-                // Whoever adopts the same cluster again makes the same.
+                // The token is the same when the same cluster is adopted again.
                 token: Token::new(format!("adopt-{uid}-{address}")),
                 ownership: Ownership {
                     uid: uid.clone(),
@@ -248,8 +250,8 @@ pub async fn establish(
     Ok(established)
 }
 
-/// What was found, as far as the spec asks for it: the rest is not managed. What a provider never returns is taken
-/// to be as wanted.
+/// The found attributes, without those that the spec does not ask for: they are not managed. An attribute
+/// that the provider never returns has its desired value.
 fn as_far_as_asked(found: &Value, wanted: &Value, kind: &ResourceType) -> Value {
     let Value::Map(entries) = wanted else { return found.clone() };
     let asked = entries.iter().filter(|(_, wanted)| !wanted.is_null()).filter_map(|(name, wanted)| {
@@ -261,7 +263,7 @@ fn as_far_as_asked(found: &Value, wanted: &Value, kind: &ResourceType) -> Value 
     Value::Map(asked.collect())
 }
 
-/// The entries of what was found that are asked for too, also those of the objects in a list.
+/// The found entries that are desired too, also those of the objects in a list.
 fn common(found: &Value, wanted: &Value) -> Value {
     match (found, wanted) {
         (Value::Map(found), Value::Map(wanted)) => Value::Map(
@@ -277,7 +279,7 @@ fn common(found: &Value, wanted: &Value) -> Value {
     }
 }
 
-/// What stays as found, with the digest of what is wanted now.
+/// The attributes that keep their found value, with the digests of their desired values.
 fn kept(wanted: &Value, kind: &ResourceType) -> BTreeMap<Path, Digest> {
     let kept = kind.attributes.iter().filter(|(_, attribute)| attribute.kept_on_adoption);
     kept.filter_map(|(name, _)| {

@@ -1,4 +1,4 @@
-//! What the history tells of a run.
+//! The history's entry for a run.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use slipway_state_store::Outcome;
 
 use crate::report::Report;
 
-/// How a run ended, in a word.
+/// The outcome of a run.
 pub(crate) fn outcome(plan: &Plan, report: &Report) -> Outcome {
     if !report.failures.is_empty() {
         Outcome::Failed
@@ -20,7 +20,7 @@ pub(crate) fn outcome(plan: &Plan, report: &Report) -> Outcome {
     }
 }
 
-/// What a run did, in a sentence: its changes when it is through, its steps when it is not.
+/// A sentence on the work of a run: its changes when it is complete, its steps when it is not.
 pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
     if !report.is_complete() {
         let done = report.done + report.done_before;
@@ -51,7 +51,7 @@ pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
     counts.into_values().map(|(word, count)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What a list of clusters tells, from the spec that was applied.
+/// Facts about a cluster for lists, from the applied spec.
 #[must_use]
 pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
     let fields = [("provider", "/provider/name"), ("version", "/kubernetesVersion"), ("region", "/region")];

@@ -1,10 +1,10 @@
-//! Why a run cannot begin or go on.
+//! Why a run cannot begin or continue.
 
 use slipway_plan::{Confirmation, Error as PlanError};
 use slipway_resource::{Address, Identity, ProviderError};
 use slipway_state_store::Error as StoreError;
 
-/// Why a run cannot begin or go on.
+/// Why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The state store refused.
@@ -16,7 +16,7 @@ pub enum Error {
         #[source]
         source: Box<StoreError>,
     },
-    /// What the state store has is not a state of ours.
+    /// The stored state is not one that Slipway can read.
     #[error("the state of {cluster} cannot be read: {what}")]
     Corrupt {
         /// The cluster.
@@ -37,12 +37,12 @@ pub enum Error {
         /// Ours.
         supported: u32,
     },
-    /// A provider could not be asked.
+    /// A provider could not carry out a request.
     #[error("provider {provider} could not {what}")]
     Provider {
         /// Its name.
         provider: String,
-        /// What was asked.
+        /// The request.
         what: &'static str,
         /// Why.
         #[source]
@@ -97,18 +97,18 @@ pub enum Error {
         /// The session's.
         current: String,
     },
-    /// The plan loses what nobody confirmed by name.
+    /// The plan loses data, and the confirmations by name are missing.
     #[error("the plan needs a confirmation by name of {}", names(.0))]
     Unconfirmed(Vec<Confirmation>),
     /// A secret cannot be read.
     #[error("{0}")]
     Secret(#[source] crate::SecretError),
-    /// A state cannot be rebuilt while something cannot be read: it would be forgotten.
+    /// The state cannot be rebuilt while some objects cannot be read: it would not contain them.
     #[error("the state of {cluster} cannot be rebuilt: {} could not be read", count(unreadable.len()))]
     Unreadable {
         /// The cluster.
         cluster: String,
-        /// What, and why not.
+        /// The objects, and why they could not be read.
         unreadable: Vec<String>,
     },
     /// Several objects that hold what nothing can make again have one address.
@@ -130,7 +130,7 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
-    /// A provider finds nothing of what another tool should have made.
+    /// A provider found none of the objects that another tool should have made.
     #[error("nothing that {cluster} asks for was found in the cloud; there is nothing to take over")]
     NothingFound {
         /// The cluster.
@@ -152,14 +152,14 @@ pub enum Error {
     Lost {
         /// The cluster.
         cluster: String,
-        /// How that was noticed.
+        /// The error that showed the loss.
         #[source]
         source: Box<StoreError>,
     },
 }
 
 impl Error {
-    /// A failure of the state store; a lost hold is told apart.
+    /// A failure of the state store. A lost hold has its own variant.
     pub(crate) fn store(cluster: &str, source: StoreError) -> Self {
         let (cluster, source) = (cluster.to_owned(), Box::new(source));
         if source.is_lost() { Self::Lost { cluster, source } } else { Self::Store { cluster, source } }
@@ -195,7 +195,7 @@ impl Error {
         }
     }
 
-    /// The way out, when there is one to name.
+    /// The hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! What happens while a run goes on, for people and tests to see.
+//! Events of a run, for users and tests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use slipway_resource::ProviderError;
 pub enum Event {
     /// A step begins.
     Started(StepId),
-    /// Its provider says how it goes.
+    /// A progress message of its provider.
     Progress(StepId, String),
     /// It failed in a way that may pass, and is tried again.
     Retrying {

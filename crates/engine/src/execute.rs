@@ -1,6 +1,6 @@
-//! The dispatcher: the one owner of a run's state. It takes steps from the ready-queue, starts them, and takes
-//! their results; the steps themselves only run. It waits for results, signals and timers, and for nothing else: whatever
-//! asks somebody is part of a step.
+//! The dispatcher: it owns the state of a run. It takes steps from the ready-queue, starts them, and takes
+//! their results. It waits for results, signals and timers only. Every request to a provider or the state
+//! store is part of a step.
 
 mod prepare;
 
@@ -25,7 +25,7 @@ use crate::state::identity_of;
 use crate::step::{self, Failure, Finished, Shared};
 use crate::stop::Stop;
 
-/// What a run works on.
+/// The inputs of a run.
 pub(crate) struct Work<'a> {
     pub plan: &'a Plan,
     pub providers: &'a Providers,
@@ -37,20 +37,20 @@ pub(crate) struct Work<'a> {
     pub done: BTreeMap<StepId, Option<Identity>>,
     /// The nodes of the machines that steps of this run have started.
     pub nodes: BTreeMap<StepId, NewNode>,
-    /// What those have made.
+    /// The outputs of those steps.
     pub outputs: Outputs,
-    /// Addresses that must be free and are not, with what stands there.
+    /// Addresses that must be free and are not, with the object that exists there.
     pub occupied: BTreeMap<Address, Identity>,
-    /// When the plan's observations were made, when it was made just now.
+    /// When the plan's observations were made, for a plan that was made in this process.
     pub observed_at: Option<Instant>,
-    /// How old the read may be by which a step checks its object.
+    /// Maximum age of the read with which a step checks its object.
     pub read_age: Duration,
 }
 
-/// Carries the steps out. Returns how it went and the state as it is then.
+/// Carries the steps out. Returns the report and the state after them.
 ///
 /// # Errors
-/// When the journal cannot be written; the state in the store is then what counts.
+/// When the journal cannot be written. The state in the store is then the valid one.
 pub(crate) async fn execute(work: Work<'_>, shared: Arc<Shared>) -> Result<(Report, Snapshot), Error> {
     let mut dispatcher = Dispatcher::new(work, shared);
     let result = dispatcher.dispatch().await;
@@ -147,7 +147,7 @@ impl<'a> Dispatcher<'a> {
         Ok(())
     }
 
-    /// Leaves nothing running behind.
+    /// Stops everything that still runs.
     async fn end(&mut self) {
         self.running.shutdown().await;
         self.readers.clear();
@@ -163,7 +163,7 @@ impl<'a> Dispatcher<'a> {
         }
     }
 
-    /// Starts what may start; returns when a class opens that holds ready steps back.
+    /// Starts the steps that may start. Returns when the next rate class opens that holds ready steps back.
     fn start_ready(&mut self) -> Option<Instant> {
         loop {
             let now = Instant::now();
@@ -245,7 +245,7 @@ impl<'a> Dispatcher<'a> {
         tracing::warn!(step = %title, class = %error.class, error = %error, "failed");
         self.shared.events.send(Event::Failed(id, error.clone()));
         if error.class == ErrorClass::Unauthenticated {
-            // Nothing else will get through either: no new step begins, the rest is resumed later.
+            // No other record can be written either: no new step begins, and the next run resumes the rest.
             self.queue.close();
         }
         let blocked = self.queue.dependents_of(id);
@@ -253,7 +253,7 @@ impl<'a> Dispatcher<'a> {
         self.queue.fail(id);
     }
 
-    /// The idempotency token of a step: the same for every attempt, also of a run that is taken up.
+    /// The idempotency token of a step: the same for every attempt, also when a run is resumed.
     fn token(&self, id: StepId) -> slipway_resource::Token {
         let RunBegin { plan, epoch, .. } = &self.work.run;
         let text = format!("{}\n{plan}\n{epoch}\n{id}", self.work.uid);

@@ -1,4 +1,4 @@
-//! What a run writes down, before and after each step.
+//! The records that a run writes before and after each step.
 //!
 //! `Begin` is durable before a call leaves, `End` before a dependent starts. A record is one JSON value.
 
@@ -20,14 +20,14 @@ pub enum Entry {
     RunBegin(RunBegin),
     /// A call is about to leave.
     Begin(Box<Begin>),
-    /// The object's name became known before the end.
+    /// The identity of the object became known before the end of the step.
     Identity {
         /// The step.
         step: StepId,
         /// The object.
         identity: Identity,
     },
-    /// The action can be found again by this.
+    /// The handle by which the provider finds the action again.
     Handle {
         /// The step.
         step: StepId,
@@ -36,9 +36,9 @@ pub enum Entry {
     },
     /// A step is over.
     End(End),
-    /// A step of an earlier plan is over: nobody could be asked about it while that plan was the last one.
+    /// A step of an earlier plan is over: its provider could not report it while that plan was the last one.
     Settled(Settled),
-    /// Nothing more comes from this run.
+    /// The run writes nothing more.
     RunEnd,
 }
 
@@ -50,7 +50,7 @@ pub struct RunBegin {
     pub plan: Digest,
     /// The epoch in which the plan was begun first: part of every token, the same for a run that is taken up.
     pub epoch: u64,
-    /// The spec that the plan brings about.
+    /// The spec that the plan applies.
     pub spec: serde_json::Value,
 }
 
@@ -64,7 +64,7 @@ pub struct Begin {
     pub provider: String,
     /// The call, to be resumed or repeated; none for a step that touches the state only.
     pub request: Option<ApplyRequest>,
-    /// What the state learns when it is done.
+    /// How the state changes when it is done.
     pub effect: Effect,
 }
 
@@ -74,11 +74,11 @@ pub struct Begin {
 pub enum Effect {
     /// Not at all.
     None,
-    /// The resource is as this record says; its identity is that of the end, if that names one.
+    /// The state gets this record. Its identity is that of the end, if the end names one.
     Put {
         /// The resource.
         address: Address,
-        /// What to remember.
+        /// The record.
         record: Box<Record>,
         /// The address it had before.
         previous: Option<Address>,
@@ -150,15 +150,16 @@ pub struct Settled {
 pub enum EndResult {
     /// It had its effect.
     Done {
-        /// The object, where there is one.
+        /// The object, if there is one.
         identity: Option<Identity>,
-        /// What the state remembers of what the server set.
+        /// Attributes set by the server that the state keeps.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         remembered: BTreeMap<String, Value>,
-        /// Attributes that the object does not show as they were set, with the digests of the values that were wanted.
+        /// Attributes that the object does not return as they were set, with the digests of the desired
+        /// values.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         as_found: BTreeMap<Path, Digest>,
-        /// Which node the machine is that the step started.
+        /// The node of the machine that the step started.
         #[serde(default, skip_serializing_if = "NewNode::is_unnamed")]
         node: NewNode,
     },
@@ -170,12 +171,12 @@ pub enum EndResult {
         class: ErrorClass,
         /// The failure in a sentence, without secrets.
         message: String,
-        /// The object that exists all the same.
+        /// The object, if it exists nevertheless.
         identity: Option<Identity>,
     },
 }
 
-/// Which node the machine is that a step has started.
+/// The node of the machine that a step has started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NewNode {
@@ -244,10 +245,11 @@ impl EndResult {
     }
 }
 
-/// What an object does not show as it was sent, by what was wanted. To plan it again each time would not bring it about.
+/// Attributes that the object does not return as they were sent, with the digests of the desired values.
+/// Planning them again would change nothing.
 ///
-/// A value that refers to other objects is known by what was sent for it, as the next plan resolves it. Secrets are left
-/// out: from a digest they could be guessed.
+/// The value of a reference is the one that was sent, as the next plan resolves it. Secrets are left out:
+/// they could be guessed from a digest.
 fn digests_of(
     not_shown: &[Path],
     kind: &ResourceType,
@@ -310,7 +312,7 @@ mod tests {
     #[test]
     fn what_is_not_shown_is_kept_with_what_was_wanted() {
         assert!(digests(&[], &lifetime(7), &lifetime(7)).is_empty());
-        // Sent as others had made it: what the spec wants is what counts.
+        // The sent value differs from the desired one. The digest is that of the desired value.
         assert_eq!(digests(&["lifetime"], &lifetime(8), &lifetime(7)), expected("lifetime", 7_i64));
     }
 

@@ -1,4 +1,4 @@
-//! Reads what exists, in few calls: by ownership, and by identity what ownership does not find.
+//! Reads the existing objects in few calls: by ownership, and by identity those that ownership does not find.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::error::Error;
 
-/// What was found, and when.
+/// The objects that were found, and when.
 #[derive(Debug)]
 pub struct Observed {
     /// The objects by address.
@@ -29,20 +29,20 @@ pub struct Foreign {
     pub address: Address,
     /// The object.
     pub identity: Identity,
-    /// Whose it is by its own ownership.
+    /// The owner that the ownership tags of the object name.
     pub owner: Owner,
 }
 
-/// Whose an object is by its own ownership.
+/// The owner that the ownership tags of an object name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Another cluster's, with this unique id.
+    /// Another cluster, by its unique id.
     Cluster(ClusterUid),
-    /// This cluster's, at this address, for which the state names another object.
+    /// An address of this cluster, for which the state has another object.
     Address(Address),
 }
 
-/// What was found without knowing what is wanted.
+/// The objects that were found without knowledge of the spec.
 #[derive(Debug)]
 pub struct Looked {
     cluster: String,
@@ -58,7 +58,7 @@ pub struct Looked {
 /// find, in batches; not on the number of resources.
 ///
 /// # Errors
-/// When a provider cannot be asked at all. What only cannot be read is in the observations.
+/// When a provider cannot be reached at all. Objects that cannot be read are in the observations.
 pub async fn observe(
     cluster: &str,
     providers: &Providers,
@@ -68,8 +68,8 @@ pub async fn observe(
     look(cluster, providers, prior).await?.complete(providers, prior, desired).await
 }
 
-/// Reads what carries the cluster's ownership, and beside it what the state knows of types that cannot be found so.
-/// [`Looked::complete`] reads the rest. Changes nothing.
+/// Reads the objects with the cluster's ownership, and the recorded objects of types that cannot be found by
+/// ownership. [`Looked::complete`] reads the rest. Changes nothing.
 ///
 /// # Errors
 /// When a provider cannot be asked at all.
@@ -86,7 +86,7 @@ pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>
 }
 
 impl Looked {
-    /// The same with more providers, which are asked after the first ones.
+    /// The same with more providers, which are read after the first ones.
     ///
     /// # Errors
     /// When a provider cannot be asked at all.
@@ -97,7 +97,8 @@ impl Looked {
         prior: Option<&Snapshot>,
     ) -> Result<Self, Error> {
         for (name, handle) in providers.iter() {
-            // Without a state, what one provider knows of the cluster tells the next one whose objects are meant.
+            // Without a state, the first provider that finds the cluster's unique id tells it to the next
+            // ones.
             let request =
                 DiscoverRequest { uid: self.uid.clone(), cluster: cluster.to_owned(), types: Vec::new() };
             let left = read_by_identity(name, providers, prior);
@@ -111,7 +112,8 @@ impl Looked {
         Ok(self)
     }
 
-    /// Reads what the state knows or the spec names, and was not found yet. Resources in doubt count as unreadable.
+    /// Reads the objects that the state or the spec names and that were not found yet. Resources in doubt
+    /// count as unreadable.
     ///
     /// # Errors
     /// When a provider cannot be asked at all.
@@ -146,7 +148,7 @@ impl Looked {
         Ok(Observed { observations: self.observations, uid: self.uid, at: self.at, foreign: self.foreign })
     }
 
-    /// Takes one answer to a read. What is only used may belong to anybody.
+    /// Takes one answer to a read. An existing object that the cluster only uses may have any owner.
     fn take(&mut self, answer: slipway_resource::Observed, prior: Option<&Snapshot>) {
         let record = prior.and_then(|prior| prior.resources.get(&answer.address));
         if let (Some(owner), Some(record)) = (&answer.owner, record)
@@ -188,7 +190,7 @@ fn exchanged(prior: Option<&Snapshot>, observations: &Observations) -> Vec<Forei
     found
 }
 
-/// What the state knows of the types that a provider's discovery leaves out.
+/// The recorded objects of the types that a provider's discovery leaves out.
 fn read_by_identity(name: &str, providers: &Providers, prior: Option<&Snapshot>) -> Vec<ReadRequest> {
     let is_left = |address: &Address| {
         let owner = providers.of_type(address.kind());
@@ -222,14 +224,14 @@ fn unlisted(
     types
 }
 
-/// What the state knows, objects that are only to be deleted included.
+/// The recorded objects, including those that are only to be deleted.
 fn remembered(prior: Option<&Snapshot>) -> impl Iterator<Item = (&Address, &Identity)> {
     prior.into_iter().flat_map(|prior| &prior.resources).flat_map(|(address, record)| {
         std::iter::once(&record.identity).chain(&record.deposed).map(move |identity| (address, identity))
     })
 }
 
-/// What is remembered or named by the spec, and was not found by ownership.
+/// The objects that the state or the spec names and that ownership did not find.
 fn unseen(
     providers: &Providers,
     prior: Option<&Snapshot>,
@@ -250,7 +252,8 @@ fn unseen(
     requests
 }
 
-/// Reads objects in batches as large as the provider takes; one answer for each, under what was asked for.
+/// Reads objects in batches of the provider's maximum size. Returns one answer for each request, under the
+/// requested address.
 ///
 /// # Errors
 /// When nothing can be read at all.
@@ -264,7 +267,7 @@ pub(crate) async fn read_batched(
         let answers = handle.session.read(batch.to_vec()).await;
         let answers = answers.map_err(|error| Error::provider(name, "read what it owns", error))?;
         for (request, mut answer) in batch.iter().zip(answers) {
-            // The answer stands for what was asked, whatever tags the object has.
+            // The answer gets the requested address, whatever tags the object has.
             answer.address = request.address.clone();
             answer.identity = request.identity.clone();
             found.push(answer);

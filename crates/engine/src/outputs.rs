@@ -1,4 +1,4 @@
-//! What the steps of a run have made, for those that refer to it.
+//! The outputs of a run's steps, for the steps that refer to them.
 
 use std::collections::BTreeMap;
 

@@ -17,10 +17,10 @@ pub(crate) use self::reader::Reader;
 /// How old the read may be by which a step checks its object.
 pub const READ_AGE: Duration = Duration::from_secs(10);
 
-/// What is expected of an object when the next step on it begins.
+/// The expected state of an object when the next step on it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Expectation {
-    /// What must hold.
+    /// The precondition.
     pub precondition: Precondition,
     /// When it was last seen to hold.
     pub seen: Option<Instant>,
@@ -35,11 +35,11 @@ pub(crate) enum Verdict {
     Gone,
 }
 
-/// Checks an expectation, reading where the last look is too old. `before` are the attributes that the plan read,
-/// where they are at hand.
+/// Checks an expectation, with a new read if the last one is too old. `before` are the attributes that the
+/// plan read, if they are available.
 ///
 /// # Errors
-/// `precondition-failed` with what differs, or why it could not be read.
+/// `precondition-failed` with the differences, or the reason why the object could not be read.
 pub(crate) async fn check(
     reader: &Reader,
     address: &Address,
@@ -72,7 +72,7 @@ pub(crate) async fn check(
     }
 }
 
-/// The fields that differ, with what they were and are: what is never shown is under no expectation.
+/// The fields that differ, with their earlier and present values. Hidden attributes have no expectation.
 fn difference(fields: &[String], before: Option<&Value>, now: &Value) -> String {
     let Some(before) = before else { return fields.join(", ") };
     let value = |attributes: &Value, field: &String| attributes.get(field).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
-//! What a provider reports as done, held against what it was asked to do.
+//! Comparison of a provider's report with its request.
 //!
-//! A report that does not keep the plan is not taken for done: the step fails, and names what is not as it was asked.
+//! A report that does not match the plan does not count as done: the step fails, and names the differences.
 
 use slipway_resource::diff::diff;
 use slipway_resource::provider::{Action, Applied, ApplyRequest, PlanItem};
@@ -71,8 +71,8 @@ pub(crate) fn check(
     if other.is_empty() { Ok(()) } else { Err(broken(other)) }
 }
 
-/// Holds the report of a call against its request. Values that differ are compared once more in the provider's own
-/// form: what a reference stood for was not known when the plan was made, and is not in that form.
+/// Compares the report of a call with its request. Values that differ are compared again in the provider's
+/// own form: the value of a reference was not known when the plan was made, and is not in that form.
 ///
 /// # Errors
 /// As [`check`], with the provider's name.
@@ -124,7 +124,7 @@ async fn own_form(session: &dyn Session, request: &ApplyRequest, applied: &Appli
     Some(action)
 }
 
-/// A value whose secrets have no text: what is planned has none.
+/// A value whose secrets have no text, as in plans.
 fn without_texts(mut value: Value) -> Value {
     secrets::strip(&mut value);
     value
@@ -139,7 +139,7 @@ fn differences(kind: &ResourceType, desired: &Value, applied: &Applied) -> Strin
     let changes = diff(kind, &applied.attributes, desired, Some(desired));
     let asked = changes.iter().filter(|change| !change.after.is_null() && change.after.is_known());
     let shown = asked.filter(|change| {
-        // A secret is told by its fingerprint at most.
+        // Of a secret, at most the fingerprint is shown.
         let mut has_secret = false;
         change.after.for_each_secret(&mut |_| has_secret = true);
         let hidden = applied

@@ -11,7 +11,7 @@ use slipway_resource::{Address, ClusterUid, Desired, Identity, ResourceType};
 use crate::error::Error;
 use crate::observe::observe;
 
-/// What a rebuilt state takes from elsewhere than the cloud.
+/// The parts of a rebuilt state that do not come from the cloud.
 #[derive(Debug)]
 pub struct Rebuild<'a> {
     /// The cluster's name.
@@ -20,7 +20,7 @@ pub struct Rebuild<'a> {
     pub uid: Option<ClusterUid>,
     /// The spec, as JSON of the internal type.
     pub spec: serde_json::Value,
-    /// What the providers' choices are pinned to from now on.
+    /// The pinned choices of each provider from now on.
     pub catalogs: BTreeMap<String, Catalog>,
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
@@ -36,7 +36,7 @@ pub struct Rebuilt {
     pub snapshot: Snapshot,
     /// Objects of an address that has another one: the next plan deletes them.
     pub doubled: Vec<(Address, Identity)>,
-    /// What the spec asks for and the cloud does not have: the next plan makes it.
+    /// Resources that the spec asks for and the cloud does not have. The next plan creates them.
     pub missing: Vec<Address>,
 }
 
@@ -110,8 +110,8 @@ impl Rebuild<'_> {
     }
 }
 
-/// Of several objects under one address the one that stays. Of those that hold what nothing can make again, it is the one that
-/// the cluster runs with; where nothing tells which that is, there is none: the others would be deleted.
+/// The object to keep of several under one address. Of irreplaceable ones it is the one that the cluster runs
+/// with; `None` if that is not known, since the others would be deleted.
 fn right_one<'a>(objects: &'a [Found], kind: &ResourceType, running: Option<&String>) -> Option<&'a Found> {
     let Some(rule) = &kind.irreplaceable else { return objects.first() };
     let held = |found: &Found| rule.held(Some(&found.identity), &found.attributes);

@@ -1,4 +1,4 @@
-//! After a crash: what became of the steps that were under way.
+//! Recovery after a crash: the outcome of the steps that were in progress.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::replay::OpenStep;
 use crate::retry::Backoff;
 use crate::state::State;
 
-/// What was found out about one step.
+/// The outcome of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recovery {
     /// The step.
@@ -35,12 +35,12 @@ pub struct Unresolved {
     pub address: Address,
     /// Its provider.
     pub provider: String,
-    /// Why it could not be asked.
+    /// Why it did not answer.
     pub error: ProviderError,
 }
 
 impl Unresolved {
-    /// Why nothing is decided about the resource.
+    /// Why no decision is made about the resource.
     fn doubt(&self) -> ProviderError {
         let text = format!(
             "an earlier run was interrupted while it changed this resource, and provider {} cannot tell the result: {}",
@@ -50,7 +50,7 @@ impl Unresolved {
     }
 }
 
-/// Which step a question is about.
+/// The step of a question to a provider.
 #[derive(Clone, Debug)]
 enum Asked {
     /// One of the last run.
@@ -59,16 +59,16 @@ enum Asked {
     Earlier(Token),
 }
 
-/// Finds out what became of every step that earlier runs began and did not end, and writes that down. Providers are asked
-/// about all steps at the same time.
+/// Finds the outcome of every step that earlier runs began and did not end, and writes it to the journal. All
+/// providers are asked at the same time.
 ///
-/// A provider that goes on with a step and fails has ended it: the failure is written down like that of any step, and the
-/// next plan starts from what exists. What nobody can tell is left to the next observation, which finds every object by
-/// its ownership. With `superseded`, something else is wanted by now, and providers wait for nothing that the steps were to
-/// bring about.
+/// A provider that resumes a step and fails has ended it: the failure is journaled like that of any step, and
+/// the next plan starts from what exists. Where a provider does not know the outcome, the next observation
+/// finds the objects by their ownership. With `superseded`, another plan is to follow, and providers do not
+/// wait for the results of the steps.
 ///
-/// A step about which its provider cannot be asked stays open and is in [`State::unresolved`]. Its resource is in doubt: plans
-/// decide nothing about it, and go on with everything that does not depend on it.
+/// A step whose provider does not answer stays open and is in [`State::unresolved`]. Its resource is in
+/// doubt: plans make no decision about it, and change everything that does not depend on it.
 ///
 /// # Errors
 /// When the journal cannot be written.
@@ -139,7 +139,7 @@ async fn write_down(
     Ok(())
 }
 
-/// A provider that could not be asked about a step.
+/// A provider that did not answer for a step.
 struct Unasked {
     token: Token,
     address: Address,
@@ -153,7 +153,7 @@ async fn resolve(
 ) -> Result<EndResult, Unasked> {
     let effect = open.begin.effect;
     let Some(request) = open.begin.request else {
-        // It touches the state only; writing that down is all there is to it.
+        // The step touches the state only; the record of its end completes it.
         return Ok(EndResult::nothing());
     };
     let provider = open.begin.provider;
@@ -204,7 +204,7 @@ async fn resolve(
     }
 }
 
-/// Whether an error tells how the step ended; else it only says that the question was not answered.
+/// Whether an error says how the step ended. Other errors only say that there was no answer.
 fn is_an_answer(class: &ErrorClass) -> bool {
     match class {
         ErrorClass::Invalid
@@ -245,7 +245,7 @@ mod tests {
         OpenStep { begin, identity: Some(Identity::new("t-1")), handle: None }
     }
 
-    /// How the step ends whose provider answers so.
+    /// How the step ends when the provider gives this answer.
     async fn resumed(identity: Option<&str>, attributes: Value) -> EndResult {
         let applied = Applied { identity: identity.map(Identity::new), attributes, not_shown: Vec::new() };
         let session = Scripted::default().on_resume(move |_| Ok(Resolution::Done(applied.clone())));
@@ -270,7 +270,7 @@ mod tests {
             };
             assert!(message.contains("provider cloud broke the contract"), "{message}");
             assert!(message.contains("thing.a") && message.contains(word), "{message}");
-            // The object that may exist is remembered.
+            // The state keeps the object that may exist.
             assert_eq!(identity, Some(Identity::new("t-1")));
         }
     }

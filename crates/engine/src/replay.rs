@@ -1,4 +1,4 @@
-//! The journal read back: pure, and the same as what the run itself did to its state.
+//! Replay of the journal: pure, with the same result as the run itself.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::journal::{Begin, Effect, End, EndResult, Entry, NewNode, RunBegin, Se
 pub struct OpenStep {
     /// How it began.
     pub begin: Begin,
-    /// The object, when its name was known.
+    /// The object, if its identity is known.
     pub identity: Option<Identity>,
-    /// The handle, when there was one.
+    /// The handle, if there is one.
     pub handle: Option<String>,
 }
 
@@ -31,17 +31,17 @@ pub struct OpenRun {
     pub nodes: BTreeMap<StepId, NewNode>,
 }
 
-/// What the journal adds to the snapshot.
+/// The changes of the journal since the snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
     /// The run that was not ended, if any.
     pub run: Option<OpenRun>,
     /// Steps of that run that began and did not end, in their order.
     pub open: BTreeMap<StepId, OpenStep>,
-    /// Steps of earlier plans that began and did not end, by their tokens: nobody could be asked about them, and later plans
-    /// left their resources alone.
+    /// Steps of earlier plans that began and did not end, by their tokens. Their providers did not answer,
+    /// and later plans left their resources alone.
     pub unsettled: BTreeMap<Token, OpenStep>,
-    /// Resources whose last step failed, with what was said then.
+    /// Resources whose last step failed, with the message of the failure.
     pub failed: BTreeMap<Address, String>,
 }
 
@@ -87,7 +87,8 @@ impl Replayed {
         }
     }
 
-    /// What is still open when another plan begins is kept by its token, since plans number their steps anew.
+    /// Keeps steps that are open when another plan begins, by their tokens: each plan numbers its steps from
+    /// the start.
     fn leave_unsettled(&mut self) {
         for open in std::mem::take(&mut self.open).into_values() {
             if let Some(request) = &open.begin.request {
@@ -117,7 +118,7 @@ impl Replayed {
     }
 }
 
-/// Changes the state as a step's end says.
+/// Changes the state as the end of a step says.
 pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndResult) {
     match (effect, result) {
         (
@@ -130,7 +131,7 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
             record.as_found.extend(as_found.clone());
             put(snapshot, &address, *record, previous.as_ref(), identity.clone());
         }
-        // Half made: known from now on, and not as it was asked for.
+        // The object exists from now on, with other attributes than the desired ones.
         (Effect::Put { address, record, previous }, EndResult::Failed { identity: Some(identity), .. }) => {
             let half = Record { applied: None, ..*record };
             put(snapshot, &address, half, previous.as_ref(), Some(identity.clone()));
@@ -138,7 +139,7 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
         (Effect::Remove { address }, EndResult::Done { .. }) => {
             snapshot.resources.remove(&address);
         }
-        // A cordon that failed may have been made all the same; the mark on the node tells.
+        // A cordon that failed may have had its effect: the mark on the node shows it.
         (Effect::Cordon { node, identity, pool }, EndResult::Done { .. } | EndResult::Failed { .. }) => {
             snapshot.cordoned.insert(node, Cordoned { identity, pool });
         }
@@ -174,7 +175,7 @@ fn put(
         record.deposed.dedup();
         record.deposed.retain(|deposed| *deposed != record.identity);
     }
-    // What is known again is not forgotten any more.
+    // A resource that has a record is not forgotten any more.
     snapshot.forgotten.remove(address);
     snapshot.resources.insert(address.clone(), record);
 }

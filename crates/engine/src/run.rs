@@ -34,9 +34,9 @@ pub struct Run<'a> {
     pub plan: &'a Plan,
     /// The spec of the plan as the state keeps it.
     pub spec: serde_json::Value,
-    /// Who does it.
+    /// The providers that the plan uses.
     pub providers: &'a Providers,
-    /// The state as the hold found it, interrupted steps resolved.
+    /// The state when the hold was acquired, interrupted steps resolved.
     pub state: State,
     /// Where secret texts come from.
     pub secrets: Arc<dyn SecretSource>,
@@ -47,25 +47,26 @@ pub struct Run<'a> {
     pub confirmed: BTreeSet<String>,
     /// When the plan's observations were made; `None` for a plan from a file.
     pub observed_at: Option<Instant>,
-    /// How old the read may be by which a step checks its object: [`READ_AGE`](crate::READ_AGE), except in tests.
+    /// Maximum age of the read with which a step checks its object: [`READ_AGE`](crate::READ_AGE), except in
+    /// tests.
     pub read_age: Duration,
-    /// How calls are tried again.
+    /// How calls are retried.
     pub backoff: Backoff,
-    /// Who wants to know what happens.
+    /// Receives the events of the run.
     pub events: EventHandler,
-    /// How it is told to stop.
+    /// The signal that stops the run.
     pub stop: StopSignal,
-    /// Who does it, as the history shows it.
+    /// The person or process that applies the plan, as the history shows it.
     pub who: String,
-    /// When it begins, as the history shows it.
+    /// The clock for the times in the history.
     pub clock: Arc<dyn Clock>,
 }
 
 impl Run<'_> {
-    /// Carries the plan out and gives the hold back.
+    /// Carries the plan out and releases the hold.
     ///
-    /// A run that is complete commits the new state. One that is not leaves its journal open: the same plan can
-    /// be applied again and goes on where this one ended, and a new plan starts from what was done.
+    /// A complete run commits the new state. An incomplete one leaves its journal open: the same plan can be
+    /// applied again and continues from there, and a new plan starts from the steps that are done.
     ///
     /// # Errors
     /// When the plan does not fit the state, lacks a confirmation, or the state cannot be written. A step that
@@ -74,14 +75,14 @@ impl Run<'_> {
         let prepared = match self.check() {
             Ok(digest) => tokio::select! {
                 prepared = self.prepare(digest, &holder) => prepared.map(Some),
-                // A key service may take its time to answer; nothing was begun.
+                // A key service may answer slowly; nothing has begun.
                 () = self.stop.raised() => Ok(None),
             },
             Err(error) => Err(error),
         };
         let (run, work, fingerprints) = match prepared {
             Ok(Some(prepared)) => prepared,
-            // Nothing was begun; that the hold is given back matters more than why that may fail.
+            // Nothing has begun. Releasing the hold matters more than reporting why the release fails.
             Ok(None) => {
                 let _ = holder.release(None).await;
                 let not_begun = self.plan.steps.len();
@@ -115,7 +116,7 @@ impl Run<'_> {
         };
         report.unresolved = self.unresolved(&plan_digest);
         let meta = CommitMeta {
-            // As the holder says: an upgrade or a roll is a plan of the same mode as an apply.
+            // The operation of the holder: an upgrade or a roll is a plan of the same mode as an apply.
             operation: match &holder.head().holder {
                 Some(holder) if self.plan.mode == Mode::Apply => holder.operation.clone(),
                 _ => operation(self.plan.mode).to_owned(),
@@ -150,7 +151,7 @@ impl Run<'_> {
         Ok(report)
     }
 
-    /// What stays unresolved: a plan that goes on where it was interrupted has done its own steps again.
+    /// Steps that stay unresolved. A plan that resumes its own interrupted run repeats its own steps.
     fn unresolved(&self, plan: &str) -> Vec<Unresolved> {
         let replayed = &self.state.replayed;
         let is_this = replayed.run.as_ref().is_some_and(|run| run.plan.to_string() == plan);
@@ -236,7 +237,7 @@ impl Run<'_> {
         Ok((run, work, fingerprints))
     }
 
-    /// What the done steps of an earlier run have made, read again for those that refer to it.
+    /// The outputs of steps that an earlier run has done, read again for the steps that refer to them.
     async fn outputs_of(
         &self,
         done: &BTreeMap<slipway_plan::StepId, Option<Identity>>,
@@ -264,7 +265,7 @@ impl Run<'_> {
         Ok(outputs)
     }
 
-    /// Addresses that the plan takes for free, and where something stands that this run did not make.
+    /// Addresses that the plan takes for free, and that have an object which this run did not make.
     async fn occupied(
         &self,
         done: &BTreeMap<slipway_plan::StepId, Option<Identity>>,
@@ -310,7 +311,7 @@ impl Run<'_> {
 /// # Errors
 /// When it was not.
 pub fn check_generation(plan: &Plan, current: u64, uid: Option<&ClusterUid>) -> Result<(), Error> {
-    // A plan made without any state fits a cluster that nothing was ever committed for.
+    // A plan made without a state fits a cluster for which nothing was ever committed.
     let planned = plan.binding.generation.unwrap_or(0);
     if planned != current {
         return Err(Error::Stale { planned: planned.to_string(), current: current.to_string() });
@@ -325,8 +326,8 @@ pub fn check_generation(plan: &Plan, current: u64, uid: Option<&ClusterUid>) -> 
     }
 }
 
-/// Whether a state belongs to the accounts and regions that the providers speak with: seen from another one,
-/// everything would be missing.
+/// Whether a state belongs to the accounts and regions of the providers. In another account everything would
+/// be missing.
 ///
 /// # Errors
 /// When it does not.

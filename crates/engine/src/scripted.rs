@@ -56,7 +56,7 @@ impl Scripted {
         self
     }
 
-    /// What a cancellation does.
+    /// Sets the effect of a cancellation.
     pub fn on_cancel(mut self, act: impl Fn() + Send + Sync + 'static) -> Self {
         self.cancel = Some(Box::new(act));
         self
@@ -265,7 +265,7 @@ pub(crate) fn providers_of(session: Scripted, schema: Schema) -> Providers {
     providers
 }
 
-/// What the state has of a thing before its object is known.
+/// The record of a thing before its object is known.
 pub(crate) fn record() -> Record {
     Record {
         provider: "cloud".into(),

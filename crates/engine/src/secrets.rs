@@ -56,10 +56,11 @@ impl SecretSource for NoSecrets {
 
 /// Gives the secrets in wanted attributes the fingerprints by which a plan compares them.
 ///
-/// A fingerprint of the older form stays as it is while the text is the one that was recorded, so that nothing looks
-/// changed that is not. Without the cluster's key, and for a text that cannot be read here, a secret is taken to be as
-/// it was applied when it comes from the same place as then: whoever asks has to say that it was not compared. Where the
-/// state had a fingerprint that was forgotten, a secret from the same place gets none either, and the plan names it.
+/// A fingerprint of the older form stays while the recorded text is the same, so that an unchanged secret
+/// shows no change. A secret without the cluster's key, or whose text cannot be read here, counts as
+/// unchanged when it has the same source as the applied one. The caller must report that it was not compared.
+/// Where the state had a fingerprint that was forgotten, a secret of the same source gets no fingerprint
+/// either, and the plan names it.
 #[derive(Debug)]
 pub struct Comparing<'a> {
     /// The cluster's key; none when the cluster has none yet, or when it cannot be opened here.
@@ -73,7 +74,8 @@ pub struct Comparing<'a> {
 }
 
 impl Comparing<'_> {
-    /// Goes through wanted attributes, beside those that were applied last.
+    /// Gives the secrets in desired attributes their fingerprints, beside the attributes that were applied
+    /// last.
     pub fn compare(&mut self, wanted: &mut Value, applied: Option<&Value>, source: &dyn SecretSource) {
         match wanted {
             Value::Secret(secret) => self.one(secret, applied, source),
@@ -144,7 +146,7 @@ pub fn forget_foreign(value: &mut Value, key: Option<&FingerprintKey>) -> bool {
     is_any
 }
 
-/// Whether a value holds a secret.
+/// Whether a value contains a secret.
 #[must_use]
 pub fn has_secret(value: &Value) -> bool {
     match value {
@@ -170,10 +172,10 @@ pub(crate) fn lacks_fingerprint(value: &Value) -> bool {
     }
 }
 
-/// The texts that resources of the cluster keep, for the secrets in a value, by where those come from.
+/// The texts that resources of the cluster keep, for the secrets in a value, by their sources.
 ///
 /// # Errors
-/// When nothing is known of such a resource, or when its text cannot be opened here.
+/// When such a resource is not recorded, or its text cannot be opened here.
 pub async fn kept_texts(
     values: &[&Value],
     source: &dyn SecretSource,
@@ -183,17 +185,17 @@ pub async fn kept_texts(
     open_kept(&kept(values, identity_of)?, source, uid).await
 }
 
-/// Texts of secrets, by where the secrets say that they come from.
+/// Texts of secrets, by the sources of the secrets.
 pub type Texts = BTreeMap<String, SecretText>;
 
-/// The objects of the cluster that keep the texts of secrets, each with the field, by where the secrets say that they come
-/// from.
+/// The objects of the cluster that keep the texts of secrets, each with the field, by the sources of the
+/// secrets.
 pub(crate) type Kept = BTreeMap<String, (Identity, String)>;
 
-/// Finds the objects of the cluster that keep the texts of the secrets in some values. Nothing is opened.
+/// Finds the objects of the cluster that keep the texts of the secrets in some values. Opens none of them.
 ///
 /// # Errors
-/// When nothing is known of such an object.
+/// When such an object is not recorded.
 pub(crate) fn kept(
     values: &[&Value],
     identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
@@ -258,7 +260,7 @@ pub(crate) fn fill(
     })
 }
 
-/// Takes the texts away again, keeping the fingerprints: what may be stored.
+/// Removes the texts and keeps the fingerprints, so that the value may be stored.
 pub(crate) fn strip(value: &mut Value) {
     let stripped: Result<(), SecretError> = each(value, &mut |secret| {
         secret.text = None;

@@ -1,7 +1,7 @@
-//! The session through which the engine speaks to every provider: its reads are repeated when they fail in a way that
-//! may pass, at the pace of their rate classes, and every longer wait is reported.
+//! The session through which the engine calls every provider. It retries reads that failed for a transient
+//! reason, within the rates of their classes, and reports every longer wait.
 //!
-//! Providers do not repeat calls themselves. Actions are not repeated here either: a step does that, and journals it.
+//! Providers do not retry calls. Actions are not retried here either: the step retries and journals them.
 
 mod patience;
 mod retried;
@@ -28,15 +28,15 @@ use crate::wait::{Wait, WaitHandler};
 
 pub use patience::Patience;
 
-/// After how long without an answer a wait is reported first, and then again.
+/// Interval after which a wait without an answer is reported, and reported again.
 const REPORT: Duration = Duration::from_secs(5);
 
-/// How the reads of a session are repeated, and who is told.
+/// How the reads of a session are retried, and the receiver of its waits.
 #[derive(Clone, Debug)]
 pub struct Watch {
-    /// How often and how long.
+    /// Number and duration of the retries.
     pub patience: Patience,
-    /// Who is told what is waited for.
+    /// Receives the waits of the session.
     pub waits: WaitHandler,
 }
 
@@ -46,10 +46,10 @@ impl Default for Watch {
     }
 }
 
-/// Opens a session with a provider. Opening is repeated as a read is, and so is every read of the session.
+/// Opens a session with a provider. Opening is retried like a read, and so is every read of the session.
 ///
 /// # Errors
-/// As the provider says, when trying again did not help.
+/// The error of the provider, when retries did not help.
 pub async fn open_session(
     name: &str,
     provider: &dyn Provider,
@@ -59,10 +59,10 @@ pub async fn open_session(
     open_session_on(name, provider, (request, Terms::default()), watch).await
 }
 
-/// The same on terms.
+/// Opens a session with limits on its settings.
 ///
 /// # Errors
-/// As above, and when a setting that the caller does not vouch for asks for too much.
+/// As [`open_session`], and when a setting that the caller does not vouch for is out of bounds.
 pub async fn open_session_on(
     name: &str,
     provider: &dyn Provider,
@@ -84,12 +84,12 @@ pub async fn open_session_on(
     Ok(Arc::new(WatchedSession { desk, inner, schema }))
 }
 
-/// Which rate classes a call counts against.
+/// The rate classes that a call counts against.
 #[derive(Clone, Debug)]
 enum Classes {
-    /// Those of all types.
+    /// The classes of all types.
     All,
-    /// These.
+    /// These classes.
     Of(BTreeSet<String>),
 }
 
@@ -102,13 +102,14 @@ impl Classes {
     }
 }
 
-/// Where calls of one session are made.
+/// Makes the calls of one session.
 struct Desk {
     provider: String,
     watch: Watch,
-    /// Rate classes that were told to wait, until when.
+    /// Rate classes that the provider told to wait, with the end of the wait.
     holds: Mutex<BTreeMap<String, Instant>>,
-    /// Failures that were reported, until when their calls wait: several calls may fail for the same reason at once.
+    /// Reported failures, with the end of the wait of their calls: several calls may fail for the same reason
+    /// at once.
     reported: Mutex<BTreeMap<String, Instant>>,
 }
 
@@ -121,7 +122,7 @@ impl Desk {
         self.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds a rate class back: it was told to slow down.
+    /// Holds a rate class back after the provider asked for fewer calls.
     fn hold(&self, class: &str, until: Instant) {
         let mut holds = self.holds();
         let held = holds.entry(class.to_owned()).or_insert(until);
@@ -145,7 +146,7 @@ impl Desk {
         }
     }
 
-    /// Waits for an answer, and reports that it waits.
+    /// Waits for an answer, and reports the wait.
     async fn answer<T>(&self, what: &'static str, call: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         tokio::pin!(call);
@@ -161,7 +162,7 @@ impl Desk {
         }
     }
 
-    /// Makes a call that changes nothing until it has an answer that lasts.
+    /// Makes a call that changes nothing, and retries it until it has a final answer.
     async fn ask<T, F>(
         &self,
         what: &'static str,
@@ -187,7 +188,7 @@ impl Desk {
         }
     }
 
-    /// Waits before a call is repeated; the others of its rate class wait too.
+    /// Waits before a call is retried; the other calls of its rate class wait too.
     async fn pause(&self, what: &'static str, error: ProviderError, delay: Duration) {
         if let ErrorClass::Throttled { rate_class, .. } = &error.class {
             self.hold(rate_class, Instant::now() + delay);
@@ -199,7 +200,7 @@ impl Desk {
         tokio::time::sleep(delay).await;
     }
 
-    /// Whether a failure was not reported by another call that still waits because of it.
+    /// Whether a failure is new: no other call that still waits has reported it.
     fn is_news(&self, error: &ProviderError, delay: Duration) -> bool {
         let now = Instant::now();
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,7 +212,8 @@ impl Desk {
     }
 }
 
-/// An error whose texts are as short as those that come from another process: they are shown, and kept in the journal.
+/// An error with texts of bounded length, as for errors of another process. They are shown, and kept in the
+/// journal.
 fn bounded(mut error: ProviderError) -> ProviderError {
     shorten_in_place(&mut error.message, size::MESSAGE);
     if let Some(hint) = &mut error.hint {
@@ -220,7 +222,7 @@ fn bounded(mut error: ProviderError) -> ProviderError {
     error
 }
 
-/// A session whose reads are repeated, and whose waits are reported.
+/// A session that retries reads and reports waits.
 struct WatchedSession {
     desk: Desk,
     inner: Arc<dyn Session>,

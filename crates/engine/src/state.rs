@@ -12,14 +12,14 @@ use crate::replay::Replayed;
 
 pub use crate::replay::{OpenRun, OpenStep};
 
-/// What Slipway knows of a cluster.
+/// The state of a cluster, with its interrupted run.
 #[derive(Clone, Debug)]
 pub struct State {
     /// The head.
     pub head: Head,
     /// The resources, with what the journal has since the last commit.
     pub snapshot: Snapshot,
-    /// What an interrupted run left.
+    /// The replayed journal of an interrupted run.
     pub replayed: Replayed,
     /// Interrupted steps about which [`recover`](crate::recover) could not ask their providers.
     pub unresolved: Vec<Unresolved>,

@@ -1,4 +1,4 @@
-//! Runs one step: open its secrets, check, write down, call, retry, write down. Knows nothing of the other steps.
+//! Runs one step: open its secrets, check, journal, call, retry, journal. Knows nothing of the other steps.
 
 mod open;
 
@@ -24,7 +24,7 @@ use crate::retry::Backoff;
 use crate::secrets::{Kept, SecretSource};
 use crate::stop::Stop;
 
-/// What all steps of a run share.
+/// The data that all steps of a run share.
 pub(crate) struct Shared {
     pub journal: Journal,
     pub events: EventHandler,
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub stop: watch::Receiver<Stop>,
     /// The cluster's unique id.
     pub uid: ClusterUid,
-    /// Where the texts of secrets come from.
+    /// The source of the texts of secrets.
     pub secrets: Arc<dyn SecretSource>,
     /// The cluster's key for fingerprints, when there are secrets.
     pub fingerprints: Option<FingerprintKey>,
@@ -57,13 +57,13 @@ pub(crate) struct Unit {
 pub(crate) struct Call {
     pub session: Arc<dyn Session>,
     pub request: ApplyRequest,
-    /// What to check beforehand.
+    /// The check before the call.
     pub expectation: Option<(Reader, Identity, Expectation)>,
-    /// Whether the object's name is written down as soon as it is known: where neither token nor tags would
-    /// find it again.
+    /// Whether the object's identity is journaled as soon as it is known, because neither token nor tags
+    /// would find the object again.
     pub keep_identity: bool,
-    /// Whether the call may wait for a machine or for the API of a cluster. Such a call is cancelled two seconds after the run
-    /// was told to stop.
+    /// Whether the call may wait for a machine or for the API of a cluster. Such a call is cancelled two
+    /// seconds after the run receives the stop signal.
     pub waits: bool,
 }
 
@@ -77,11 +77,11 @@ pub(crate) struct Finished {
 
 /// Why a step failed.
 pub(crate) enum Failure {
-    /// Its provider says so; independent steps go on.
+    /// Its provider reports the failure; independent steps continue.
     Provider(Box<ProviderError>),
-    /// It could not be written down; the run ends.
+    /// The journal could not be written; the run ends.
     Store(Box<StoreError>),
-    /// The run was told to stop before the step had begun, or while it waited: then its end is not known.
+    /// The run was stopped before the step began, or while it waited: then its outcome is not known.
     Stopped { begun: bool },
 }
 
@@ -103,7 +103,7 @@ pub(crate) async fn run(mut unit: Unit, shared: Arc<Shared>) -> Finished {
     if let Some(kept) = unit.secrets.take() {
         unit = match open::open(unit, kept, &shared).await {
             Ok(unit) => unit,
-            // Nothing was begun.
+            // Nothing has begun.
             Err(failure) => {
                 let result = Err(failure.into());
                 return Finished { id, effect: Effect::None, elapsed: begun.elapsed(), result };
@@ -127,7 +127,7 @@ async fn attempt(unit: Unit, shared: &Shared) -> Result<(Applied, EndResult), Fa
         let checked = tokio::select! {
             biased;
             checked = preconditions::check(reader, &address, identity, expectation, before) => checked?,
-            // A machine that does not answer is not waited for.
+            // The step does not wait for a machine that does not answer.
             () = stop_raised(shared) => return Err(Failure::Stopped { begun: false }),
         };
         match checked {
@@ -186,7 +186,8 @@ async fn append(shared: &Shared, entry: &Entry) -> Result<(), Failure> {
     Ok(shared.journal.append(vec![bytes]).await?)
 }
 
-/// Sends the call until it has an answer that lasts. Returns it with the identity that was announced before.
+/// Sends the call until it has a final answer. Returns it with the identity that the provider announced
+/// before.
 async fn deliver(
     id: StepId,
     rate_class: &str,
@@ -196,7 +197,7 @@ async fn deliver(
     let mut attempt = 0;
     loop {
         attempt += 1;
-        // No call leaves when somebody may have taken over.
+        // No call is sent when another holder may have taken over.
         shared.journal.valid().await?;
         shared.events.send(Event::Started(id));
         tracing::debug!(address = %call.request.ownership.address, token = %call.request.token, attempt, "call");
@@ -233,15 +234,15 @@ async fn deliver(
     }
 }
 
-/// Waits until the run is told to stop.
+/// Waits for the stop signal.
 async fn stop_raised(shared: &Shared) {
     if shared.stop.clone().wait_for(|stop| *stop != Stop::No).await.is_err() {
-        // Nobody is left who could tell.
+        // Every sender is dropped: no stop signal can arrive.
         std::future::pending::<()>().await;
     }
 }
 
-/// How long a call that waits goes on after the run was told to stop, and how long its provider has to end it then.
+/// How long a waiting call continues after the stop signal, and how long its provider then has to end it.
 const GRACE: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
@@ -250,7 +251,7 @@ struct Seen {
     handle: Option<String>,
 }
 
-/// Sends the call once, writing down on the way what would be needed to find it again.
+/// Sends the call once, and journals what is needed to find it again.
 async fn send(
     id: StepId,
     call: &Call,
@@ -288,8 +289,8 @@ async fn send(
     }
 }
 
-/// Cancels a call that waits, soon after the run was told to stop. Ends when its provider does not end it either: the next
-/// run finds out what became of it.
+/// Cancels a waiting call soon after the stop signal. Ends also when the provider does not end the call: the
+/// next run finds its outcome.
 async fn left_waiting(call: &Call, shared: &Shared) {
     if !call.waits {
         std::future::pending::<()>().await;
@@ -306,7 +307,7 @@ async fn left_waiting(call: &Call, shared: &Shared) {
     tokio::time::sleep_until(end).await;
 }
 
-/// Finds out what became of a call whose answer was lost.
+/// Finds the outcome of a call whose answer was lost.
 async fn resolve(call: &Call, seen: &Seen, shared: &Shared) -> Result<Resolution, Failure> {
     let mut attempt = 0;
     loop {

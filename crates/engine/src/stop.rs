@@ -1,20 +1,20 @@
-//! How a run is told to stop.
+//! The signal that stops a run.
 
 use tokio::sync::watch;
 
-/// How far a run shall go on.
+/// How far a run continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stop {
     /// To its end.
     #[default]
     No,
-    /// What is under way is finished and recorded, nothing new begins.
+    /// Steps in progress are finished and recorded; no new step begins.
     Finish,
-    /// At once: what is under way is left, and resolved by the next run.
+    /// At once: steps in progress are abandoned, and the next run resolves them.
     AtOnce,
 }
 
-/// Tells a run to stop; each signal goes one level further.
+/// Sends the signal to stop a run; each call raises it one level.
 #[derive(Clone, Debug)]
 pub struct StopSignal(watch::Sender<Stop>);
 

@@ -1,4 +1,4 @@
-//! What somebody who asks a provider waits for, for people to see.
+//! Waits for a provider, reported to the user.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ pub enum Wait {
     Answer {
         /// The provider.
         provider: String,
-        /// What it was asked to do, as `list what the cluster owns`.
+        /// The request, as `list what the cluster owns`.
         what: &'static str,
-        /// How long ago it was asked.
+        /// Time since the request.
         since: Duration,
     },
-    /// A call failed in a way that may pass, and is repeated.
+    /// A call failed for a transient reason, and is retried.
     Again {
         /// The provider.
         provider: String,
-        /// What it was asked to do.
+        /// The request.
         what: &'static str,
-        /// Why that failed.
+        /// Why it failed.
         error: ProviderError,
-        /// After how long it is asked again.
+        /// Delay before the retry.
         delay: Duration,
     },
 }
@@ -49,7 +49,7 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Takes waits; never blocks.
+/// Receives waits; never blocks.
 #[derive(Clone)]
 pub struct WaitHandler(Arc<dyn Fn(Wait) + Send + Sync>);
 
@@ -59,13 +59,13 @@ impl WaitHandler {
         Self(Arc::new(take))
     }
 
-    /// A handler that forgets.
+    /// A handler that discards waits.
     #[must_use]
     pub fn discard() -> Self {
         Self::new(|_| {})
     }
 
-    /// Hands a wait over.
+    /// Reports a wait.
     pub fn send(&self, wait: Wait) {
         (self.0)(wait);
     }

@@ -13,12 +13,12 @@ use crate::worker::{Outcome, Work};
 /// How long a worker may make no headway before it is taken for hung.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What came of a target.
+/// The result of a target.
 #[derive(Debug)]
 pub struct Report {
     /// Its name.
     pub target: &'static str,
-    /// What was run.
+    /// The result of its runs.
     pub outcome: Outcome,
     /// How long it took.
     pub elapsed: Duration,

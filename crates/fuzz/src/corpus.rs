@@ -15,8 +15,8 @@ pub fn workspace() -> &'static Path {
     own.ancestors().nth(2).unwrap_or(own)
 }
 
-/// Every file below some folders of the workspace that a rule takes, in order. What a campaign found once is in
-/// `fixtures/fuzz/<target>` and always comes along.
+/// Every file below some folders of the workspace that a rule accepts, in order. Findings of earlier
+/// campaigns are in `fixtures/fuzz/<target>` and always included.
 ///
 /// # Errors
 /// When a folder cannot be read.

@@ -159,7 +159,7 @@ fn word(random: &mut Random, bytes: &mut Vec<u8>) {
     bytes.splice(range, word.bytes());
 }
 
-/// Replaces the value behind a colon or a hyphen, or a word of JSON, as a whole.
+/// Replaces the whole value after a colon or a hyphen, or a word of JSON.
 fn token(random: &mut Random, bytes: &mut Vec<u8>) {
     let Some(word) = random.pick(WORDS) else { return };
     let from = random.below(bytes.len());

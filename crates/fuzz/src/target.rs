@@ -1,4 +1,4 @@
-//! What reads what others wrote, each as a function of bytes.
+//! Readers of foreign data, each as a function of bytes.
 
 mod cloud;
 mod document;
@@ -14,7 +14,7 @@ use anyhow::Result;
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What mutations begin with.
+    /// The initial inputs of mutations.
     pub corpus: fn() -> Result<Vec<Vec<u8>>>,
     /// Reads an input, and tells in a few words what became of it.
     pub run: fn(&[u8]) -> String,

@@ -14,16 +14,16 @@ use crate::mutate::mutated;
 use crate::random::Random;
 use crate::target::Target;
 
-/// What one input may take of memory.
+/// The memory limit of one input.
 pub const MEMORY: u64 = 256 << 20;
 
-/// What one input may take of a processor, in milliseconds. Others may have the processor meanwhile.
+/// The processor time limit of one input, in milliseconds. Time of other processes is not counted.
 pub const MILLISECONDS: u64 = 1_000;
 
-/// The bytes of a corpus; what goes beyond takes the place of what was there.
+/// Maximum size of a corpus in bytes; further inputs replace earlier ones.
 const CORPUS: usize = 16 << 20;
 
-/// What a worker has to do.
+/// The work of a worker.
 #[derive(Clone, Debug)]
 pub struct Work {
     /// How many inputs are run.
@@ -32,7 +32,7 @@ pub struct Work {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The result of the work.
 #[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Outcome {
     /// How many inputs were run.
@@ -43,7 +43,7 @@ pub struct Outcome {
     pub longest_milliseconds: u64,
     /// The most memory that the process had, in KiB.
     pub peak_kibibytes: u64,
-    /// What is wrong with the last input.
+    /// The problem of the last input.
     pub finding: Option<String>,
 }
 
@@ -107,7 +107,7 @@ pub fn run(target: &Target, work: &Work, last: &Path) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// What an outcome says without what it quotes: `a key is given twice`, whichever key.
+/// An outcome without its quotations: `a key is given twice`, for any key.
 fn shape(words: &str) -> String {
     let mut shape = String::with_capacity(words.len());
     for (number, part) in words.split(['`', '"', '\'']).enumerate() {
@@ -118,7 +118,7 @@ fn shape(words: &str) -> String {
     shape
 }
 
-/// From now on the process gets so much more memory and no more.
+/// Limits the additional memory of the process from now on.
 fn limit_memory() -> Result<()> {
     let now = status("VmSize:") << 10;
     let most = now + MEMORY;
@@ -133,7 +133,7 @@ fn status(name: &str) -> u64 {
     line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
-/// What this thread has had of a processor, in milliseconds.
+/// The processor time of this thread so far, in milliseconds.
 pub(crate) fn processor() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let milliseconds = time.tv_sec * 1_000 + time.tv_nsec / 1_000_000;

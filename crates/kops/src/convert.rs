@@ -30,7 +30,7 @@ mod runtime;
 
 pub(crate) use identity::CLUSTER_LABEL;
 
-/// What every part of the conversion needs: the tables, and what was found out about the cluster already.
+/// The context of the conversion: the tables, and the known facts about the cluster.
 pub(crate) struct Context<'a> {
     pub(crate) table: &'a Table,
     pub(crate) rules: &'a Rules,

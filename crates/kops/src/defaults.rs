@@ -1,5 +1,5 @@
-//! kOps' own defaults, applied where they differ from Slipway's: a cluster that kOps made stays as it is. Each names
-//! the field of kOps (v1alpha2) that it stands for.
+//! kOps' own defaults, applied where they differ from Slipway's, so that a cluster of kOps does not change.
+//! Each names its field of kOps (v1alpha2).
 
 use slipway_spec::{
     model::{Drain, Eviction, Kubelet, Role, Rollout},
@@ -104,9 +104,10 @@ fn eviction() -> Eviction {
     .into()
 }
 
-/// `rollingUpdate` of an instance group, and the flags of `kops rolling-update cluster`: on AWS a worker is added
-/// before one goes; control planes and other providers go one at a time. Draining and becoming ready have 15 minutes
-/// (`--drain-timeout`, `--validation-timeout`), with 15 s between two nodes (`--node-interval`).
+/// `rollingUpdate` of an instance group, and the flags of `kops rolling-update cluster`. On AWS a worker is
+/// added before one is deleted; control planes, and machines of other providers, are replaced one at a time.
+/// Draining and becoming ready have 15 minutes (`--drain-timeout`, `--validation-timeout`), with 15 s between
+/// two nodes (`--node-interval`).
 pub(crate) fn rollout(role: Role, provider: &str, karpenter: bool) -> Rollout {
     let surges = provider == "aws" && !karpenter && role != Role::ControlPlane;
     Rollout {

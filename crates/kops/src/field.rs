@@ -222,7 +222,7 @@ impl<'a> Field<'a> {
         self.key.map(|span| self.document.location(span))
     }
 
-    /// The place of the value; of what is around it, when it is not written.
+    /// The location of the value, or of the field around it when it is not written.
     pub(crate) fn location(&self) -> Location {
         self.document.location(self.value_span())
     }

@@ -1,4 +1,4 @@
-//! The table of every field of a kOps document, from `fields/*.tsv`: what may stand where, and of which type.
+//! The table of every field of a kOps document, from `fields/*.tsv`: the allowed fields and their types.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ pub use kind::Type;
 const V1ALPHA2: &str = include_str!("fields/v1alpha2.tsv");
 /// Those of the version that kOps converts them to.
 const V1ALPHA3: &str = include_str!("fields/v1alpha3.tsv");
-/// What stands beside them.
+/// Fields that kOps reads and its definitions do not list.
 const BESIDE: &str = include_str!("fields/beside.tsv");
-/// What stands beside those of `v1alpha3` too.
+/// The same for `v1alpha3`.
 const BESIDE_V1ALPHA3: &str = include_str!("fields/beside-v1alpha3.tsv");
 
 /// A kind of kOps document.
@@ -50,13 +50,13 @@ impl Kind {
 /// A leaf field: a path such as `spec.subnets[].zone`, and its type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// The path; `[]` stands for an item of a list, `{}` for a value of a map.
+    /// The path; `[]` means an item of a list, `{}` a value of a map.
     pub path: String,
     /// The type.
     pub kind: Type,
 }
 
-/// What may stand at one place of a document.
+/// The allowed values at one place of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// A value of this type.
@@ -123,7 +123,7 @@ impl Table {
         self.leaves.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    /// What a document of a kind looks like.
+    /// The shape of a document of a kind.
     #[must_use]
     pub fn shape(&self, kind: Kind) -> Option<&Shape> {
         self.shapes.get(&kind)

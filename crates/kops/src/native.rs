@@ -1,23 +1,23 @@
-//! A cluster read from kOps as one of Slipway's own.
+//! Turns a cluster that was read from kOps into one with the fields of a Slipway spec.
 
 use serde_json::{Map, Value};
 use slipway_spec::model::{Addon, Cluster};
 
-/// The key under which settings stand in kOps' words.
+/// The key of settings that have the field names of kOps.
 const KEY: &str = "kops";
 
-/// Add-ons that a cluster of Slipway's own has unless it says no.
+/// Add-ons that a cluster of a Slipway spec has unless the spec disables them.
 const STANDARD_ADDONS: [&str; 2] = ["coredns", "metrics-server"];
 
-/// The cluster with the settings of its provider, its add-ons and its network where a spec of Slipway's own has them:
-/// not under the key `kops`; what Slipway has by default and kOps has not is said to be away. It is the same cluster to
-/// whoever reads it.
+/// The cluster with the settings of its provider, its add-ons and its network where a Slipway spec has them:
+/// not under the key `kops`. Add-ons that Slipway has by default and kOps has not are marked as disabled.
+/// Both forms describe the same cluster.
 #[must_use]
 pub fn native(cluster: &Cluster) -> Cluster {
     let mut cluster = cluster.clone();
     raise(&mut cluster.provider.config);
     if let Value::Object(fields) = &mut cluster.provider.config {
-        // The one name that kOps writes with a capital.
+        // kOps writes this one name with a capital letter.
         if let Some(value) = fields.remove("DisableSubnetTags") {
             fields.insert("disableSubnetTags".to_owned(), value);
         }
@@ -54,7 +54,7 @@ fn without(name: &str) -> Addon {
     }
 }
 
-/// Takes the key away; what stands beside it decides.
+/// Removes the key. Fields beside it take precedence.
 fn raise(config: &mut Value) {
     let Value::Object(fields) = config else { return };
     if let Some(Value::Object(kops)) = fields.remove(KEY) {

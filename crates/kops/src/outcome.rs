@@ -1,17 +1,17 @@
-//! What a conversion leaves beside the model: problems, and where each field of the model is written.
+//! Results of a conversion beside the model: problems, and the position of each field of the model.
 
 use slipway_spec::{diagnostic::Diagnostic, source::FieldSources};
 
 use crate::field::Field;
 
-/// What a conversion leaves beside the model.
+/// Results of a conversion beside the model.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
-    /// What was wrong, or is worth knowing.
+    /// Problems and notes.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// Where the model's fields are written.
     pub(crate) sources: FieldSources,
-    /// Paths in the model whose values stand in for ones that were refused.
+    /// Paths in the model whose values replace refused ones.
     pub(crate) refused: Vec<String>,
 }
 

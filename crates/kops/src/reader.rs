@@ -57,7 +57,7 @@ impl KopsReader {
         &self.table
     }
 
-    /// What becomes of each field.
+    /// The treatment of each field.
     #[must_use]
     pub const fn rules(&self) -> &Rules {
         &self.rules
@@ -126,7 +126,7 @@ impl Reader for KopsReader {
             let keys = keys.get(name).map_or(&[][..], Vec::as_slice);
             reading.diagnostics.extend(twice(groups));
             let (cluster, problems) = convert::cluster(&self.table, &self.rules, document, groups, keys);
-            // What a mistake was named for already is not named again, nor what follows from it.
+            // A reported mistake is not reported again, nor are its consequences.
             let again = |diagnostic: &Diagnostic| {
                 diagnostic.location.as_ref().is_some_and(|location| mistakes.contains(location))
             };

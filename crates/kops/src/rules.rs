@@ -1,4 +1,4 @@
-//! What becomes of each field, from `rules/classes.tsv`.
+//! The treatment of each field, from `rules/classes.tsv`.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use crate::fields::{Kind, Leaf, sections, segments};
 
 const CLASSES: &str = include_str!("rules/classes.tsv");
 
-/// What becomes of a field.
+/// The treatment of a field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Treatment {
-    /// Code of its own reads it into this field of the model.
+    /// Separate code converts it into this field of the model.
     Mapped(String),
-    /// It becomes a flag of its component: this one, or its own name in hyphens.
+    /// It becomes a flag of its component: this one, or its own name with hyphens.
     Flag(Option<String>),
     /// It becomes a field of `KubeletConfiguration`: this one, or the one of the same name.
     Kubelet(Option<String>),
@@ -21,16 +21,16 @@ pub enum Treatment {
     Carried,
     /// It is an error, for this reason.
     Refused(String),
-    /// It has no effect, and that changes nothing, for this reason.
+    /// It has no effect, without a difference to the cluster, for this reason.
     Harmless(String),
-    /// It has no effect, and that makes this difference.
+    /// It has no effect, with this difference to the cluster.
     Lost(String),
 }
 
 /// The three answers to "is my field honoured?".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// It decides something about the cluster: the resources of its provider, or what its machines boot from.
+    /// It affects the cluster: the resources of its provider, or the boot of its machines.
     Honoured,
     /// The document is refused because of it.
     Refused,
@@ -146,7 +146,7 @@ impl Rules {
         counts
     }
 
-    /// Whether a path lies below the path of a rule, or is it.
+    /// Whether a path is below the path of a rule, or equal to it.
     #[must_use]
     pub fn is_below(path: &str, rule: &str) -> bool {
         let (path, rule) = (segments(path), segments(rule));

@@ -1,7 +1,7 @@
 //! Checks documents against the table: fields that do not exist, and values of the wrong type.
 //!
-//! A slip of the keys is an error: what was meant would be lost. Any other field that kOps does not know - it had it
-//! once, or will have it - is left out with a warning, as kOps itself leaves it out.
+//! A typing mistake is an error, since the intended setting would be lost. Any other field that kOps does not
+//! know (a field of an older or a newer version) is left out with a warning, as kOps itself does.
 
 use std::collections::BTreeMap;
 

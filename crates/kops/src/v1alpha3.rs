@@ -16,13 +16,13 @@ use crate::{
 
 const MOVES: &str = include_str!("fields/moves.tsv");
 
-/// Where the fields of `v1alpha3` stand in `v1alpha2`.
+/// The places of the fields of `v1alpha3` in `v1alpha2`.
 #[derive(Debug, Clone)]
 pub struct Moves {
     moves: BTreeMap<(Kind, String), Target>,
 }
 
-/// Where a field stands in `v1alpha2`.
+/// The place of a field in `v1alpha2`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     Path(String, Change),
@@ -273,7 +273,7 @@ fn empty(like: &Node) -> Node {
 
 fn insert(node: &mut Node, way: &[Step], value: Node) {
     let Some((first, rest)) = way.split_first() else {
-        // An empty mapping does not take the place of what stands there already.
+        // An empty mapping does not replace an existing value.
         if node.is_null() || !matches!(&value.value, Value::Mapping(entries) if entries.is_empty()) {
             *node = value;
         }

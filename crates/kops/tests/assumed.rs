@@ -1,4 +1,4 @@
-//! What documents leave open, as kOps fills it in.
+//! Values that documents do not set, as kOps fills them in.
 
 use serde_json::{Value, json};
 use slipway_kops::KopsReader;

@@ -1,4 +1,4 @@
-//! One document for every field of the table: what the rules say of it is what happens.
+//! One document for every field of the table: each field is treated as its rule says.
 
 #[path = "leaves/case.rs"]
 mod case;
@@ -32,7 +32,7 @@ fn judge(reader: &KopsReader, kind: Kind, leaf: &Leaf, treatment: &Treatment) ->
     let mut said = Vec::new();
     for sample in samples(kind, leaf) {
         let mut document = before.clone();
-        // A pod network stands alone.
+        // There can be only one pod network.
         if leaf.path.starts_with("spec.networking.") && !leaf.path.starts_with("spec.networking.cilium") {
             document["spec"]["networking"] = json!({});
         }

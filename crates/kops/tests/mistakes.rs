@@ -137,7 +137,7 @@ fn a_field_that_kops_does_not_know_is_left_out_as_kops_does() {
 
 #[test]
 fn a_typo_is_one_mistake() {
-    // What was meant is not reported as missing.
+    // The intended field is not reported as missing.
     for (from, to, meant) in [
         ("  machineType: m5.large", "  machineTyp: m5.large", "machineType"),
         ("kubernetesVersion:", "kubernetesVersions:", "kubernetesVersion"),

@@ -21,7 +21,7 @@ pub const DISK_GIB: u32 = 65_536;
 /// Values of a file of specs, everything that its aliases repeat included.
 pub const VALUES: usize = 100_000;
 
-/// Documents of a file. Each is read on its own.
+/// Documents of a file. Each is read separately.
 pub const DOCUMENTS: usize = 5_000;
 
 /// Objects that the simulated cloud adds to a cluster as a load. Benchmarks take 4,000.
@@ -71,6 +71,6 @@ pub const LEASE_SECONDS: u64 = 86_400;
 /// The greatest number of real seconds per simulated second, and factor of a simulated latency.
 pub const SIMULATED_FACTOR: f64 = 1_000_000.0;
 
-/// How long anything can be told to wait or to last, in seconds: 100 years. What is longer is a slip of a finger, and
-/// lies behind the last date that certificates and clocks can name.
+/// Maximum duration of any wait or validity, in seconds: 100 years. A longer one is a typing mistake, and
+/// ends after the last date that certificates and clocks can represent.
 pub const SECONDS: u64 = 100 * 366 * 24 * 3600;

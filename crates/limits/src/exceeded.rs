@@ -2,13 +2,13 @@ use std::io;
 
 use crate::Size;
 
-/// Input that is not read because of what it is or how large it is.
+/// Input that is not read because of its kind or its size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
     /// A pipe, a device, a socket or a folder where a file belongs.
     #[error("it is {kind}, not a file")]
     NotAFile {
-        /// What it is, as in `a named pipe`.
+        /// Its kind, as in `a named pipe`.
         kind: &'static str,
     },
     /// More bytes than allowed.

@@ -1,7 +1,7 @@
 //! Files of a bounded size.
 //!
-//! A path that others chose may name a pipe that nobody writes to, a device that never ends, or a file that does not fit
-//! into memory. Here such a path is an error before anything was read.
+//! A path from another person's spec may name a pipe without a writer, an endless device, or a file that does
+//! not fit into memory. Here such a path is an error before anything is read.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -59,11 +59,11 @@ pub fn is_handed_over(path: &Path) -> bool {
         .find_map(|folder| text.strip_prefix(folder))
         .is_some_and(|rest| rest.parse::<u32>().is_ok());
     let named = number || text == "/dev/stdin";
-    // A folder or a device that a shell hands over is none the better for it.
+    // A folder or a device stays refused when a shell hands it over.
     named && fs::metadata(path).is_ok_and(|found| found.is_file() || found.file_type().is_fifo())
 }
 
-/// Everything that a reader has, of which `expected` bytes are probably there.
+/// All bytes of a reader, of which about `expected` are there.
 ///
 /// # Errors
 /// When it cannot be read, or has more than allowed.
@@ -76,7 +76,7 @@ pub fn bounded(reader: impl Read, expected: u64, limit: Size) -> io::Result<Vec<
     Ok(bytes)
 }
 
-/// What a path names where a file belongs, as `a named pipe`; `None` for what can be read as a file.
+/// The kind of a path that is not a file, as `a named pipe`; `None` for a path that can be read as a file.
 #[must_use]
 pub fn not_a_file(found: &Metadata) -> Option<&'static str> {
     let kind: FileType = found.file_type();
@@ -103,12 +103,12 @@ fn open(path: &Path) -> io::Result<(File, u64)> {
         Some(kind) => Err(io::Error::from(Exceeded::NotAFile { kind })),
         None => Ok(()),
     };
-    // Opening a device may do something, so it is not opened to find out that it is one.
+    // Opening a device may have effects, so its type is checked before it is opened.
     check(&fs::metadata(path)?)?;
-    // Some files of the kernel's own are regular ones that wait for what comes next.
+    // Some files of the kernel look regular, and reading them waits for the next event.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    // Another may have taken its place.
+    // The path may name another file by now.
     let found = file.metadata()?;
     check(&found)?;
     Ok((file, found.len()))
@@ -141,7 +141,7 @@ mod tests {
         fs::write(&file, "123456789").unwrap();
         assert_eq!(refused(&file), Exceeded::TooLarge { limit: SMALL });
         assert_eq!(read(Path::new("/dev/null"), SMALL).unwrap(), b"");
-        // Its length is told as 0.
+        // The kernel reports its length as 0.
         assert_eq!(refused(Path::new("/proc/self/maps")), Exceeded::TooLarge { limit: SMALL });
     }
 

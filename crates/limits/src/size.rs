@@ -5,7 +5,7 @@ use std::fmt;
 /// The largest size of one kind of input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// What has this limit, as in `a spec file`.
+    /// The subject of this limit, as in `a spec file`.
     pub what: &'static str,
     /// The largest size, in bytes.
     pub bytes: u64,
@@ -53,7 +53,7 @@ pub const SPEC: Size = Size::mebibytes("a spec file", 4);
 /// All files of specs of one command: 100 clusters in one folder take less.
 pub const SPECS: Size = Size::mebibytes("all spec files of a command together", 64);
 
-/// What the values of a document take in memory, everything that its aliases repeat included: four times the largest file.
+/// The memory of a document's values, including all that its aliases repeat: four times the largest file.
 pub const EXPANDED: Size = Size::mebibytes("a document, with everything that its aliases repeat,", 16);
 
 /// A key of a mapping. The longest that Kubernetes takes, the key of an annotation, has 317 bytes.
@@ -92,7 +92,7 @@ pub const API_ANSWER: Size = Size::mebibytes("an answer of a cluster's API", 256
 /// All pages of one answer of a provider: 100,000 resources of 5 KiB.
 pub const PROVIDER_ANSWER: Size = Size::mebibytes("an answer of a provider", 512);
 
-/// What a host prints to a script that looks at it.
+/// The output of a host for a script that examines it.
 pub const HOST_OUTPUT: Size = Size::mebibytes("what a host prints", 64);
 
 /// The answer of a service that hands out credentials or a token: a page of JSON or XML.

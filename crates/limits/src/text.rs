@@ -13,7 +13,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     visible_but(text, |_| None)
 }
 
-/// As [`visible`], for a text with colours of Slipway's own: what `keep` finds at the beginning of a rest of the text stays.
+/// As [`visible`], for a text with Slipway's own colours: a prefix of the remaining text that `keep` accepts
+/// is not changed.
 #[must_use]
 pub fn visible_but(text: &str, keep: impl Fn(&str) -> Option<usize>) -> Cow<'_, str> {
     let Some(first) = text.char_indices().find(|(_, letter)| is_hidden(*letter)).map(|(index, _)| index)

@@ -22,7 +22,8 @@ const VALIDITY: Duration = Duration::from_secs(3_600);
 /// How long an API server may take to accept a connection.
 const KNOCK: Duration = Duration::from_secs(2);
 
-/// What a stage of an operation knows about the API of a cluster. It does not change: the next stage has its own value.
+/// The facts of one stage of an operation about the API of a cluster. They do not change: the next stage has
+/// another value.
 #[derive(Clone, Debug, Default)]
 pub struct KnownApi {
     /// The unique id of the cluster, where it has one.
@@ -204,7 +205,7 @@ impl Access for ClusterAccess {
         }
         let kubeconfig = self.for_entry(&administrator()).await?;
         if kubeconfig.is_none() && self.api.recorded {
-            // What is behind an API that cannot be entered is not known; it is not gone.
+            // Objects behind an API that cannot be accessed are unknown, not deleted.
             let text = format!(
                 "the API of {} cannot be entered: the state does not have its authority",
                 self.cluster

@@ -46,7 +46,7 @@ impl Adopting {
         Ok(Self { opened, name, uid, found })
     }
 
-    /// What was found.
+    /// The adopted state.
     #[must_use]
     pub fn found(&self) -> &Adopted {
         &self.found
@@ -114,7 +114,7 @@ async fn again(opened: &Opened, holder: &Holder) -> Result<Adopted, Error> {
     Ok(adopted)
 }
 
-/// What was found, and the stage that has found it.
+/// The adopted state, and the stage that has found it.
 struct Found {
     adopted: Adopted,
     desired: Vec<Desired>,

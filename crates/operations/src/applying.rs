@@ -94,7 +94,8 @@ pub async fn bring(
     let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
     let taking = Taking { operation: request.operation(), wait: manner.terms.wait, uid: None };
     if plannable.state().is_some_and(busy) {
-        // Somebody is at work here, or was interrupted: what to plan for is known once the cluster is held.
+        // Another process holds the cluster, or a run was interrupted. The state to plan for is known under
+        // the hold only.
         let held = Held::take(environment, plannable, taking).await?;
         let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
         return under_hold(environment, plannable, request, manner, held, None).await;
@@ -139,7 +140,7 @@ async fn under_hold(
     };
     let plan = &planned.plan;
     let agreed = match approved {
-        // The same changes, and all the same another plan than the one that was approved.
+        // The changes are the same, but the plan still differs from the approved one.
         Some((approved, named)) if approved.plan.changes == plan.changes => {
             approving::check(environment, plannable.backend(), plan, manner.terms).await.map(|()| named)
         }
@@ -263,7 +264,7 @@ fn check_infrastructure(plan: &Plan, terms: &Terms) -> Result<(), Error> {
     let inside = plan.changes.iter().filter(|change| change.provider == KUBERNETES).count();
     match terms.infrastructure_only {
         true if inside == 0 => return Ok(()),
-        // What a plan has is carried out exactly, or not at all.
+        // A plan is carried out completely or not at all.
         true => missing.push(format!(
             "the plan has {inside} objects inside the cluster: make it again with `slipway plan --infrastructure-only`"
         )),

@@ -63,16 +63,16 @@ pub(crate) fn core_settings(
     Ok(settings)
 }
 
-/// The setting that tells a provider that the whole cluster is deleted, for every provider whose configuration has it: what goes
-/// with the cluster needs fewer calls then.
+/// The setting that tells a provider that the whole cluster is deleted, for every provider whose
+/// configuration has it. Resources that are deleted with the cluster then need fewer calls.
 pub(crate) fn leaving(schema: &Schema) -> Option<(String, serde_json::Value)> {
     let name = "leaving";
     schema.config.contains_key(name).then(|| (name.to_owned(), true.into()))
 }
 
-/// The hosts of a cluster, as the contract has them: those of the spec, those of the spec in the state, and those that the
-/// provider has pinned. An interrupted run has recorded its own spec already; where the machines were is pinned until it is
-/// complete.
+/// The hosts of a cluster in the form of the contract: those of the spec, those of the recorded spec, and
+/// those that the provider has pinned. An interrupted run has already recorded its own spec; the earlier
+/// placement of machines stays pinned until it is complete.
 fn hosts(cluster: &Cluster, prior: Option<&Snapshot>) -> Result<Vec<Host>, Error> {
     let mut hosts: Vec<Host> = cluster.all_hosts().into_iter().map(Into::into).collect();
     let Some(prior) = prior else { return Ok(hosts) };

@@ -73,8 +73,8 @@ pub trait Decide {
         Names::new()
     }
 
-    /// Whether [`Decide::confirm`] is asked for the names that are missing. Where it is not, a plan that needs more names
-    /// is refused before anything else is decided.
+    /// Whether [`Decide::confirm`] is called for missing names. If not, a plan that needs more names is
+    /// refused before any other decision.
     fn confirms(&self) -> bool {
         false
     }

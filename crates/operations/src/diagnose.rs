@@ -46,7 +46,7 @@ pub(crate) fn provider_not_found(
 const CONFIGURATION: Code =
     Code { id: "CLI0007", title: "the configuration of the provider is not as its schema says" };
 
-/// A problem of a provider's configuration: what is wrong, where, and the way out where there is one.
+/// A problem of a provider's configuration: the problem, its location, and the hint, if there is one.
 pub(crate) type Misconfigured = (String, Option<Location>, Option<String>);
 
 /// A refusal of the trust policy as a problem of a spec.
@@ -56,7 +56,7 @@ pub fn refusal(refusal: &Refusal, location: Option<&Location>) -> Diagnostic {
     with_line(Diagnostic::error(code, refusal.to_string()).at_location(location).hint(refusal.hint()))
 }
 
-/// What a provider has against a field of a spec, at its place.
+/// A provider's error about a field of a spec, at its location.
 pub(crate) fn at_field(error: &ProviderError, location: &Location) -> Error {
     let problem = Diagnostic::error(code_of(error), error.message.clone())
         .at_location(Some(location))
@@ -74,7 +74,8 @@ pub(crate) fn encryption_key(message: String, hint: String, location: Option<&Lo
 /// A setting that a cluster keeps as long as it exists.
 const FIXED: Code = Code { id: "PLAN0043", title: "a setting of a running cluster cannot change" };
 
-/// Settings that a cluster keeps as long as it exists and that the spec changes: what and why, the way out, and where.
+/// Settings that are fixed as long as a cluster exists and that the spec changes: the problem, the hint, and
+/// the location.
 pub(crate) fn fixed(problems: Vec<(String, String, Option<Location>)>) -> Error {
     let problem = |(message, hint, location): (String, String, Option<Location>)| {
         with_line(Diagnostic::error(FIXED, message).at_location(location.as_ref()).hint(hint))
@@ -82,7 +83,7 @@ pub(crate) fn fixed(problems: Vec<(String, String, Option<Location>)>) -> Error 
     Error::Specs(problems.into_iter().map(problem).collect())
 }
 
-/// What is wrong with the configuration of a provider.
+/// The problems of a provider's configuration.
 pub(crate) fn configuration(provider: &str, problems: Vec<Misconfigured>) -> Error {
     let lists = format!("`slipway provider info {provider}` lists its settings");
     let problem = |(message, location, hint): Misconfigured| {

@@ -1,4 +1,5 @@
-//! What all operations of one caller share: the actor, the trust policy, the state store, the keys and the providers.
+//! The environment that all operations of one caller share: the actor, the trust policy, the state store, the
+//! keys and the providers.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,9 +18,9 @@ use crate::observe::{Ignore, Observer};
 /// Where the state of clusters is.
 #[derive(Clone)]
 pub struct Store {
-    /// The store, what is encrypted in it included.
+    /// The store, with decryption of encrypted objects.
     pub backend: Arc<dyn Backend>,
-    /// What it is called in messages, as its URL.
+    /// Its name in messages, as its URL.
     pub place: String,
 }
 
@@ -74,12 +75,12 @@ impl Processes {
     }
 }
 
-/// What all operations of one caller share. It does not change.
+/// The environment that all operations of one caller share. It does not change.
 #[derive(Clone)]
 pub struct Environment {
     /// The caller.
     pub actor: Actor,
-    /// What specs may name.
+    /// The policy for names in specs.
     pub policy: Arc<Policy>,
     /// Where the state is. Without a state everything is planned offline: against nothing, and without credentials.
     pub store: Option<Store>,
@@ -97,7 +98,7 @@ pub struct Environment {
     pub read_age: Duration,
     /// Gets the events of the operations.
     pub observer: Arc<dyn Observer>,
-    /// What fetches manifests.
+    /// Fetches manifests.
     pub downloads: Arc<dyn Download>,
 }
 

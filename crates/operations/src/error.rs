@@ -80,13 +80,13 @@ pub enum Error {
         addon: String,
         /// Where its manifest is.
         url: String,
-        /// What is wrong.
+        /// The problem.
         problem: DownloadProblem,
     },
     /// A file that a spec names cannot be read.
     #[error("{what} {} cannot be used", path.display())]
     File {
-        /// What the file is.
+        /// The description of the file.
         what: &'static str,
         /// The file.
         path: PathBuf,
@@ -97,7 +97,7 @@ pub enum Error {
     /// Something that should not be.
     #[error("{what}")]
     Internal {
-        /// What cannot be done.
+        /// The operation that is not possible.
         what: &'static str,
         /// Why.
         #[source]
@@ -114,7 +114,7 @@ pub enum Error {
     NotBuilt {
         /// The provider.
         provider: String,
-        /// What does not exist.
+        /// The missing path.
         path: PathBuf,
     },
     /// A rename in the spec names no resource.
@@ -218,12 +218,12 @@ pub enum Error {
         cluster: Option<String>,
         /// The version that is applied.
         from: KubernetesVersion,
-        /// The version that is asked for.
+        /// The requested version.
         to: KubernetesVersion,
         /// Where the spec asks for it.
         place: Option<Location>,
     },
-    /// Kubernetes goes one minor version at a time.
+    /// Kubernetes is upgraded one minor version at a time.
     #[error("{cluster}: Kubernetes cannot go from {from} to {to} in one step")]
     VersionSkipped {
         /// The cluster.
@@ -238,7 +238,7 @@ pub enum Error {
     NoWay {
         /// The version that is applied.
         from: KubernetesVersion,
-        /// The version that is asked for.
+        /// The requested version.
         to: KubernetesVersion,
     },
     /// Kubelets on hosts would be left too far behind.
@@ -320,7 +320,7 @@ pub enum Error {
         needed: u16,
         /// How many count.
         counted: usize,
-        /// Who applies the plan, where their own approval does not count.
+        /// The person who applies the plan, if their own approval does not count.
         own: Option<String>,
     },
     /// A run was interrupted, and nothing but an apply may change the state.
@@ -332,7 +332,7 @@ pub enum Error {
     /// The state store has no such plan.
     #[error("{message}")]
     StoredPlan {
-        /// What is wrong with the reference.
+        /// The problem of the reference.
         message: String,
         /// Plans that it may mean.
         candidates: Vec<String>,
@@ -403,17 +403,17 @@ pub enum DownloadProblem {
     /// The server does not give it.
     #[error("which cannot be fetched")]
     Failed(String),
-    /// What is there has another digest.
+    /// The fetched content has another digest.
     #[error("and what is there is not what the spec pins")]
     OtherDigest {
-        /// What it has.
+        /// Its digest.
         found: String,
-        /// What the spec pins.
+        /// The pinned digest.
         pinned: String,
     },
 }
 
-/// Why kubelets stand in the way of a change of version.
+/// Why kubelets block a change of version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KubeletProblem {
     /// These are too old.

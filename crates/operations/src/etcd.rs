@@ -56,7 +56,7 @@ pub struct Snapshot {
     pub store: String,
 }
 
-/// What one control plane says.
+/// The report of one control plane.
 #[derive(Clone, Debug, Serialize)]
 pub struct Keeper {
     /// The machine.

@@ -28,7 +28,7 @@ pub struct Health {
     pub nodes: Vec<NodeHealth>,
     /// Pods of the system that do not run, each with why.
     pub pods: Vec<(String, String)>,
-    /// What is wrong with etcd as a whole, each with a way out.
+    /// Problems of etcd as a whole, each with a hint.
     pub etcd: Vec<String>,
     /// Machines of the provider that are no nodes, by role.
     pub missing: Vec<String>,
@@ -43,7 +43,7 @@ pub struct NodeHealth {
     pub pool: String,
     /// How far it has come.
     pub phase: Phase,
-    /// What went wrong last, while it is not ready, or what it lacks although its node is.
+    /// The last error while it is not ready, or a missing part although its node is ready.
     pub error: Option<String>,
     /// The last lines that its machine wrote to its console, if it did not become a node.
     pub console: Vec<String>,
@@ -96,7 +96,7 @@ impl Health {
             && self.nodes.iter().all(|node| node.phase == Phase::Ready && node.error.is_none())
     }
 
-    /// The report for programs.
+    /// The report in machine-readable form.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let node = |node: &NodeHealth| json!({ "name": node.name, "pool": node.pool, "phase": node.phase.as_str(), "error": node.error, "console": node.console });
@@ -158,7 +158,7 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
     };
     let mut machines = machines(state)?;
     if machines.is_empty() {
-        // Nothing was committed yet; what is being made is what the provider would choose now.
+        // Nothing was committed yet. The provider's present choices describe what is being created.
         let expansion = opened.expand(BTreeMap::new()).await?;
         for catalog in expansion.catalogs.values() {
             machines.extend(composition::placement(catalog)?.unwrap_or_default().machines);
@@ -173,7 +173,7 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
     };
     if !opened.is_on_hosts() {
         if api.is_some() && !composition::has_keys(&state.snapshot) {
-            // The provider of such a cluster cannot tell more than a plan does.
+            // The provider of such a cluster knows no more than a plan does.
             return Err(opened.no_authority());
         }
         let silent = launched::without_node(opened, state, &nodes).await;
@@ -196,7 +196,7 @@ fn registered((name, seen): (String, Seen)) -> NodeHealth {
     NodeHealth { name, pool: seen.pool, phase, error: seen.unready, console: Vec::new() }
 }
 
-/// The machines that the pools of a cluster have at least, and that are no nodes.
+/// The minimum number of machines of a cluster's pools that are not nodes, by role.
 fn missing(cluster: &Cluster, nodes: &Nodes) -> Vec<String> {
     let of_role = |is_control_plane: bool| {
         let pools = cluster.pools.iter().filter(|pool| match pool.role {
@@ -212,7 +212,7 @@ fn missing(cluster: &Cluster, nodes: &Nodes) -> Vec<String> {
     [true, false].into_iter().filter_map(of_role).collect()
 }
 
-/// Members of etcd that were announced and never started, as the first member tells that answers.
+/// Members of etcd that were announced and never started, as reported by the first member that answers.
 async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
     for (address, record) in &state.snapshot.resources {
         if opened.providers().part(address) != Some(Part::EtcdMember) {
@@ -234,17 +234,17 @@ async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
     Vec::new()
 }
 
-/// An object as its provider sees it; none where that cannot be asked.
+/// An object as its provider sees it; `None` where the provider cannot read it.
 async fn read(opened: &Opened, address: &Address, identity: &Identity) -> Option<Observation> {
     let (_, handle, _) = opened.providers().of_type(address.kind())?;
     let request = ReadRequest { address: address.clone(), identity: identity.clone() };
     Some(handle.session.read(vec![request]).await.ok()?.pop()?.observation)
 }
 
-/// What a control plane lacks whose member of etcd never came to vote.
+/// The problem of a control plane whose member of etcd has no vote.
 const LEARNER: &str = "its member of etcd has no vote yet: `slipway apply` goes on with it, and taking the host out of the spec removes it";
 
-/// A node as the API has it.
+/// A node in the API.
 struct Seen {
     /// The pool in its labels, or else its role.
     pool: String,
@@ -355,7 +355,7 @@ async fn one(
         let failed = failed.map(|(address, message)| format!("{address}: {message}")).next();
         error = error.or(failed).or(unreachable(opened, state, name).await);
     }
-    // Whoever joins is a member before it votes; one that stays so counts for nothing in etcd.
+    // A new member of etcd is a learner before it votes. One that stays a learner does not count in etcd.
     if !machine.founding && has(Part::EtcdMember) && !has(Part::EtcdVoter) {
         error = error.or(Some(LEARNER.to_owned()));
     }

@@ -20,7 +20,7 @@ use crate::protection::{self, Known};
 pub struct Held {
     pub(crate) holder: Holder,
     pub(crate) state: State,
-    /// What the state knows of the cluster's protection from deletion.
+    /// The recorded protection of the cluster from deletion.
     protection: Known,
     /// Whether steps of an interrupted run were resolved, so that a plan made before is out of date.
     recovered: bool,
@@ -59,7 +59,7 @@ impl Held {
         }
     }
 
-    /// What a plan under the hold starts from; `None` for a cluster of which nothing is known.
+    /// The starting point of a plan under the hold; `None` for a cluster without a state.
     pub(crate) fn prior(&self) -> Option<&Snapshot> {
         let is_known = self.state.head.snapshot.is_some() || self.recovered || self.state.is_interrupted();
         is_known.then_some(&self.state.snapshot)
@@ -120,7 +120,7 @@ async fn settle(
     let complete = view.snapshot.as_ref().map(|bytes| State::snapshot_of(cluster, bytes)).transpose()?;
     let mut state = State::of_view(cluster, view)?;
     let protection = Known::of(complete.as_ref(), &state);
-    // Nobody waits for what another spec had wanted, or for what goes.
+    // A recovery does not wait for the results of another spec, or for resources that are to be deleted.
     let superseded =
         operation == "delete" || plannable.spec()?.is_some_and(|spec| spec != state.snapshot.spec);
     let providers = plannable.recovering().await?;

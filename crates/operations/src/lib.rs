@@ -1,8 +1,10 @@
-//! Plan, apply, delete, roll, upgrade, adopt, recover: what the command line, controllers and tests call alike.
+//! Plan, apply, delete, roll, upgrade, adopt, recover: the operations of the command line, controllers and
+//! tests.
 //!
-//! An [`Environment`] is what all operations of one caller share. [`Opened`] is a cluster with its state and its providers;
-//! a [`Request`] says what to do with it. [`bring`] makes a plan, gets a decision about it ([`Decide`]), and executes it. An
-//! [`Observer`] gets [`Event`]s. The library prints nothing and reads no input.
+//! An [`Environment`] is shared by all operations of one caller. [`Opened`] is a cluster with its state and
+//! its providers; a [`Request`] says what to do with it. [`bring`] makes a plan, gets a decision about it
+//! ([`Decide`]), and executes it. An [`Observer`] gets [`Event`]s. The library prints nothing and reads no
+//! input.
 //!
 //! ```
 #![doc = include_str!("../examples/apply.rs")]

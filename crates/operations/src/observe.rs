@@ -9,7 +9,7 @@ use slipway_spec::value::KubernetesVersion;
 /// An event of an operation.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A provider has not answered for a while, or is asked again.
+    /// A provider has not answered for a while, or a call to it is retried.
     Waiting(Wait),
     /// How a step that an interrupted run left open was resolved.
     Recovered(Recovery),
@@ -17,7 +17,7 @@ pub enum Event {
     Approved(Vec<String>),
     /// The secrets in a plan file cannot be opened, and are read again; with the reason.
     SecretsReadAgain(String),
-    /// A provider is not at hand, so that nothing is known about its resource types.
+    /// A provider is not available, so that its resource types are not known.
     NoProvider(String),
     /// A run of a plan begins.
     RunBegins(Arc<Plan>),

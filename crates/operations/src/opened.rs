@@ -29,35 +29,35 @@ use crate::stage::Stage;
 use crate::state::{protection_of, to_json};
 use crate::trust::Grounds;
 
-/// A cluster with its state as it was read, its provider, and what decides about what its spec names.
+/// A cluster with its state as it was read, its provider, and the policy for names in its spec.
 ///
-/// It does not change. What becomes known on the way (the place of the API, the hold on the state) belongs to the stages
-/// that come after: a plan, a hold, a run.
+/// It does not change. Facts that become known later (the place of the API, the hold on the state) belong to
+/// the later stages: a plan, a hold, a run.
 pub struct Opened {
     /// The cluster.
     pub spec: ClusterSpec,
     /// The state as it was read, without a hold.
     pub state: Option<State>,
-    /// What the state knows of the cluster's protection from deletion.
+    /// The recorded protection of the cluster from deletion.
     pub protection: Known,
     pub(crate) environment: Environment,
     pub(crate) grounds: Grounds,
     /// The cluster's own provider.
     pub(crate) own: Providers,
-    /// The way to the nodes of a cluster that Slipway did not make, if the settings name its API.
+    /// The access to the nodes of a cluster that Slipway did not make, if the settings name its API.
     pub(crate) nodes: Option<Arc<TokenAccess>>,
-    /// All providers, with what the state knows.
+    /// All providers, with the facts from the state.
     pub(crate) stage: Stage,
 }
 
-/// What is to be done with a cluster that is opened.
+/// The purpose of opening a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// It is planned for.
+    /// To plan for it.
     Plan,
-    /// It is deleted as a whole.
+    /// To delete it as a whole.
     Leave,
-    /// A state is made for it, whatever the store has.
+    /// To make a state for it, whatever the store has.
     MakeState,
 }
 
@@ -65,7 +65,8 @@ impl Opened {
     /// Opens state and provider of a cluster. Reads only.
     ///
     /// # Errors
-    /// When the state cannot be read, the policy refuses what the spec names, or the provider cannot be started.
+    /// When the state cannot be read, the policy refuses a name in the spec, or the provider cannot be
+    /// started.
     pub async fn open(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
         Self::with(environment, spec, Purpose::Plan).await
     }
@@ -147,7 +148,7 @@ impl Opened {
         &self.stage.providers
     }
 
-    /// The way to the API of the cluster, by what its state knows.
+    /// The access to the API of the cluster, from its state.
     #[must_use]
     pub fn access(&self) -> Arc<ClusterAccess> {
         self.stage.access.clone()
@@ -188,7 +189,7 @@ impl Opened {
         Err(Error::NotMadeYet { cluster, place, verb })
     }
 
-    /// What the state knows.
+    /// The prior state.
     pub(crate) fn prior(&self) -> Option<&Snapshot> {
         self.state.as_ref().map(|state| &state.snapshot)
     }
@@ -213,7 +214,7 @@ impl Opened {
             .await
     }
 
-    /// Where the texts of secrets come from.
+    /// The source of the texts of secrets.
     pub(crate) fn texts(&self, vault: &Arc<Vault>, manifests: BTreeMap<String, SecretText>) -> UserSecrets {
         UserSecrets {
             folder: self.spec.folder(),
@@ -225,9 +226,9 @@ impl Opened {
         }
     }
 
-    /// Whether the API may be asked where the spec says that it is.
+    /// Checks that the policy allows the API at the address in the spec.
     pub(crate) fn check_api(&self, catalogs: &BTreeMap<String, Catalog>) -> Result<(), Error> {
-        // Without a state, nobody is asked.
+        // Without a state, the API is not called.
         if self.is_offline() || self.grounds.policy.is_untrusted() {
             return Ok(());
         }
@@ -235,16 +236,16 @@ impl Opened {
         self.grounds.check_api(endpoints.into_iter().map(|endpoint| endpoint.host))
     }
 
-    /// What a state knows of the cluster's API.
+    /// The recorded facts about the cluster's API.
     pub(crate) fn known_api(&self, mode: Mode, prior: Option<&Snapshot>) -> KnownApi {
         let known = known_api(&self.own, &self.spec, (self.state.as_ref(), self.nodes.as_ref()), prior);
-        // What is in a cluster goes with it, also with one whose API does not answer any more.
+        // Objects in a cluster are deleted with it, even if its API does not answer any more.
         let exists = known.exists && mode != Mode::Delete;
         KnownApi { exists, recorded: exists, ..known }
     }
 }
 
-/// What a state knows of the API of a cluster.
+/// The facts about the API of a cluster from a state.
 fn known_api(
     own: &Providers,
     spec: &ClusterSpec,
@@ -263,7 +264,7 @@ fn known_api(
         recorded: exists,
         interrupted: state.is_some_and(State::is_interrupted),
         lent: None,
-        // An API that the state can sign credentials for is the way to its nodes, too.
+        // An API for which the state can sign credentials also gives access to its nodes.
         nodes: nodes.filter(|_| !has_objects).cloned(),
         networks: Vec::new(),
     }
@@ -312,10 +313,11 @@ impl Plannable for Opened {
         self.plan_for(request, prior).await.map_err(|error| self.spec.placed(error))
     }
 
-    /// What became of a step on an object behind the API is left to the observation that follows, which finds it by its name:
-    /// an API that does not answer keeps no run from being taken up.
+    /// The next observation finds the outcome of a step on an object behind the API, by the object's name. So
+    /// an API that does not answer does not prevent a run from being resumed.
     async fn recovering(&self) -> Result<Providers, Error> {
-        // The first key or object of a cluster may be what was interrupted: the state has no record of it.
+        // The interrupted step may have made the first key or object of a cluster, which then has no record
+        // in the state.
         let linked = Linked { objects: true, keys: true };
         Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
     }
@@ -330,9 +332,9 @@ impl Plannable for Opened {
             objects: known.objects || has(providers::KUBERNETES),
             keys: known.keys || has(slipway_builtin::NAME),
         };
-        // A cluster of which only the nodes are asked for has no API of its own.
+        // A cluster of which only the nodes are used has no API here.
         let exists = self.is_on_hosts() || linked.objects;
-        // Where the API will be reached is better than where it was: what answers there may be about to go.
+        // Prefer the future address of the API to the earlier one, which may be about to be deleted.
         let api = KnownApi { exists, ..api }
             .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));
         Ok(self.stage(vault, (api, linked)).await?.providers)

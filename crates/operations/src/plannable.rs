@@ -1,4 +1,4 @@
-//! What is planned for and carried out: a cluster of specs, or the inside of one node.
+//! The subject of a plan: a cluster of specs, or the inside of one node.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub struct Planned {
     pub texts: Arc<dyn SecretSource>,
 }
 
-/// Something that has a state, providers and a way to plan for it.
+/// A subject with a state, providers and a way to plan for it.
 ///
-/// The code that executes plans knows nothing else about their subject. Each stage of an operation has providers of its own:
-/// what becomes known on the way, such as the hold on the state or the place of a cluster's API, is a value that they are
-/// made with.
+/// The code that executes plans knows nothing else about their subject. Each stage of an operation has its
+/// own providers. They are made with the facts that are known by then, such as the hold on the state or the
+/// address of a cluster's API.
 #[async_trait(?Send)]
 pub trait Plannable {
     /// The name under which the state knows it.
@@ -42,7 +42,7 @@ pub trait Plannable {
     /// The state as it was read, without a hold.
     fn state(&self) -> Option<&State>;
 
-    /// What is desired, in the form in which the state keeps it; none where no spec says so.
+    /// The desired state, in the form in which the state keeps it; `None` without a spec.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
@@ -50,19 +50,19 @@ pub trait Plannable {
         Ok(None)
     }
 
-    /// What the state keeps as the spec when a plan is carried out: the spec of the plan, with files named so that they are found
-    /// from every folder.
+    /// The spec that the state keeps when a plan is carried out: the spec of the plan, with absolute paths of
+    /// files.
     ///
     /// # Errors
-    /// When it cannot be read from the plan, or not be written as JSON.
+    /// When it cannot be read from the plan, or cannot be written as JSON.
     fn kept_spec(&self, plan: &Plan) -> Result<serde_json::Value, Error> {
         Ok(plan.spec.clone())
     }
 
-    /// Its own secrets in the state store; none for what keeps none there.
+    /// Its own secrets in the state store; `None` for a subject without such secrets.
     ///
     /// # Errors
-    /// When its name is no name in a state store.
+    /// When its name cannot be used in a state store.
     fn secret_store(&self, _uid: &ClusterUid) -> Result<Option<SecretStore>, Error> {
         Ok(None)
     }

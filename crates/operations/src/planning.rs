@@ -53,7 +53,7 @@ impl Opened {
                 Mode::Apply | Mode::Drift => self.expand(pinned.clone()).await,
             }
         };
-        // What exists does not depend on what is desired, but for what the spec names.
+        // Observation depends on the spec only for the existing objects that the spec names.
         let existing = async {
             if self.is_offline() {
                 return Ok(None);
@@ -233,7 +233,7 @@ impl Opened {
         self.stage(self.stage.vault.knowing(records(prior)), (api, linked)).await
     }
 
-    /// What a change of version does on machines that exist, and what it does not.
+    /// The effects and the omissions of a change of version on existing machines.
     async fn said_of_version(
         &self,
         request: &Request,

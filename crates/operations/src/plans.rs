@@ -24,10 +24,10 @@ use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
 use crate::version;
 
-/// What a place in the state store begins with.
+/// The prefix of a plan's place in the state store.
 pub const STORE: &str = "state:";
 
-/// How many clusters are asked at once.
+/// Number of clusters that are read at once.
 const AT_ONCE: usize = 16;
 
 /// A plan from a file, with the envelope of its secrets, which is not opened.

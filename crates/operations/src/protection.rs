@@ -1,4 +1,4 @@
-//! Protection from deletion: which clusters have it, what changes it, and when a deletion is refused.
+//! Protection from deletion: its state, its changes, and the refusal of a deletion.
 
 use slipway_engine::State;
 use slipway_plan::{Plan, Snapshot};
@@ -10,7 +10,7 @@ use crate::opened::Opened;
 /// The field of the spec.
 const FIELD: &str = "deletionProtection";
 
-/// What becomes of the protection when a plan is carried out.
+/// The effect of a plan on the protection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Planned {
     /// The cluster is not protected any more.
@@ -31,7 +31,7 @@ impl Planned {
         }
     }
 
-    /// What the plan remarks.
+    /// The remark of the plan.
     pub fn note(self) -> ExpandNote {
         let message = match self {
             Self::Lifted => {
@@ -44,7 +44,7 @@ impl Planned {
     }
 }
 
-/// What the state knows of a cluster's protection.
+/// The recorded protection of a cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     /// As the last generation has it, with its number; none before the first.
@@ -54,7 +54,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What a state knows, beside its last generation.
+    /// The protection in a state, beside its last generation.
     #[must_use]
     pub fn of(complete: Option<&Snapshot>, state: &State) -> Self {
         Self {
@@ -74,11 +74,11 @@ impl Known {
     }
 }
 
-/// Refuses to delete a protected cluster. What a run wanted that did not complete takes no protection away, unless that
-/// is asked for by name.
+/// Refuses to delete a protected cluster. The spec of an incomplete run removes no protection, unless that is
+/// requested by name.
 ///
 /// # Errors
-/// When the cluster is protected: by the last generation, by a run that began, or by the spec that was named.
+/// When the cluster is protected: by the last generation, by a run that began, or by the named spec.
 pub(crate) fn check(
     cluster: &str,
     known: Known,
@@ -113,8 +113,8 @@ pub fn will_be_refused() -> ExpandNote {
     ExpandNote { field: FIELD.to_owned(), message: message.to_owned() }
 }
 
-/// What a plan does to the protection. A plan of a part takes none away: it leaves other changes out that were reviewed
-/// together with this one.
+/// The effect of a plan on the protection. A partial plan does not remove it: such a plan leaves out other
+/// changes that were reviewed together with this one.
 pub(crate) fn planned(known: Known, spec: &mut serde_json::Value, is_partial: bool) -> Option<Planned> {
     match (known.now()?, is_set(spec)) {
         (true, false) if is_partial => {

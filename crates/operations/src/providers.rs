@@ -35,12 +35,12 @@ pub const BUILT_IN: [&str; 3] = [EMBEDDED, HOSTS, KUBERNETES];
 /// Name of the provider of objects inside clusters.
 pub const KUBERNETES: &str = "kubernetes";
 
-/// A cluster whose provider is asked for.
+/// A cluster whose provider is needed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     /// The cluster.
     pub spec: &'a ClusterSpec,
-    /// What decides about what it names.
+    /// The policy for names in the spec.
     pub grounds: &'a Grounds,
     /// Without a cloud.
     pub offline: bool,
@@ -48,9 +48,9 @@ pub(crate) struct Asked<'a> {
 
 /// Opens the provider of a cluster.
 ///
-/// A provider that slipway.lock pins runs as its own process; the simulated cloud is built in otherwise. What
-/// runs is decided by the lock file and the search path of who calls, never by a spec. Returns the way to the nodes of a cluster
-/// that Slipway did not make, if the settings name its API.
+/// A provider that slipway.lock pins runs as its own process; otherwise the simulated cloud is built in. The
+/// lock file and the search path of the caller decide which executable runs, never a spec. Returns the access
+/// to the nodes of a cluster that Slipway did not make, if the settings name its API.
 pub(crate) async fn open(
     environment: &Environment,
     Asked { spec, grounds, offline }: Asked<'_>,
@@ -73,7 +73,7 @@ pub(crate) async fn open(
     let mut config = spec.cluster.provider.config.clone();
     let schema = provider.schema().await?;
     let vouched = Vouched { by_caller: &spec.from_caller, recorded: spec.recorded };
-    // What the schema does not know is refused where the session is opened.
+    // Unknown fields are refused when the session is opened.
     let from_caller = trust::check_settings(grounds, name, &schema, &config, vouched, place)?;
     let networks = grounds.policy.networks().to_vec();
     let nodes = composition::cluster_api(&schema, &config, (&from_caller, &networks));
@@ -84,7 +84,7 @@ pub(crate) async fn open(
             config = serde_json::Value::Object(serde_json::Map::new());
         }
         if let Some(fields) = config.as_object_mut() {
-            // What the user says himself stands.
+            // Settings of the user take precedence.
             for (field, value) in from_core {
                 fields.entry(field).or_insert(value);
             }
@@ -185,7 +185,7 @@ fn not_found(
     diagnose::provider_not_found(error, format!("{instead}{install}"), place)
 }
 
-/// What pins a provider; nothing does where the policy names no lock file.
+/// The lock file that pins a provider; empty if the policy names none.
 fn lock_file(granted: &TrustedProvider) -> Result<LockFile, Error> {
     Ok(match granted.lock_file() {
         Some(path) => LockFile::read(path)?,
@@ -224,9 +224,10 @@ fn linked(name: &str) -> Option<Arc<dyn Provider>> {
     })
 }
 
-/// The provider of a name for a session without a cloud.
+/// Finds a provider by its name for a session without a cloud.
 ///
-/// What stands beside the running executable is trusted as that is: it plans offline without being pinned.
+/// A provider beside the running executable is trusted like the executable: it plans offline without being
+/// pinned.
 async fn find_offline(
     environment: &Environment,
     granted: &TrustedProvider,

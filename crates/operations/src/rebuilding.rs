@@ -27,7 +27,7 @@ use crate::state::to_json;
 pub use keys::Keys;
 pub use protection::Protection;
 
-/// What is wrong with the present state of a cluster.
+/// Damage of the present state of a cluster.
 #[derive(Debug)]
 pub struct Damage {
     /// The problems, one sentence each; none of a whole state.
@@ -39,7 +39,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Looks for damage. With `force`, what cannot be read for other reasons counts, too.
+    /// Looks for damage. With `force`, objects that cannot be read for other reasons count too.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -81,7 +81,7 @@ async fn problems(
                 found.extend(secrets::lost(&environment.keyring, backend, cluster, state.as_ref()).await?);
             }
             Err(error @ slipway_engine::Error::Corrupt { .. }) => found.push(error.to_string()),
-            // What another key opens or a newer Slipway reads is not damaged.
+            // An object that needs another key or a newer Slipway is not damaged.
             Err(error) if !force => return Err(error.into()),
             Err(error) => found.push(error.to_string()),
         }
@@ -92,7 +92,7 @@ async fn problems(
     Ok(found)
 }
 
-/// What was found of a cluster.
+/// The rebuilt state of a cluster.
 pub struct Found {
     /// The state as it can be made again.
     pub rebuilt: Rebuilt,
@@ -125,7 +125,7 @@ impl Rebuilding {
         Ok(Self { opened, is_lost: damage.head.is_none(), protected: damage.protected, found })
     }
 
-    /// What was found.
+    /// The rebuilt state.
     #[must_use]
     pub fn found(&self) -> &Found {
         &self.found

@@ -1,4 +1,4 @@
-//! What the state has of a cluster at one of its generations, with what its providers say about resource types.
+//! The record of a cluster at one of its generations, with the schemas of its providers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,10 +58,11 @@ pub fn unknown(cluster: &str, place: &str) -> Error {
 pub struct Types(BTreeMap<String, Arc<Schema>>);
 
 impl Types {
-    /// Asks the providers of some states. What the types of one that is not at hand would tell stays unknown.
+    /// Reads the schemas of the providers of some states. Types of a provider that is not available stay
+    /// unknown.
     ///
     /// # Errors
-    /// When a provider that is at hand does not tell its schema.
+    /// When an available provider does not return its schema.
     pub async fn of(environment: &Environment, snapshots: &[&Snapshot]) -> Result<Self, Error> {
         let records = snapshots.iter().flat_map(|snapshot| snapshot.resources.values());
         let mut names: Vec<&str> = records.map(|record| record.provider.as_str()).collect();
@@ -77,8 +78,8 @@ impl Types {
         Ok(types)
     }
 
-    /// What an object of a state holds that nothing replaces, as a part of a sentence: `holds data`. `None` for an object that
-    /// can be made again. Of a type that no provider at hand knows, anything may be lost.
+    /// The irreplaceable content of an object in a state, as a part of a sentence: `holds data`. `None` for
+    /// an object that can be made again. An object of an unknown type may hold anything.
     #[must_use]
     pub fn holds(&self, snapshot: &Snapshot, address: &Address) -> Option<&'static str> {
         let is_protected = snapshot.resources.get(address).is_some_and(|record| record.protected);

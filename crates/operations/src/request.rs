@@ -12,11 +12,11 @@ use crate::version_change::VersionChange;
 /// The kind of plan that is requested, with its options.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What kind of plan.
+    /// The kind of plan.
     pub mode: Mode,
     /// Options beside the spec.
     pub options: Options,
-    /// For an upgrade: what the plan is narrowed to, and what it leaves out.
+    /// For an upgrade: the scope of the plan, and the omitted changes.
     pub(crate) version_change: Option<VersionChange>,
     /// For a deletion: whether a run that did not complete may have taken the protection away.
     pub(crate) unprotect: bool,
@@ -27,7 +27,7 @@ impl Request {
         Self { mode, options, version_change: None, unprotect: false }
     }
 
-    /// Brings a cluster to its spec. Providers are asked beforehand what would stop the plan.
+    /// Brings a cluster to its spec. Providers check beforehand for problems that would stop the plan.
     #[must_use]
     pub fn apply() -> Self {
         Self::new(Mode::Apply, Options { preflight: true, ..Options::default() })
@@ -39,14 +39,15 @@ impl Request {
         Self::new(Mode::Apply, options)
     }
 
-    /// Shows what was changed since the last apply. The cluster is one that the state has: [`crate::state::recorded`].
+    /// Shows changes since the last apply. The cluster is the recorded one: [`crate::state::recorded`].
     #[must_use]
     pub fn drift() -> Self {
         Self::new(Mode::Drift, Options::default())
     }
 
-    /// Deletes a cluster. With `delete_retained`, what its spec keeps is deleted, too; with `unprotect`, also a run that did
-    /// not complete takes the protection from deletion away. Providers are asked beforehand what would stop the plan.
+    /// Deletes a cluster. With `delete_retained`, resources that its spec keeps are deleted too. With
+    /// `unprotect`, also an incomplete run removes the protection from deletion. Providers check beforehand
+    /// for problems that would stop the plan.
     #[must_use]
     pub fn delete(delete_retained: bool, unprotect: bool) -> Self {
         let options = Options { delete_retained, preflight: true, ..Options::default() };

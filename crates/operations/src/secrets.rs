@@ -28,7 +28,7 @@ use crate::trust::Grounds;
 pub struct UserSecrets {
     /// The folder of the spec.
     pub(crate) folder: PathBuf,
-    /// What decides whether the spec may name a secret.
+    /// Decides whether the spec may name a secret.
     pub(crate) grounds: Grounds,
     /// Texts that a plan file had, by where they came from when it was made.
     pub(crate) sealed: BTreeMap<String, SecretText>,
@@ -36,7 +36,7 @@ pub struct UserSecrets {
     pub(crate) identities: Identities,
     /// The texts of secrets in the manifests of add-ons, by the rest of their sources.
     pub(crate) manifests: BTreeMap<String, SecretText>,
-    /// What the cluster keeps itself.
+    /// The secrets that the cluster keeps itself.
     pub(crate) vault: Arc<Vault>,
 }
 
@@ -168,7 +168,7 @@ pub async fn lost(
         .collect())
 }
 
-/// What a plan cannot tell about secrets.
+/// Secrets that a plan cannot compare.
 #[derive(Debug, Default)]
 pub(crate) struct Comparison {
     /// Remarks on secrets that cannot be read here.
@@ -180,8 +180,8 @@ pub(crate) struct Comparison {
     pub prior: Option<Snapshot>,
 }
 
-/// Lets a plan tell whether secrets changed. Returns what cannot be compared here: what looks unchanged and has such a secret
-/// is not known to be unchanged.
+/// Lets a plan compare secrets. Returns the ones that cannot be compared here: a resource that looks
+/// unchanged and has such a secret may have changed.
 pub(crate) async fn compare(
     desired: &mut [Desired],
     prior: Option<&Snapshot>,
@@ -208,7 +208,7 @@ pub(crate) async fn compare(
         let forgets = forgotten.contains(&desired.address);
         let mut comparing = Comparing { key: key.as_ref(), uid, forgets, unread: Vec::new() };
         comparing.compare(&mut desired.attributes, applied, source);
-        // What the cluster keeps itself and does not have yet is made by the same plan.
+        // A missing secret that the cluster keeps itself is made by the same plan.
         let unread: Vec<SecretError> = comparing
             .unread
             .into_iter()

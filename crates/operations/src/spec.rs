@@ -20,9 +20,9 @@ use crate::error::Error;
 pub struct ClusterSpec {
     /// The cluster.
     pub cluster: Cluster,
-    /// Where its fields stand.
+    /// The positions of its fields.
     pub sources: FieldSources,
-    /// What its files are called in plans.
+    /// The names of its files in plans.
     files: FileNames,
     /// The folders in which it may name files.
     pub tree: Tree,
@@ -70,8 +70,7 @@ impl ClusterSpec {
         file.and_then(|file| file.parent().map(PathBuf::from)).unwrap_or_default()
     }
 
-    /// Makes the files that the spec names relative to itself found from everywhere: what is recorded of the cluster in
-    /// the state is used without its files at hand.
+    /// Makes the relative paths in the spec absolute, since the recorded spec is used without its files.
     fn find_files(&mut self) {
         let folder_of = |field: &str| {
             let location = self.sources.nearest(field)?;
@@ -145,7 +144,8 @@ impl ClusterSpec {
         }
     }
 
-    /// Where a field stands, or what is nearest around it: of a host without a document the list of addresses that has it.
+    /// The position of a field, or of the nearest one around it. For a host without a document it is the list
+    /// of addresses that has the host.
     fn place_of(&self, field: &str) -> Option<&Location> {
         let host = field.strip_prefix("hosts[").and_then(|rest| rest.split_once(']')).map(|(host, _)| host);
         let pool = host.and_then(|host| {
@@ -169,7 +169,7 @@ impl ClusterSpec {
         }
     }
 
-    /// Where a field stands, as a plan keeps it and as the caller knows it; `None` for a default.
+    /// The position of a field, as plans keep it and as the caller knows it; `None` for a default.
     #[must_use]
     pub fn locate(&self, field: &str) -> Option<Located> {
         self.place(field).map(|place| self.files.locate(place))
@@ -181,7 +181,7 @@ impl ClusterSpec {
         self.sources.is_written(field)
     }
 
-    /// Where a field stands, or what is nearest around it.
+    /// The position of a field, or of the nearest one around it.
     #[must_use]
     pub fn place(&self, field: &str) -> Option<&Location> {
         match self.sources.origin(field) {
@@ -200,8 +200,8 @@ struct ManifestFile {
     planned: String,
 }
 
-/// What the files of a cluster are called in plans: their paths from the deepest folder that has them all. So a plan is the
-/// same, however its files are spelled and wherever the program is called.
+/// The names of a cluster's files in plans: their paths from the deepest folder that has all of them. So a
+/// plan does not depend on the spelling of paths or on the working directory.
 #[derive(Clone, Debug, Default)]
 struct FileNames {
     /// The deepest folder that has them all.
@@ -253,7 +253,7 @@ fn parts(path: &Path) -> Vec<&OsStr> {
     parts
 }
 
-/// A file under its own name in its real folder; as it is given where that cannot be found.
+/// The path of a file in its real folder, with links resolved; the given path where that fails.
 fn real(given: &str) -> PathBuf {
     let path = std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given));
     match (path.parent().map(std::fs::canonicalize), path.file_name()) {

@@ -32,8 +32,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Opens the sessions of a stage. Nothing is asked yet. `linked` says which providers a cluster needs whose machines its
-    /// provider makes.
+    /// Opens the sessions of a stage. Makes no other calls. `linked` names the providers that a cluster needs
+    /// whose machines its provider makes.
     pub async fn open(
         own: &Providers,
         cluster: &str,

@@ -1,4 +1,4 @@
-//! What the state store knows of a cluster.
+//! The recorded state of a cluster.
 
 use slipway_engine::State;
 use slipway_plan::Snapshot;
@@ -58,7 +58,7 @@ pub(crate) async fn committed(backend: &dyn Backend, cluster: &str) -> Result<Op
     Ok(bytes.map(|bytes| State::snapshot_of(cluster, &bytes)).transpose()?)
 }
 
-/// What the state knows of a cluster's protection. Only what a run left that did not complete is read beside the state.
+/// The recorded protection of a cluster. Reads only the remains of an incomplete run beside the state.
 pub(crate) async fn protection_of(
     backend: Option<&dyn Backend>,
     cluster: &str,

@@ -1,4 +1,4 @@
-//! Where the policy meets the specs: what they name is granted here or refused, at its place in the spec.
+//! Applies the policy to specs: names are granted or refused, at their place in the spec.
 
 mod settings;
 
@@ -24,7 +24,7 @@ pub struct Grounds {
 }
 
 impl Grounds {
-    /// The hosts that would be entered, and what they are entered by.
+    /// Checks the hosts of SSH connections, and their keys.
     pub(crate) fn check_hosts<'a>(
         &self,
         hosts: impl IntoIterator<Item = &'a Host>,

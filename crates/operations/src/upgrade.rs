@@ -1,4 +1,4 @@
-//! Upgrades: one plan for each minor version on the way, each approved on its own.
+//! Upgrades: one plan for each minor version on the way, each with its own approval.
 
 use slipway_spec::diagnostic::Severity;
 use slipway_spec::value::KubernetesVersion;
@@ -28,7 +28,7 @@ pub struct Upgrade {
 pub struct UpgradeStep {
     /// The cluster, with the spec that is applied at the version of the step.
     pub opened: Opened,
-    /// What to plan and carry out for it.
+    /// The request for the step.
     pub request: Request,
     /// The version that the step brings.
     pub version: KubernetesVersion,
@@ -68,8 +68,8 @@ impl Upgrade {
         self.way.len()
     }
 
-    /// The next step; `None` after the last one. It starts from what the step before has left, and so is asked for when that
-    /// is complete.
+    /// The next step; `None` after the last one. It starts from the result of the previous step, so call this
+    /// after that step is complete.
     ///
     /// # Errors
     /// When the state of the cluster cannot be read, or does not have its spec.

@@ -64,11 +64,12 @@ fn check_pools(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error
     Ok(())
 }
 
-/// Refuses a plan that would take what exists back to an older version. What exists counts, whatever the state says of the
-/// cluster's version: the state may have been made anew from an older spec, or be an old copy.
+/// Refuses a plan that would downgrade existing objects. The objects decide, whatever the state says about
+/// the cluster's version: the state may be rebuilt from an older spec, or be an old copy.
 ///
-/// A change goes back when its value differs from the present one by the version only, as `1.36.1` and `1.35.2` or two tags of
-/// one image do, and the new one is the version of the cluster. Pools with an older version of their own may have it.
+/// A change is a downgrade when its value differs from the present one in the version only, as `1.36.1` and
+/// `1.35.2` or two tags of one image do, and the new version is that of the cluster. Pools with their own
+/// older version may have it.
 pub(crate) fn check_existing(plan: &Plan, spec: &ClusterSpec) -> Result<(), Error> {
     let to = &spec.cluster.kubernetes_version;
     let is_done =
@@ -122,11 +123,12 @@ pub(crate) fn hops(
 /// How many minor versions a kubelet may be behind its API server.
 const KUBELET_BEHIND: u64 = 3;
 
-/// What a change of version does on machines that exist, and what it leaves as it is, for the plan to say. Kubelets are upgraded
-/// where the spec lists those of the new version.
+/// The effects and omissions of a change of version on existing machines, for the plan to report. Kubelets
+/// are upgraded where the spec lists those of the new version.
 ///
 /// # Errors
-/// When kubelets would be left further behind their API server than Kubernetes supports, or when that cannot be known.
+/// When kubelets would be older than Kubernetes supports for their API server, or when their version is not
+/// known.
 pub(crate) fn on_hosts(
     cluster: &str,
     (from, to): (&KubernetesVersion, &KubernetesVersion),
@@ -212,7 +214,7 @@ mod tests {
         let listed = on_hosts("home", (&from, &to), &seen("v1.33.5"), true).unwrap();
         assert!(listed.contains("kubelets (worker-0 v1.33.5) go to 1.34.4"), "{listed}");
         assert!(listed.contains("each node is drained"), "{listed}");
-        // What cannot be known is not supposed, unless it does not matter.
+        // An unknown version is an error, unless it does not matter.
         let dead = || Err("no server answers".to_owned());
         assert!(
             format!("{:?}", on_hosts("home", (&from, &to), &dead(), false).unwrap_err())

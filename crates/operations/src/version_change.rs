@@ -20,21 +20,22 @@ use crate::state::{spec_of, to_json};
 /// A change of version, separated from the other changes of the spec.
 #[derive(Clone, Debug)]
 pub(crate) struct VersionChange {
-    /// The spec of the state at the version that is left: what differs from it is what the version brings.
+    /// The spec of the state at the present version. Its differences from the new one belong to the version
+    /// change.
     from: Box<ClusterSpec>,
     /// The spec of the state, as the upgrade found it.
     found: serde_json::Value,
-    /// The written spec at the new version: what it asks for beyond the version is named and left out.
+    /// The written spec at the new version. Its other changes are named and left out.
     pub written: Box<ClusterSpec>,
 }
 
-/// What a plan of a version change is compared with.
+/// The comparison for a plan of a version change.
 pub(crate) struct Beside {
     /// The resources at the version that is left.
     pub at_from: Vec<Desired>,
     /// The resources that the written spec asks for at the new version.
     pub written: Vec<Desired>,
-    /// Of those: what the providers' choices are pinned to.
+    /// Their pinned choices of each provider.
     pub catalogs: BTreeMap<String, Catalog>,
     /// Of those: resources whose secrets cannot be compared, with the reason.
     pub uncompared: BTreeMap<Address, Uncompared>,
@@ -42,9 +43,10 @@ pub(crate) struct Beside {
     pub secrets: BTreeMap<String, SecretText>,
 }
 
-/// The applied spec at another version, and what a plan for it is compared with.
+/// The applied spec at another version, and the comparison for its plan.
 ///
-/// Where things are is taken from the written spec: it makes nothing, and what was recorded may be of another checkout.
+/// Access to the provider and the hosts, and paths of files, come from the written spec: they create nothing,
+/// and the recorded ones may belong to another checkout.
 pub(crate) fn narrowed(
     written: &ClusterSpec,
     state: Option<&State>,
@@ -65,12 +67,12 @@ pub(crate) fn narrowed(
         written: Box::new(at_version(written, written, to)),
     };
     let mut upgraded = at_version(&applied, written, to);
-    // The kubelet of the new version is one that the written spec lists: the applied one may not know it.
+    // The written spec lists the kubelet of the new version; the applied one may not.
     upgraded.cluster.assets.programs.clone_from(&written.cluster.assets.programs);
     Ok((upgraded, change))
 }
 
-/// The way to the provider and to the hosts, and the places of files, as they are written now.
+/// Takes the access to the provider and the hosts, and the paths of files, from the written spec.
 fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     applied.provider = written.provider.clone();
     for host in &mut applied.hosts {
@@ -87,7 +89,7 @@ fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     }
 }
 
-/// A cluster at another version: with it go the pools that follow the cluster's version.
+/// A cluster at another version, with all pools that follow the cluster's version.
 pub(crate) fn at_version(
     spec: &ClusterSpec,
     written: &ClusterSpec,
@@ -108,7 +110,7 @@ pub(crate) fn at_version(
 }
 
 impl VersionChange {
-    /// Expands what a plan of it is compared with.
+    /// Expands the comparison for its plan.
     ///
     /// # Errors
     /// When the state has another spec by now, or a provider refuses.

@@ -1,4 +1,4 @@
-//! What the library may depend on, directly or not: it knows no terminal and no arguments.
+//! Allowed dependencies of the library, direct or not: it uses neither a terminal nor arguments.
 
 use std::error::Error;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! From decisions about resources to one graph of steps.
+//! Turns decisions about resources into one graph of steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,15 +21,15 @@ use crate::step::{Step, StepAction};
 use crate::step_graph::{Graph, NodeId};
 use crate::turns;
 
-/// All decisions; resources of which nothing is to be done are only counted.
+/// All decisions. Resources without a change are only counted.
 #[derive(Default)]
 pub(crate) struct Decided {
     pub by_address: BTreeMap<Address, Decision>,
     pub unchanged: u64,
     pub drift: Vec<ResourceChange>,
-    /// What stays and is in no state, so that nothing is done about it.
+    /// Objects that stay and have no record, so that they need no step.
     pub kept: Vec<ResourceChange>,
-    /// What the infrastructure of unchanged resources will not do.
+    /// Properties of the spec that the infrastructure of unchanged resources does not implement.
     pub infrastructure_only: BTreeSet<String>,
 }
 
@@ -78,21 +78,21 @@ pub(crate) fn deferred(
     }
 }
 
-/// The nodes of one resource.
+/// The nodes of one resource in the graph.
 #[derive(Default)]
 pub(crate) struct Nodes {
-    /// What its dependents wait for.
+    /// The node that its dependents wait for.
     pub arrival: Option<NodeId>,
     /// The deletion of the old object.
     pub removal: Option<NodeId>,
-    /// Whether the old object goes before the new one comes.
+    /// Whether the old object is deleted before the new one is created.
     pub removal_first: bool,
 }
 
-/// Makes the graph, and notes the machines of rolls in the changes.
+/// Builds the graph, and notes the machines of rolls in the changes.
 ///
 /// # Errors
-/// On a circle, which only contradictory declarations of a provider can make.
+/// On a cycle, which only contradictory declarations of a provider can cause.
 pub(crate) fn steps(
     decided: &mut Decided,
     dependencies: &Dependencies,
@@ -105,7 +105,7 @@ pub(crate) fn steps(
     exclusives::delete_first(decided, &taken_from);
     demote(decided, dependencies);
     match ordered(decided, dependencies, (standing_on, &taken_from), providers, cascades) {
-        // Where going together with parents closes a circle, everything goes by a call of its own.
+        // Where deletion together with parents closes a cycle, every object is deleted by its own call.
         Err(Error::Cycle(_)) if !cascades.is_empty() => {
             ordered(decided, dependencies, (standing_on, &taken_from), providers, &Cascades::default())
         }
@@ -149,7 +149,8 @@ fn ordered(
     graph.finish().map_err(Error::Cycle)
 }
 
-/// A replacement that would be created first cannot be while something it stands on is deleted first.
+/// Turns a replacement that would be created first around, where an object that it depends on is deleted
+/// first.
 fn demote(decided: &mut Decided, dependencies: &Dependencies) {
     for address in dependencies.levels.iter().flatten() {
         let deleted_first = dependencies.by_address.get(address).into_iter().flatten().any(|needed| {
@@ -235,7 +236,7 @@ fn own_nodes(
     nodes
 }
 
-/// What stands on something waits for it, unless both are there and turns order their updates.
+/// A resource waits for those that it depends on, unless both exist and turns order their updates.
 fn arrivals_in_order(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
@@ -255,7 +256,8 @@ fn arrivals_in_order(
     }
 }
 
-/// What is not to be changed at the same time is updated one after the other, where nothing else speaks against it.
+/// Resources that must not change at the same time are updated one after the other, where no other order
+/// applies.
 fn updates_in_turn(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
@@ -274,7 +276,7 @@ fn updates_in_turn(
     }
 }
 
-/// What goes waits until nothing stands on it any more.
+/// A deletion waits until no object depends on the deleted one.
 fn removals_in_order(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
@@ -291,7 +293,7 @@ fn removals_in_order(
     for (dependent, needs) in standing_on {
         let Some(own) = nodes.get(dependent) else { continue };
         if is_forgotten(decided, dependent) {
-            // It is gone already, or stays: nothing has to wait until the state forgets it.
+            // The object is gone already, or stays: no step has to wait until the state forgets it.
             continue;
         }
         for needed in needs {
@@ -307,7 +309,8 @@ fn removals_in_order(
                         }
                     }
                 }
-                // It stays and lets go of the old object by its own change, unless that can only come later.
+                // The dependent stays and releases the old object by its own change, unless that change can
+                // only come later.
                 (None, Some(earlier)) if !other.removal_first => {
                     graph.preference(earlier, last);
                     if let Some(with) = cascades.parent(needed).and_then(removal) {
@@ -324,7 +327,7 @@ fn is_forgotten(decided: &Decided, address: &Address) -> bool {
     decided.by_address.get(address).is_some_and(|decision| decision.change.action == ChangeAction::Forget)
 }
 
-/// The state forgets nothing before everything else is done: a run that fails leaves all that it knew.
+/// The state forgets records after all other steps: a run that fails keeps them.
 fn forgets_last(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &Decided) {
     let forgets: BTreeSet<NodeId> = nodes
         .iter()
@@ -339,7 +342,8 @@ fn forgets_last(graph: &mut Graph, nodes: &BTreeMap<Address, Nodes>, decided: &D
     }
 }
 
-/// Rolls come behind their pool's own change, behind the groups they wait for, one at a time where exclusive.
+/// Rolls come after the change of their pool and after the groups that they wait for, one at a time where
+/// exclusive.
 fn rolls(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
@@ -352,7 +356,8 @@ fn rolls(
         .iter()
         .filter_map(|(address, decision)| Some((decision.rollout.as_ref()?.after.len(), address.clone())))
         .collect();
-    // Groups that wait for nothing first; a group that waits for others has them done by then.
+    // Groups that wait for no other group come first, so that `ends` has the steps that the other groups wait
+    // for.
     order.sort();
     let mut ends: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
     for (_, address) in order {
@@ -364,7 +369,7 @@ fn rolls(
             continue;
         };
         let own = nodes.get(&address);
-        // A pool that goes waits for nobody: what it stands on may have to wait for it.
+        // The deletion of a pool waits for no group: resources that it depends on may have to wait for it.
         let goes = decision.change.action == ChangeAction::Delete;
         let after = rollout.after.iter().filter(|_| !goes);
         let groups: Vec<NodeId> = after.filter_map(|group| ends.get(group)).flatten().copied().collect();
@@ -414,7 +419,8 @@ fn rolls(
         if let Some(removal) = own.and_then(|own| own.removal) {
             through.iter().for_each(|end| graph.edge(*end, removal));
         }
-        // Its machines may still be in what it stood on; that goes after the last of them.
+        // Its machines may still use the resource that it depended on, which is deleted after the last of
+        // them.
         for needed in standing_on.get(&address).into_iter().flatten().filter(|_| !goes) {
             if let Some(last) = nodes.get(needed).filter(|other| !other.removal_first)
                 && let Some(removal) = last.removal
@@ -431,7 +437,7 @@ fn rolls(
     }
 }
 
-/// Every machine of a pool, as one that is replaced; nothing is drained, so that nothing blocks it.
+/// Every machine of a pool, as one to be replaced. None is drained, so that no drain blocks the deletion.
 pub(crate) fn all_machines(rollout: &Rollout, reason: &str) -> Vec<MachineChange> {
     let replaced = |member| MachineChange { blockers: Vec::new(), ..machine(member, None, true, reason) };
     rollout.members.iter().map(replaced).collect()

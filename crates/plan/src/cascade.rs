@@ -1,4 +1,4 @@
-//! Objects that go together with their parents, without a call of their own.
+//! Objects that are deleted together with their parents, without a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use slipway_resource::{Address, ResourceType, Value};
 use crate::assemble::Decided;
 use crate::change::ChangeAction;
 
-/// Objects that the cloud removes when it removes their parents, of which both are deleted in this plan.
+/// Objects that the cloud deletes with their parents. Both are deleted in this plan.
 #[derive(Debug, Default)]
 pub(crate) struct Cascades(BTreeMap<Address, Cascade>);
 
-/// With whom an object goes.
+/// The parent with which an object is deleted.
 #[derive(Debug)]
 struct Cascade {
     parent: Address,
@@ -23,7 +23,8 @@ struct Cascade {
 pub(crate) type Order<'a> = (&'a Address, &'a Address);
 
 impl Cascades {
-    /// Finds them: an object whose type says that it goes with another, whose attribute names one that goes.
+    /// Finds them: objects whose type declares that they are deleted with another, and whose attribute names
+    /// a deleted one.
     pub fn find<'a>(decided: &Decided, type_of: &dyn Fn(&str) -> Option<&'a ResourceType>) -> Self {
         let leaving = || {
             let decisions = decided.by_address.values();
@@ -42,26 +43,27 @@ impl Cascades {
             goes(with, &change.before).then(|| (change.address.clone(), cascade))
         });
         let mut found: BTreeMap<Address, Cascade> = cascade.collect();
-        // Who goes without a call takes nobody along: what it would take is deleted by a call, before that.
+        // An object that is deleted without a call is no parent here: its children are deleted by a call,
+        // before it.
         let children: BTreeSet<Address> = found.keys().cloned().collect();
         found.retain(|_, cascade| !children.contains(&cascade.parent));
         Self(found)
     }
 
-    /// With which other an object goes.
+    /// The parent with which an object is deleted.
     pub fn parent(&self, address: &Address) -> Option<&Address> {
         self.0.get(address).map(|cascade| &cascade.parent)
     }
 
-    /// The order of removals that follows from `dependent` standing on `needed`.
+    /// The order of removals that follows from `dependent` depending on `needed`.
     pub fn order<'a>(&'a self, dependent: &'a Address, needed: &'a Address) -> Vec<Order<'a>> {
         let mut order = Vec::new();
         match self.0.get(dependent) {
-            // It goes with what it stands on, or has no say any more.
+            // It is deleted with the object that it depends on, or has released it.
             Some(own) if own.parent == *needed || own.lets_go => {}
             _ => order.push((dependent, needed)),
         }
-        // What goes with its parent is there no longer than that.
+        // An object that is deleted with its parent exists until then.
         if let Some(parent) = self.parent(needed)
             && self.parent(dependent) != Some(parent)
             && dependent != parent
@@ -71,7 +73,7 @@ impl Cascades {
         order
     }
 
-    /// That they go after their parents.
+    /// The order in which they come after their parents.
     pub fn behind_parents(&self) -> impl Iterator<Item = Order<'_>> {
         self.0.iter().map(|(address, cascade)| (&cascade.parent, address))
     }

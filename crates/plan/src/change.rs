@@ -1,4 +1,4 @@
-//! What a plan does to one resource.
+//! The change of one resource in a plan.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use slipway_resource::{Address, Digest, Identity, Path, Value};
 use crate::precondition::Precondition;
 use crate::reason::Reason;
 
-/// What a plan does to one resource. Resources without a change are counted in the plan, not listed.
+/// The change of one resource in a plan. Resources without a change are counted in the plan, not listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceChange {
@@ -23,7 +23,7 @@ pub struct ResourceChange {
     pub provider: String,
     /// Schema version of the attributes.
     pub schema_version: u32,
-    /// What happens.
+    /// The action.
     pub action: ChangeAction,
     /// The object as it is, when there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,11 +31,11 @@ pub struct ResourceChange {
     /// Its attributes as they were read.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub before: Value,
-    /// Its attributes as they shall be: references where only apply will tell, unknown for what the server
-    /// sets. Null when it goes.
+    /// Its desired attributes: references whose values are known only in an apply, unknown values for those
+    /// that the server sets. Null when it is deleted.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub after: Value,
-    /// What differs, in the order of the paths; empty for create and delete.
+    /// The differences, in the order of the paths; empty for create and delete.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
     /// Differences that the spec says to leave alone.
@@ -44,15 +44,15 @@ pub struct ResourceChange {
     /// Why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<Reason>,
-    /// What users of the cluster will notice.
+    /// The effect on users of the cluster.
     #[serde(default)]
     pub disruption: Disruption,
     /// Why it needs a confirmation by name, if it does; which name is that is for [`crate::confirmation`] to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<String>,
-    /// What must hold of the object right before each step on it.
+    /// The precondition of each step on the object.
     pub precondition: Precondition,
-    /// What to remember about it when it is done.
+    /// The record of the resource after the change.
     pub record: RecordTemplate,
     /// Paths in `before` and `after` that are never shown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -121,7 +121,7 @@ impl ResourceChange {
         }
     }
 
-    /// Whether nothing of its own happens to the resource, not even a new address.
+    /// Whether the resource itself does not change, not even its address.
     pub(crate) fn is_idle(&self) -> bool {
         self.action == ChangeAction::NoOp && self.previous_address.is_none()
     }
@@ -133,7 +133,7 @@ impl ResourceChange {
 pub struct MachineChange {
     /// Its node's name.
     pub name: String,
-    /// What the provider calls it; the argument `member` of its gates.
+    /// The identity that the provider gave to it; the argument `member` of its gates.
     pub identity: Identity,
     /// The node that the machine is, if it is cordoned and drained by steps on nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -142,7 +142,7 @@ pub struct MachineChange {
     pub replaced: bool,
     /// Why.
     pub reason: String,
-    /// Who would block its drain as things are now.
+    /// Pods that would block its drain at present.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
 }
@@ -161,10 +161,10 @@ pub struct MachineNode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordTemplate {
-    /// What was asked for, references kept; null when it goes.
+    /// The attributes of the spec, with references; null when it is deleted.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub applied: Value,
-    /// Resources that it stands on.
+    /// Resources that it depends on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Address>,
     /// Whether it stays in the cloud when it leaves the spec.
@@ -181,34 +181,35 @@ pub struct RecordTemplate {
     pub as_found: BTreeMap<Path, Digest>,
 }
 
-/// What happens to a resource.
+/// The actions on a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeAction {
-    /// Nothing of its own; only its machines are rolled or its address changes.
+    /// The resource itself does not change. Its machines may be rolled, or its address may change.
     NoOp,
-    /// It is made.
+    /// It is created.
     Create,
     /// It is changed in place.
     Update,
-    /// It is deleted, then made anew.
+    /// It is deleted, then created again.
     ReplaceDeleteFirst,
-    /// It is made anew, then the old one is deleted.
+    /// It is created again, then the old object is deleted.
     ReplaceCreateFirst,
     /// It is deleted.
     Delete,
-    /// It stays in the cloud, Slipway forgets it.
+    /// It stays in the cloud, and its record is removed.
     Forget,
-    /// It exists and carries the cluster's ownership, but the state does not know it: it is recorded.
+    /// It exists with the cluster's ownership, but has no record: the record is added.
     Adopt,
-    /// It stays as it is; what the state keeps about it, as its protection, changes.
+    /// It does not change; its record does, such as the setting of its protection.
     Record,
-    /// It could not be read, or stands on something that could not: nothing is decided about it.
+    /// It could not be read, or depends on a resource that could not be read: the plan makes no decision
+    /// about it.
     Deferred,
 }
 
 impl ChangeAction {
-    /// Whether the old object gives way to a new one.
+    /// Whether a new object replaces the old one.
     #[must_use]
     pub fn is_replace(self) -> bool {
         matches!(self, Self::ReplaceDeleteFirst | Self::ReplaceCreateFirst)

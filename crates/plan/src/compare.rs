@@ -1,4 +1,4 @@
-//! What differs between two states of a cluster, in the form of a plan's changes.
+//! The differences between two states of a cluster, as the changes of a plan.
 
 use slipway_resource::diff;
 use slipway_resource::{Address, ResourceType};
@@ -10,7 +10,7 @@ use crate::file::{Binding, FORMAT, Mode, Plan};
 use crate::reason::{Reason, ReasonCode};
 use crate::state::{Record, Snapshot};
 
-/// What differs between two states.
+/// The differences between two states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The resources that differ, as a plan without steps that would lead from the first to the second.
@@ -20,14 +20,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether nothing differs.
+    /// Whether there is no difference.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.plan.changes.is_empty() && self.spec.is_empty()
     }
 }
 
-/// Holds two states of a cluster against each other, by what was applied and by which object it was applied to.
+/// Compares two states of a cluster, by applied attributes and by identity.
 pub fn compare<'t>(
     before: &Snapshot,
     after: &Snapshot,
@@ -70,7 +70,7 @@ fn change(
         (Some(first), Some(second)) => {
             if let Some(kind) = kind {
                 change.changes = diff::diff(kind, &was, &is, Some(&was));
-                // A default that nobody wrote down is in both.
+                // A default that the spec does not set is the same in both.
                 change.changes.retain(|changed| was.at(&changed.path) != is.at(&changed.path));
                 change.changes.iter_mut().for_each(|changed| changed.replaces = false);
             }

@@ -1,7 +1,7 @@
-//! Confirmations by name: what a person has to name before a plan may be carried out, and why.
+//! Confirmations by name: the names that a person must give before a plan may be carried out, and why.
 //!
-//! A change says in [`ResourceChange::confirmation`] why its loss needs a confirmation. This module says which name
-//! is that confirmation, for everybody who asks: renderings, commands, the engine.
+//! [`ResourceChange::confirmation`] says why the loss of a resource needs a confirmation. This module says
+//! which name confirms it, for renderings, commands and the engine.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::change::ResourceChange;
 use crate::file::{Mode, Plan};
 
-/// A name that has to be given before a plan may be carried out.
+/// A name that must be given before a plan may be carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Confirmation {
     /// The name: the address of a resource, or the cluster's name where the whole cluster is deleted.
     pub name: String,
-    /// What is lost with its data, in the order of the addresses; the deletion of a cluster may lose none.
+    /// The resources that lose data, in the order of the addresses. The deletion of a cluster may have none.
     pub losses: Vec<Loss>,
 }
 
@@ -48,7 +48,7 @@ impl Plan {
     #[must_use]
     pub fn unconfirmed(&self, given: &BTreeSet<String>) -> Vec<Confirmation> {
         if self.mode == Mode::Drift {
-            // It is only looked at.
+            // A report of drift changes nothing.
             return Vec::new();
         }
         let losses = self.changes.iter().filter_map(Loss::of);

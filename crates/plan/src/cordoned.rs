@@ -1,7 +1,8 @@
-//! Nodes that an earlier run cordoned and that stay: the plan lets them take pods again.
+//! Uncordons nodes that an earlier run cordoned and that stay.
 //!
-//! A roll cordons a node before its machine goes. Where the run ends between the two, and the next plan keeps the machine, no
-//! other step would end that. A node that a person cordoned has no mark of Slipway and stays as it is.
+//! A roll cordons a node before its machine is deleted. If the run ends between the two, and the next plan
+//! keeps the machine, no other step would uncordon the node. A node that a person cordoned has no mark of
+//! Slipway and does not change.
 
 use std::collections::BTreeMap;
 

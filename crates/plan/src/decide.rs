@@ -1,4 +1,4 @@
-//! What happens to one resource: pure, from what is wanted, found and remembered.
+//! The decision about one resource: pure, from its desired, observed and recorded attributes.
 
 use std::collections::BTreeMap;
 
@@ -15,51 +15,52 @@ use crate::precondition::Precondition;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::state::Record;
 
-/// What is known of a desired resource when the planner decides about it.
+/// The planner's knowledge of a desired resource when it makes the decision.
 pub(crate) struct KnownResource<'a> {
     pub desired: &'a Desired,
-    /// The wanted attributes, references resolved as far as they are known.
+    /// The desired attributes, with references resolved as far as they are known.
     pub resolved: &'a Value,
     pub kind: &'a ResourceType,
     pub provider: &'a str,
     pub record: Option<&'a Record>,
     pub object: Option<&'a Found>,
-    /// Its attributes with what is wanted in view, where its provider sees more of it then.
+    /// Its attributes as its provider sees them when it knows the desired ones, where these are more.
     pub seen: Option<&'a Value>,
     pub surplus: Vec<Found>,
-    /// What is left as it was found when the object was taken over, with the digests of what was wanted then.
+    /// Attributes that keep the value that was found on adoption, with the digests of the values desired
+    /// then.
     pub as_found: BTreeMap<Path, Digest>,
-    /// What the spec says to leave alone and wants otherwise than it is.
+    /// Attributes that the spec says to leave alone, and whose desired value differs.
     pub ignored: Vec<Path>,
     pub previous_address: Option<Address>,
     pub depends_on: &'a [Address],
     pub force_replace: bool,
-    /// Whether the state had fingerprints of its secrets that nothing can be compared with any more.
+    /// Whether the state had fingerprints of its secrets that cannot be compared any more.
     pub forgets: bool,
 }
 
-/// What was decided about a resource.
+/// The decision about a resource.
 pub(crate) struct Decision {
     pub change: ResourceChange,
-    /// Whether the resource itself changes; a surplus object or a roll may need steps all the same.
+    /// Whether the resource itself changes. A surplus object or a roll may need steps without such a change.
     pub surplus: Vec<Found>,
     pub rollout: Option<Rollout>,
     /// The gates of the roll.
     pub gates: Gates,
-    /// Whether machines of the roll leave although they are as their pool wants them.
+    /// Whether the roll also replaces machines that match their pool.
     pub anew: bool,
     pub estimate_ms: Option<u64>,
     /// Computed attributes that an update will change.
     pub unknown_after: Vec<Path>,
     /// The arguments of the gate that prepares the change.
     pub prepare: Option<Value>,
-    /// What drifted, for the report: before as it was applied, after as it is.
+    /// The drift to report: `before` as it was applied, `after` as it is.
     pub drift: Option<ResourceChange>,
-    /// What the infrastructure will not do.
+    /// Properties of the spec that the infrastructure does not implement.
     pub infrastructure_only: Option<String>,
 }
 
-/// Where a field of the spec stands, and which other resources give way to new ones.
+/// The context of a decision: positions of fields of the spec, and resources that give way to new ones.
 pub(crate) struct Context<'a> {
     pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
     /// The fields of the spec that differ from those that were applied last.
@@ -67,7 +68,7 @@ pub(crate) struct Context<'a> {
     pub replaced: &'a BTreeMap<Address, Vec<Reason>>,
 }
 
-/// Decides about a resource that the spec wants.
+/// Decides about a resource of the spec.
 pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &Context<'_>) -> Decision {
     crate::resolve::restore_references(&mut planned.normalised, known.resolved);
     let Some(object) = known.object else {
@@ -80,7 +81,7 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         known.desired.lifecycle.ignore_changes.iter().any(|path| change.path.starts_with(path))
     });
     if known.desired.lifecycle.existing.is_some() {
-        // It is somebody else's, and used as it is.
+        // The cluster uses this existing object and does not own it, so the object stays unchanged.
         changes.clear();
     }
     for change in &mut changes {
@@ -125,7 +126,8 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     } else {
         let mut managed: Vec<&Value> = vec![&planned.normalised];
         managed.extend(last_applied);
-        // Of what is observed without knowing what is wanted: so it is read again before the step.
+        // These attributes are observed without knowledge of the desired ones, so they are read again before
+        // the step.
         Precondition::unchanged(known.kind, &object.attributes, &managed)
     };
     let mut after = planned.normalised;
@@ -163,8 +165,8 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     }
 }
 
-/// The differences that the spec says to leave alone: those that were hidden from the provider, and those that it shows all
-/// the same.
+/// The differences that the spec says to leave alone: those hidden from the provider, and those that it
+/// reports nevertheless.
 fn left_alone(known: &KnownResource<'_>, shown: Vec<Change>) -> Vec<Path> {
     let mut paths = known.ignored.clone();
     paths.extend(shown.into_iter().map(|change| change.path));
@@ -192,7 +194,7 @@ fn action(known: &KnownResource<'_>, changes: &[Change], last_applied: Option<&V
     if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
 }
 
-/// What the state shall keep about it otherwise than it does.
+/// Changes to the settings that the state keeps about the resource.
 fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
     let Some(record) = known.record else { return Vec::new() };
     let lifecycle = &known.desired.lifecycle;
@@ -215,7 +217,8 @@ fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
     texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
 }
 
-/// Secrets of the user whose fingerprint the state cannot compare any more: they may be others than those that were applied.
+/// Secrets of the user whose fingerprint the state cannot compare any more. They may differ from the applied
+/// ones.
 fn forgotten_secrets(last_applied: &Value) -> Reason {
     let mut sources = Vec::new();
     last_applied.for_each_secret(&mut |secret| {
@@ -289,7 +292,7 @@ fn blank(known: &KnownResource<'_>) -> ResourceChange {
     }
 }
 
-/// A change of which nothing is known but whose it is, and was.
+/// A change that has only the addresses, the provider and the schema version of the resource.
 fn bare(known: &KnownResource<'_>) -> ResourceChange {
     ResourceChange {
         previous_address: known.previous_address.clone(),
@@ -297,7 +300,7 @@ fn bare(known: &KnownResource<'_>) -> ResourceChange {
     }
 }
 
-/// Why replacing it needs a named confirmation.
+/// Why its replacement needs a confirmation by name.
 fn confirmation(known: &KnownResource<'_>) -> Option<String> {
     if known.kind.stateful {
         Some("replacing it loses its data".to_owned())
@@ -348,7 +351,7 @@ fn change_reason(
             }
         });
     }
-    // A resource that is replaced names the field by itself.
+    // With causes the field is not narrowed: the reason of the replaced resource names the changed field.
     let origin = origin.map(|origin| match reason.code {
         ReasonCode::FieldDrifted => origin.to_owned(),
         _ if !causes.is_empty() => origin.to_owned(),
@@ -360,7 +363,7 @@ fn change_reason(
     reason.at(&change.path)
 }
 
-/// The part of a difference that somebody else made.
+/// The part of a difference that was made outside Slipway.
 fn drift(
     known: &KnownResource<'_>,
     object: &Found,
@@ -400,7 +403,8 @@ fn drift(
     })
 }
 
-/// Fills in what the server sets: as it was where the object stays, else unknown.
+/// Fills in the attributes that the server sets: the observed ones where the object stays, unknown ones
+/// otherwise.
 fn complete(after: &mut Value, kind: &ResourceType, observed: Option<&Value>, unknown_after: &[Path]) {
     let Value::Map(entries) = after else { return };
     for (name, attribute) in &kind.attributes {
@@ -421,7 +425,7 @@ fn complete(after: &mut Value, kind: &ResourceType, observed: Option<&Value>, un
     }
 }
 
-/// What the server has set on the object that goes is no promise of what it sets on the one that comes.
+/// Removes computed attributes of the old object: the server may set other values on the new one.
 fn forget_computed(after: &mut Value, kind: &ResourceType, observed: &Value) {
     let Value::Map(entries) = after else { return };
     entries.retain(|name, value| {
@@ -439,7 +443,7 @@ pub(crate) fn fields_of(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
     }
 }
 
-/// Every path whose values are never shown.
+/// The paths of all values that are never shown.
 pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<Path> {
     fn collect(fields: &BTreeMap<String, Attribute>, path: &Path, found: &mut Vec<Path>) {
         for (name, attribute) in fields {

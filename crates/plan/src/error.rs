@@ -15,7 +15,7 @@ pub enum Error {
     /// A resource refers to one that is not there.
     #[error("{from} refers to {to}, which does not exist in this cluster")]
     DanglingReference {
-        /// Who refers.
+        /// The referring resource.
         from: Address,
         /// To what.
         to: Address,
@@ -34,7 +34,7 @@ pub enum Error {
         /// All misfits, as sentences.
         message: String,
     },
-    /// A resource that shall only be used is not there.
+    /// A resource that the cluster only uses does not exist.
     #[error("{address} must be the existing object {identity}, which was not found")]
     MissingExisting {
         /// The resource.
@@ -58,7 +58,7 @@ pub enum Error {
     NoSuchTarget {
         /// The pattern as given.
         pattern: String,
-        /// What was probably meant.
+        /// The probable address.
         suggestion: Option<String>,
     },
     /// A provider refused.
@@ -94,7 +94,7 @@ pub enum Error {
         /// As the provider would have it.
         given: String,
     },
-    /// What must be replaced cannot be deleted before its replacement is there, and both cannot exist at once.
+    /// An object cannot be deleted before its replacement exists, and both cannot exist at the same time.
     #[error(
         "{address} must be replaced, and cannot be: {} cannot let go of it before the new one is there, and {why}",
         listed(holders, ", ")
@@ -102,7 +102,7 @@ pub enum Error {
     Held {
         /// The resource.
         address: Address,
-        /// What refers to it and stays.
+        /// The resources that refer to it and stay.
         holders: Vec<Address>,
         /// Why both cannot exist at once.
         why: String,
@@ -126,13 +126,13 @@ pub enum Error {
         /// Where the spec says so.
         place: Option<String>,
     },
-    /// What is to be deleted is held by a resource whose reference the spec says to leave alone.
+    /// An object to delete is held by a resource whose reference the spec says to leave alone.
     #[error(
         "{address} is to be deleted, and {holder} does not let go of it: `ignoreChanges` leaves its {attribute} alone{}",
         at(place)
     )]
     IgnoredReference {
-        /// What is to be deleted, or replaced.
+        /// The object to delete or replace.
         address: Address,
         /// The resource that refers to it.
         holder: Address,
@@ -153,7 +153,7 @@ pub enum Error {
     /// The file is something else.
     #[error("this is not a plan file but `{kind}`")]
     WrongKind {
-        /// What it says it is.
+        /// The kind that it claims to be.
         kind: String,
     },
     /// The plan is of another version.
@@ -167,7 +167,7 @@ pub enum Error {
     /// The steps of the plan do not do what its changes say.
     #[error("the plan file was not made by Slipway: {fault}")]
     Unsound {
-        /// What is wrong.
+        /// The fault.
         fault: String,
     },
     /// The plan was changed after it was made.

@@ -1,4 +1,4 @@
-//! What only one object may have: the new object comes after the old one is gone.
+//! Exclusive attributes: the new object is created after the old one is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(crate) type Key<'k> = (&'k str, Vec<&'k Value>);
 /// The type of a name.
 type TypeOf<'a> = dyn Fn(&str) -> Option<&'a ResourceType> + 'a;
 
-/// What an object has that no other object of its type may have; none where nothing is so, or not all of it is known.
+/// The exclusive attributes of an object; `None` if there are none, or not all of them are known.
 pub(crate) fn key<'k>(kind: &ResourceType, name: &'k str, attributes: &'k Value) -> Option<Key<'k>> {
     let values: Option<Vec<&Value>> = kind
         .exclusive
@@ -45,7 +45,8 @@ pub(crate) fn taken_from(decided: &Decided, type_of: &TypeOf<'_>) -> BTreeMap<Ad
     taken.collect()
 }
 
-/// Resources that change places, each with what the next one has had: no new object can come before all old ones are gone.
+/// Resources that exchange their exclusive attributes, each with the one that had its new ones: no new object
+/// can be created before all old ones are deleted.
 pub(crate) fn delete_first(decided: &mut Decided, taken_from: &BTreeMap<Address, Address>) {
     for own in taken_from.keys() {
         let (mut seen, mut next) = (BTreeSet::from([own]), taken_from.get(own));

@@ -49,7 +49,7 @@ pub(crate) fn narrowed(origin: &str, changed: &[String]) -> String {
     let inside: Vec<&String> = changed.iter().filter(is_inside).collect();
     match (inside.as_slice(), changed) {
         ([field], _) => (*field).clone(),
-        // What is made of a whole object depends on settings of the cluster too.
+        // Resources that derive from a whole object depend on settings of the cluster too.
         ([], [field]) if origin.ends_with(']') => field.clone(),
         _ => origin.to_owned(),
     }

@@ -19,7 +19,7 @@ use crate::step::Step;
 /// Version of the plan file's form; a reader refuses any newer one. Version 2 has steps on the nodes of machines.
 pub const FORMAT: u32 = 2;
 
-/// A plan: what will be done to which resource, and in which order.
+/// A plan: the changes of resources, and the order of the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -27,24 +27,25 @@ pub struct Plan {
     pub format: u32,
     /// The cluster's name.
     pub cluster: String,
-    /// What kind of plan.
+    /// The kind of plan.
     pub mode: Mode,
-    /// What it was made from, and so what it may be applied to.
+    /// The state and versions that it was made from, and to which it may be applied.
     pub binding: Binding,
-    /// The spec with all defaults, as JSON of the internal type; what the state keeps when the plan is done.
+    /// The spec with all defaults, as JSON of the internal type. The state keeps it after the plan is
+    /// applied.
     #[serde(default)]
     pub spec: serde_json::Value,
     /// The resources that change, sorted by address.
     pub changes: Vec<ResourceChange>,
     /// How many resources stay as they are.
     pub unchanged: u64,
-    /// What changed behind Slipway's back, sorted by address; also what no step mends.
+    /// Changes that were made outside Slipway, sorted by address; including those that no step reverts.
     #[serde(default)]
     pub drift: Vec<ResourceChange>,
-    /// Resources that stay in the cloud although the spec or the cluster goes.
+    /// Resources that stay in the cloud although the spec or the cluster is deleted.
     #[serde(default)]
     pub kept: Vec<ResourceChange>,
-    /// The graph. A step's dependencies stand before it.
+    /// The graph. A step's dependencies come before it.
     pub steps: Vec<Step>,
     /// Later plans that follow this one, in words: the further hops of an upgrade.
     #[serde(default)]
@@ -55,13 +56,14 @@ pub struct Plan {
     /// Which ones, sorted by address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<LeftOut>,
-    /// What the provider remarks on fields of the spec.
+    /// Remarks of the providers on fields of the spec.
     #[serde(default)]
     pub notes: Vec<ExpandNote>,
-    /// What the provider found that would stop it.
+    /// Problems found by the providers that would stop it.
     #[serde(default)]
     pub findings: Vec<PreflightFinding>,
-    /// What the infrastructure that it makes will not do; with any of it, an apply needs `--infrastructure-only`.
+    /// Properties of the spec that its infrastructure does not implement. With any of them, an apply needs
+    /// `--infrastructure-only`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub infrastructure_only: Vec<String>,
     /// Whether infrastructure alone was asked for when it was made.
@@ -70,7 +72,7 @@ pub struct Plan {
     /// The protection from deletion as it is when the plan is carried out, where the plan changes it: no resource shows that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sets_protection: Option<bool>,
-    /// What a month costs, where the providers know prices.
+    /// The monthly price, where the providers know prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// Pace limits by rate class, as the estimate used them.
@@ -82,7 +84,7 @@ pub struct Plan {
     pub critical_path_ms: u64,
 }
 
-/// What kind of plan.
+/// The kinds of plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -94,7 +96,7 @@ pub enum Mode {
     Drift,
 }
 
-/// What a plan was made from.
+/// The state and versions that a plan was made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Binding {
@@ -104,7 +106,7 @@ pub struct Binding {
     pub generation: Option<u64>,
     /// Digest of the spec with all defaults.
     pub spec_digest: Digest,
-    /// By provider: what its choices are pinned to.
+    /// The pinned choices of each provider.
     pub catalogs: BTreeMap<String, Catalog>,
     /// By provider: which one made the plan.
     pub providers: BTreeMap<String, ProviderPin>,
@@ -194,11 +196,11 @@ impl Plan {
 }
 
 impl Plan {
-    /// Holds a plan that was read against what the types of its resources say: a loss that they have confirmed by name is
-    /// marked as one. A plan file alone is not believed to say so.
+    /// Checks a read plan against the types of its resources: a loss that they require a confirmation for
+    /// must be marked. The marks in a plan file alone are not trusted.
     ///
     /// # Errors
-    /// When a change would lose something and the plan asks for no confirmation.
+    /// When a change would lose data and the plan requires no confirmation.
     pub fn check_losses(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
         let type_of = |kind: &str| providers.of_type(kind).map(|(_, _, declared)| declared);
         match soundness::hidden_loss(self, &type_of, prior) {
@@ -239,7 +241,7 @@ impl Plan {
     }
 }
 
-/// What every plan file says that it is.
+/// The value of the kind in every plan file.
 pub const KIND: &str = "slipway-plan";
 
 /// A plan file as it is written.

@@ -8,9 +8,11 @@ use slipway_resource::provider::ExpandNote;
 use crate::observations::Observations;
 use crate::state::{Record, Snapshot};
 
-/// Takes what was forgotten out of what was found, so that nothing is decided about it; returns a remark on each.
+/// Removes forgotten objects from the observations, so that no decision is made about them. Returns a remark
+/// on each.
 ///
-/// One whose address is wanted stays: it is taken over again rather than made a second time.
+/// A forgotten object whose address is desired stays: it is adopted again instead of being created a second
+/// time.
 pub(crate) fn leave_alone(
     prior: Option<&Snapshot>,
     records: &BTreeMap<Address, Record>,

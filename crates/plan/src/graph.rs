@@ -1,4 +1,4 @@
-//! The order in which resources stand on each other.
+//! The dependencies between resources.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,15 +11,15 @@ use crate::topology;
 
 /// The dependencies of the desired resources.
 pub(crate) struct Dependencies {
-    /// By address: what it stands on, sorted.
+    /// The sorted dependencies of each address.
     pub by_address: BTreeMap<Address, Vec<Address>>,
-    /// The addresses in layers: each stands only on earlier ones.
+    /// The addresses in layers: each depends only on earlier ones.
     pub levels: Vec<Vec<Address>>,
-    /// By address: whose update is done before its own.
+    /// For each address, the addresses whose update is done before.
     pub in_turn: BTreeMap<Address, Vec<Address>>,
-    /// By address: the turn in which it is updated.
+    /// For each address, the turn in which it is updated.
     pub turns: BTreeMap<Address, Turn>,
-    /// Those that are made only together with what depends on them.
+    /// Resources that are created only together with their dependents.
     pub on_demand: BTreeSet<Address>,
 }
 
@@ -74,7 +74,7 @@ fn levels(by_address: &BTreeMap<Address, Vec<Address>>) -> Result<Vec<Vec<Addres
     Ok(levels)
 }
 
-/// One circle of the graph, in the order in which each stands on the next.
+/// One cycle of the graph, in the order in which each resource depends on the next.
 fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
     let mut graph = DiGraph::<&Address, ()>::new();
     let nodes: BTreeMap<&Address, NodeIndex> =
@@ -92,8 +92,8 @@ fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
             component.len() > 1 || component.iter().any(|node| graph.contains_edge(*node, *node))
         })
         .unwrap_or_default();
-    // Walk inside the component until a node comes again: that is the circle. Nodes are numbered in the order of
-    // their addresses, so that the same circle is told in the same words.
+    // Walk inside the component until a node repeats: that is the cycle. Nodes are numbered in the order of
+    // their addresses, so that the same cycle has the same message.
     let mut walk: Vec<NodeIndex> = component.iter().min().copied().into_iter().collect();
     while let Some(last) = walk.last().copied() {
         let Some(next) = graph.neighbors(last).find(|next| component.contains(next)) else {

@@ -1,4 +1,4 @@
-//! What an unreadable resource depends on stays: the resource may still be in use.
+//! Dependencies of an unreadable resource stay: the resource may still use them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
-//! What cannot be deleted while others refer to it: a replacement of such an object is made first where both can exist,
-//! and refused where they cannot.
+//! Objects that cannot be deleted while others refer to them. Their replacement is created first where both
+//! can exist, and refused where they cannot.
 //!
-//! A subnet with the machines of a group in it is not deleted before the group has left it; and the group has nowhere to
-//! go before the new subnet is there.
+//! For example, a subnet that contains machines of a group is deleted only after the group has left it. The
+//! group can leave only when the new subnet exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -19,7 +19,8 @@ use crate::reason::{Reason, ReasonCode};
 /// The type of a name.
 type TypeOf<'a> = dyn Fn(&str) -> Option<&'a ResourceType> + 'a;
 
-/// Turns replacements around whose old object is held by one that stays, and lets the machines of those go along.
+/// Makes replacements create the new object first where an object that stays holds the old one, and replaces
+/// the machines that use the old one.
 ///
 /// # Errors
 /// When the old object and the new one cannot exist at the same time.
@@ -50,8 +51,8 @@ pub(crate) fn settle(
     Ok(())
 }
 
-/// Whether an object and its replacement can exist at the same time, and with it what it stands on and is replaced too;
-/// `along` gets all of these.
+/// Whether an object and its replacement can exist at the same time, together with the replaced resources
+/// that it depends on; `along` gets all of these.
 fn turns(
     decided: &Decided,
     dependencies: &Dependencies,
@@ -72,7 +73,8 @@ fn turns(
     needs.try_for_each(|needed| turns(decided, dependencies, needed, type_of, along))
 }
 
-/// By resource whose old object is to be deleted first: those that stay, and refer to that object.
+/// For each resource whose old object is to be deleted first: the resources that stay and refer to that
+/// object.
 fn held(
     decided: &Decided,
     desired: &[Desired],
@@ -117,7 +119,7 @@ pub(crate) fn mentions(value: &Value, identity: &str) -> bool {
     }
 }
 
-/// Makes the replacement of an object before that is deleted.
+/// Creates the replacement of an object before the old object is deleted.
 fn first(decided: &mut Decided, address: &Address, holders: &BTreeSet<Address>) {
     if let Some(decision) = decided.by_address.get_mut(address) {
         decision.change.action = ChangeAction::ReplaceCreateFirst;
@@ -137,7 +139,7 @@ fn turn_around(decided: &mut Decided, address: &Address, holders: &BTreeSet<Addr
     for holder in holders {
         let Some(decision) = decided.by_address.get_mut(holder) else { continue };
         let Some(rollout) = &mut decision.rollout else { continue };
-        // Its machines may be in what goes.
+        // Its machines may use the deleted object.
         for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
             member.fate = Fate::Replace { reason: format!("{address} is replaced"), path: None };
         }
@@ -145,10 +147,11 @@ fn turn_around(decided: &mut Decided, address: &Address, holders: &BTreeSet<Addr
     }
 }
 
-/// Whether the new object of a resource has a new parent. What is exclusive is so among the objects of one parent, as a
-/// subnet's range in its network: below a new one the new object meets nobody.
+/// Whether the new object of a resource has a new parent. Exclusive attributes are exclusive among the
+/// objects of one parent, as a subnet's range is in its network. The new object cannot conflict with the old
+/// one there.
 pub(crate) fn moves(kind: &ResourceType, after: &Value) -> bool {
-    // What the server sets is unknown in any new object.
+    // Attributes that the server sets are unknown in any new object.
     let is_asked = |mode: Mode| !matches!(mode, Mode::Computed | Mode::OptionalComputed);
     kind.attributes.iter().any(|(name, attribute)| {
         attribute.immutable
@@ -163,7 +166,7 @@ fn clash(kind: &ResourceType, before: &Value, after: &Value) -> Option<String> {
         return None;
     }
     let pair = |name: &String| Some((before.get(name)?.as_str()?, after.get(name)?.as_str()?));
-    // Objects may share some of the attributes; only all of them together are taken.
+    // Objects may share some of the attributes; a conflict needs all of them.
     let shares = |name: &String| match pair(name) {
         Some((old, new)) => old == new || overlap(old, new),
         None => before.get(name) == after.get(name),

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::holds::mentions;
 use crate::planner::Inputs;
 
-/// Refuses a plan that deletes what a resource holds whose reference is left alone.
+/// Refuses a plan that deletes an object to which a reference is left alone.
 ///
 /// # Errors
 /// [`Error::IgnoredReference`].

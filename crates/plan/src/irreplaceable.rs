@@ -1,7 +1,8 @@
-//! What nothing can make again is never lost by a plan that does not name it.
+//! A plan never deletes irreplaceable data that it does not name.
 //!
-//! A type declares by [`slipway_resource::schema::Irreplaceable`] that its objects hold a key, an authority or data. The rule
-//! is one of the planner: it holds for every provider, also for one that gets it wrong, and after the state was lost.
+//! A type declares by [`slipway_resource::schema::Irreplaceable`] that its objects hold a key, an authority
+//! or data. The planner enforces the rule for every provider, also for a faulty one, and after the state was
+//! lost.
 
 mod loss;
 mod readers;
@@ -22,7 +23,7 @@ use crate::file::Mode;
 use crate::observations::Observations;
 use crate::state::Record;
 
-/// What the rule looks at besides the decisions.
+/// The inputs of the rule besides the decisions.
 pub(crate) struct Guard<'a> {
     pub cluster: &'a str,
     pub mode: Mode,
@@ -30,23 +31,24 @@ pub(crate) struct Guard<'a> {
     pub observations: &'a Observations,
     /// The rule of a resource's type.
     pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
-    /// Whether whoever wants an object of the type asks for the fingerprint where it will hold something.
+    /// Whether desired objects of the type set the fingerprint attribute where the object will hold data.
     pub is_asked_for: &'a (dyn Fn(&Address) -> bool + 'a),
     /// Whether an attribute of a resource is a key for data.
     pub is_key: &'a (dyn Fn(&Address, &Path) -> bool + 'a),
-    /// Whether the state had fingerprints of a resource's secrets that nothing can be compared with any more.
+    /// Whether the state had fingerprints of a resource's secrets that cannot be compared any more.
     pub forgets: &'a (dyn Fn(&Address) -> bool + 'a),
     /// Why a resource's secrets could not be read, where that is known.
     pub unread: &'a (dyn Fn(&Address) -> Option<String> + 'a),
-    /// What each desired resource depends on.
+    /// The dependencies of each desired resource.
     pub depends_on: &'a BTreeMap<Address, Vec<Address>>,
 }
 
 impl<'a> Guard<'a> {
-    /// Refuses decisions that would lose what nothing can make again, and has the others confirmed by name.
+    /// Refuses decisions that would lose irreplaceable data, and requires confirmations by name for the
+    /// others.
     ///
     /// # Errors
-    /// When something would be lost that the plan cannot name as a step of its own.
+    /// When data would be lost that the plan cannot name as a step.
     pub fn enforce(&self, decided: &mut Decided) -> Result<(), Error> {
         if self.mode == Mode::Drift {
             return Ok(());
@@ -72,8 +74,8 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// The keys for data that a change replaces by others. Data that was encrypted with them cannot be read any more, also
-    /// where the object itself stays.
+    /// The keys for data that a change replaces by others. Data that was encrypted with the old keys cannot
+    /// be read any more, even where the object itself stays.
     fn replaced_key(&self, change: &ResourceChange) -> Option<Loss> {
         let replaced: Vec<&Change> = self
             .changed_keys(change)
@@ -103,7 +105,7 @@ impl<'a> Guard<'a> {
         let changes = || decided.by_address.values().map(|decision| &decision.change);
         let leaves =
             |change: &ResourceChange| matches!(change.action, ChangeAction::Delete | ChangeAction::Forget);
-        // Few objects have keys: what stays is looked at only for those that leave.
+        // Few objects have keys: objects that stay are searched only for keys of deleted ones.
         let is_kept = |kind: &str, key: &(&str, &Value)| {
             let mut others = changes().filter(|change| change.address.kind() == kind && !leaves(change));
             others.any(|change| self.keys(&change.address, &change.after).contains(key))
@@ -184,8 +186,8 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Requires the confirmation by name of whatever keeps an object with secrets that cannot be compared with those that were
-    /// applied: they may be others.
+    /// Requires the confirmation by name of any change that keeps an object with secrets that cannot be
+    /// compared with the applied ones: the secrets may differ.
     fn name_forgotten_secrets(&self, change: &mut ResourceChange) {
         let stays =
             matches!(change.action, ChangeAction::Record | ChangeAction::Update | ChangeAction::Adopt);
@@ -223,8 +225,8 @@ impl<'a> Guard<'a> {
         leaving.collect()
     }
 
-    /// Has an object confirmed by name that takes the place of one whose deletion the plan of a part leaves out: what that one
-    /// holds is out of use then, with nobody having named it.
+    /// Requires the confirmation by name of an object that takes the place of one whose deletion a partial
+    /// plan leaves out. Otherwise the data of the old object would go out of use without a confirmation.
     pub fn name_successors(&self, decided: &mut Decided, leaving: &BTreeMap<Address, String>) {
         let left_out: Vec<&Address> =
             leaving.keys().filter(|address| !decided.by_address.contains_key(*address)).collect();
@@ -246,7 +248,7 @@ impl<'a> Guard<'a> {
         (self.rule_of)(address)
     }
 
-    /// What one decision would lose; a replacement that is possible gets its confirmation.
+    /// The data that one decision would lose. A replacement that is possible gets its confirmation.
     fn look(&self, rule: &Irreplaceable, address: &Address, decision: &mut Decision) -> Option<Loss> {
         let record = self.records.get(address);
         let surplus = self.surplus(rule, address, record, decision);
@@ -293,15 +295,16 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// Whether an object that is gone held nothing, by what was asked for when it was made: a file without a key in it.
+    /// Whether a missing object held no data, by the attributes with which it was created: a file without a
+    /// key in it.
     fn held_nothing(&self, rule: &Irreplaceable, address: &Address, record: Option<&Record>) -> bool {
         let applied = record.and_then(|record| record.applied.as_ref());
         let asked = applied.filter(|_| !rule.fingerprint.is_empty() && (self.is_asked_for)(address));
         asked.is_some_and(|applied| rule.held(None, applied) == Held::Nothing)
     }
 
-    /// Of several objects under one address, the one that the state names stays, and only what a confirmed replacement has
-    /// left behind is deleted. A key that nobody knows may be the right one.
+    /// Of several objects under one address, the recorded one stays. Only those that a confirmed replacement
+    /// has left behind are deleted: an unknown key may be the right one.
     fn surplus(
         &self,
         rule: &Irreplaceable,
@@ -327,8 +330,9 @@ impl<'a> Guard<'a> {
         None
     }
 
-    /// Has the deletion of the last object that holds something confirmed by name. Copies may go as long as one stays: the
-    /// state has a cluster's keys too, and the data of etcd is on every control plane.
+    /// Requires the confirmation by name of the deletion of the last object that holds certain data. Copies
+    /// may be deleted as long as one stays: the state has a cluster's keys too, and the data of etcd is on
+    /// every control plane.
     fn name_last_holders(&self, decided: &mut Decided) {
         let mut held: BTreeMap<String, BTreeSet<(Address, Identity)>> = BTreeMap::new();
         for address in self.observations.addresses() {
@@ -350,14 +354,14 @@ impl<'a> Guard<'a> {
             if !holders.iter().all(|holder| goes(decided, holder)) {
                 continue;
             }
-            // A late duplicate of an object that stays has nothing of its own.
+            // A late duplicate of an object that stays has no data of its own.
             let leaving = holders.iter().filter_map(|(address, identity)| {
                 let change = &decided.by_address.get(address)?.change;
                 let own = change.identity.as_ref() == Some(identity);
                 (own && change.action == ChangeAction::Delete).then_some(change)
             });
             let leaving: Vec<&ResourceChange> = leaving.collect();
-            // One that is named already for another reason stands for all of them.
+            // If one object needs a confirmation for another reason, it is the named one for all of them.
             let named =
                 leaving.iter().find(|change| change.confirmation.is_some()).or_else(|| leaving.first());
             let Some(address) = named.map(|change| change.address.clone()) else { continue };
@@ -375,7 +379,7 @@ fn unknown_key(keys: &str) -> String {
     )
 }
 
-/// Whether the state has only the source of a secret, and nothing to compare its text with.
+/// Whether the state has only the source of a secret, and no fingerprint to compare.
 fn is_unknown(value: &Value) -> bool {
     matches!(value, Value::Secret(secret) if secret.fingerprint.is_none())
 }

@@ -1,7 +1,7 @@
 //! The planner, the plan file and its renderings.
 //!
-//! [`plan`] takes what is wanted, what exists and what was applied last, and returns a [`Plan`]: an explicit
-//! graph of [`Step`]s. Nothing is decided after that.
+//! [`plan`] compares the desired resources, the existing objects and the applied attributes, and returns a
+//! [`Plan`]: an explicit graph of [`Step`]s. All decisions are in it.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 

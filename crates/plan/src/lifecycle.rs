@@ -1,4 +1,4 @@
-//! What a spec says about resources beyond their attributes, whatever provider they are of.
+//! Settings of a spec about resources beyond their attributes, the same for every provider.
 
 use std::collections::BTreeSet;
 
@@ -8,9 +8,10 @@ use slipway_resource::{Desired, Mode, Moved, Path, ResourceType, Segment, Value,
 use crate::observations::Found;
 use crate::providers::Providers;
 
-/// Marks attributes as somebody else's: pairs of an address pattern and an attribute path, `*` for all.
+/// Marks attributes that Slipway leaves alone: pairs of an address pattern and an attribute path, `*` for
+/// all.
 ///
-/// Returns a sentence for each pair that means nothing here.
+/// Returns a remark for each pair without effect.
 pub fn ignore_changes<'a>(
     desired: &mut [Desired],
     ignored: impl Iterator<Item = (&'a str, &'a str)>,
@@ -49,10 +50,11 @@ pub fn ignore_changes<'a>(
     remarks
 }
 
-/// Wants what exists of the attributes that the spec says to leave alone, so that a provider rolls and replaces nothing for
-/// their sake. Returns the paths that were wanted otherwise.
+/// Sets the desired value of attributes that the spec says to leave alone to the observed one, so that a
+/// provider does not roll or replace anything because of them. Returns the paths where the values differed.
 ///
-/// An attribute that its provider never returns is wanted as before: its differences are left alone when they are found.
+/// An attribute that its provider never returns keeps its desired value: differences in it are ignored when
+/// they are found.
 pub(crate) fn leave_ignored(
     wanted: &mut Value,
     ignored: &[Path],
@@ -83,7 +85,7 @@ pub(crate) fn leave_ignored(
     paths
 }
 
-/// Notes under which address each renamed resource was known before.
+/// Records the earlier address of each renamed resource.
 pub fn renames(desired: &mut [Desired], moved: Vec<Moved>) {
     for Moved { from, to } in moved {
         if let Some(resource) = desired.iter_mut().find(|resource| resource.address == to)

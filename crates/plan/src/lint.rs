@@ -1,4 +1,4 @@
-//! Holds a whole plan against the rules that every plan keeps, whoever made it.
+//! Checks a whole plan against the rules that hold for every plan, whatever tool wrote it.
 //!
 //! A plan that breaks one of them is a defect of the planner or of a provider's declarations, and could not be carried
 //! out as it is shown.
@@ -14,13 +14,14 @@ use crate::holds::{mentions, moves};
 use crate::soundness;
 use crate::step::{Step, StepAction, StepId};
 
-/// What is wrong with a plan: sentences, each about one step or change; none for a plan as it must be.
+/// The faults of a plan: sentences, each about one step or change; none for a valid plan.
 ///
 /// - Steps are numbered in an order in which they can be carried out.
 /// - Every change that does something has its steps, and every step of a resource its change.
-/// - What is made or changed comes after what it refers to.
-/// - What another object holds is deleted only after that one is gone, or has let go of it.
-/// - Of what only one object may have, the old one is gone before the new one comes.
+/// - A resource is created or changed after the resources that it refers to.
+/// - An object that another object holds is deleted only after that one is deleted or has released it.
+/// - Where only one object may have certain attributes, the old object is deleted before the new one is
+///   created.
 #[must_use]
 pub fn lint<'a>(plan: &Plan, type_of: &dyn Fn(&str) -> Option<&'a ResourceType>) -> Vec<String> {
     let mut found = numbering(&plan.steps);
@@ -40,7 +41,7 @@ fn numbering(steps: &[Step]) -> Vec<String> {
     steps.iter().enumerate().filter_map(fault).collect()
 }
 
-/// The steps of a plan by what they are about.
+/// The steps of a plan by their subjects.
 struct Index<'p> {
     plan: &'p Plan,
     changes: BTreeMap<&'p Address, &'p ResourceChange>,
@@ -57,7 +58,7 @@ impl<'p> Index<'p> {
         Self { plan, changes, steps }
     }
 
-    /// The step with which a resource is there as it is wanted.
+    /// The step after which a resource exists as desired.
     fn arrival(&self, address: &Address) -> Option<&'p Step> {
         let arrives = |step: &&&Step| {
             matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Record)
@@ -65,7 +66,7 @@ impl<'p> Index<'p> {
         self.steps.get(address)?.iter().find(arrives).copied()
     }
 
-    /// The step with which an object goes.
+    /// The step that deletes an object.
     fn removal(&self, address: &Address, identity: Option<&Identity>) -> Option<&'p Step> {
         let removes = |step: &&&Step| {
             matches!(step.action, StepAction::Delete { .. } | StepAction::RemovedWithParent { .. })
@@ -85,7 +86,7 @@ impl<'p> Index<'p> {
             if id == earlier {
                 return true;
             }
-            // Steps are numbered behind all that they wait for.
+            // A step has a greater number than all steps that it waits for.
             if id.index() > earlier.index()
                 && seen.insert(id)
                 && let Some(step) = self.plan.steps.get(id.index())
@@ -186,7 +187,8 @@ impl<'p> Index<'p> {
                         None => self.arrival(&change.address),
                     };
                     let in_order = lets_go.is_some_and(|own| match &own.action {
-                        // Gone together with what it holds, or with what that goes with.
+                        // It is deleted together with the object that it holds, or with the parent of that
+                        // object.
                         StepAction::RemovedWithParent { parent } => {
                             parent == *held
                                 || self.comes_after(removal, own.id)

@@ -1,7 +1,8 @@
-//! What the machines of a saved plan take with them, asked anew before the plan is carried out.
+//! The data that machines of a saved plan lose with their deletion, read again before the plan is carried
+//! out.
 //!
-//! Types do not tell which machines have disks of their own. The provider of a pool does, from the pool as it exists now. A
-//! plan file is not believed to say it.
+//! Types do not say which machines have local disks. The provider of a pool does, from the pool as it exists
+//! now. The statement in a plan file is not trusted.
 
 use slipway_resource::provider::{PlanItem, ReadRequest, operation};
 use slipway_resource::{Observation, ProviderError, Value};

@@ -13,7 +13,8 @@ use crate::providers::Providers;
 /// The nodes as a provider of nodes listed them.
 type Listed = Result<Arc<Vec<Node>>, ProviderError>;
 
-/// The nodes of the cluster. Each provider of nodes is asked at most once for a plan, and only if machines leave.
+/// The nodes of the cluster. Each provider of nodes is called at most once for a plan, and only if machines
+/// are deleted.
 pub(crate) struct Nodes<'a> {
     providers: &'a Providers,
     listed: BTreeMap<String, Listed>,
@@ -37,7 +38,7 @@ pub(crate) enum Gates {
 }
 
 impl<'a> Nodes<'a> {
-    /// Nothing is asked yet.
+    /// No nodes are read yet.
     pub fn new(providers: &'a Providers) -> Self {
         Self { providers, listed: BTreeMap::new() }
     }

@@ -1,4 +1,4 @@
-//! What was found in the cloud, by address.
+//! The observed objects, by address.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,13 +10,13 @@ use crate::state::Record;
 /// One object that exists.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// What the provider calls it.
+    /// The identity that the provider gave to it.
     pub identity: Identity,
     /// Its attributes.
     pub attributes: Value,
 }
 
-/// What was found, by address.
+/// The observed objects, by address.
 #[derive(Clone, Debug, Default)]
 pub struct Observations {
     found: BTreeMap<Address, Vec<Found>>,
@@ -25,14 +25,14 @@ pub struct Observations {
     read: BTreeSet<Address>,
 }
 
-/// What one address stands for in the cloud.
+/// The object of one address in the cloud.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Standing<'a> {
-    /// Nothing.
+    /// There is no object.
     Absent,
-    /// An object, and others of the same address that should not be.
+    /// An object, and surplus objects of the same address.
     Present { object: &'a Found, surplus: Vec<&'a Found> },
-    /// Nobody knows.
+    /// The object could not be read.
     Unreadable(&'a ProviderError),
 }
 
@@ -68,7 +68,7 @@ impl Observations {
         }
     }
 
-    /// Nobody knows what an address stands for, whatever was found there.
+    /// Marks an address as unreadable, whatever was found there.
     pub fn doubt(&mut self, address: Address, error: ProviderError) {
         self.unreadable.insert(address, error);
     }
@@ -90,28 +90,28 @@ impl Observations {
         self.found.get(address).map_or(&[], Vec::as_slice)
     }
 
-    /// What could not be read: single objects by address, and whole types that could not be listed by their name.
+    /// Unreadable objects by address, and types that could not be listed by their name.
     pub fn unreadable(&self) -> impl Iterator<Item = (String, &ProviderError)> {
         let objects = self.unreadable.iter().map(|(address, error)| (address.to_string(), error));
         objects.chain(self.unlisted.iter().map(|(kind, error)| (kind.clone(), error)))
     }
 
-    /// Leaves out what was found under some addresses, as if nobody had looked there: it is not for this plan to decide
-    /// about.
+    /// Leaves out the objects of some addresses, as if they had not been read: this plan makes no decision
+    /// about them.
     pub fn leave_out(&mut self, left_out: impl Fn(&Address) -> bool) {
         self.found.retain(|address, _| !left_out(address));
         self.unreadable.retain(|address, _| !left_out(address));
     }
 
-    /// Looks at the attributes of every object that was found, and may change them: a caller knows more of an object than
-    /// the object shows.
+    /// Visits the attributes of every object that was found, and may change them. For callers that know more
+    /// of an object than the provider returns.
     pub fn revise(&mut self, mut revise: impl FnMut(&Address, &mut Value)) {
         for (address, objects) in &mut self.found {
             objects.iter_mut().for_each(|object| revise(address, &mut object.attributes));
         }
     }
 
-    /// Gives one object that was found under one address to another.
+    /// Moves one object from one address to another.
     pub(crate) fn hand_over(&mut self, from: &Address, identity: &Identity, to: &Address) {
         if let Some(found) = self.take(from, identity) {
             let objects = self.found.entry(to.clone()).or_default();
@@ -121,7 +121,7 @@ impl Observations {
         }
     }
 
-    /// Takes an object away, as if it had not been found.
+    /// Removes an object, as if it had not been found.
     pub(crate) fn take(&mut self, address: &Address, identity: &Identity) -> Option<Found> {
         let objects = self.found.get_mut(address)?;
         let position = objects.iter().position(|found| found.identity == *identity)?;
@@ -132,7 +132,7 @@ impl Observations {
         Some(found)
     }
 
-    /// Gives what was found under one address to another.
+    /// Moves the objects of one address to another.
     pub(crate) fn rename(&mut self, from: &Address, to: &Address) {
         if let Some(objects) = self.found.remove(from) {
             self.found.entry(to.clone()).or_default().extend(objects);
@@ -142,7 +142,7 @@ impl Observations {
         }
     }
 
-    /// What an address stands for: the recorded object if it is there, else the first of those that no
+    /// The object of an address: the recorded object if it exists, else the first of those that no
     /// replacement has left behind.
     pub(crate) fn standing(&self, address: &Address, record: Option<&Record>) -> Standing<'_> {
         if let Some(error) = self.unreadable.get(address) {

@@ -42,7 +42,7 @@ mod tests {
     use crate::change::ResourceChange;
     use crate::graph;
 
-    /// What is left of a change of a token, when what depends on it changes so.
+    /// Whether a change of a token stays, for a given change of a resource that depends on it.
     fn left(token: ChangeAction, machine: ChangeAction, on_demand: bool) -> bool {
         let (own, joining) = (Address::new("any", "token"), Address::new("any", "machine"));
         let mut desired = Desired::new(own.clone(), Value::Null);

@@ -1,4 +1,4 @@
-//! What exists or is remembered, and is wanted no more.
+//! Orphans: resources that exist or are recorded, and are no longer desired.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::precondition::Precondition;
 use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
 
-/// A resource that is wanted no more.
+/// A resource that is no longer desired.
 pub(crate) struct Orphan<'a> {
     pub address: &'a Address,
     pub record: Option<&'a Record>,
@@ -21,11 +21,11 @@ pub(crate) struct Orphan<'a> {
     pub mode: PlanMode,
     /// Whether the spec of the cluster keeps it, for one without a record.
     pub retained: bool,
-    /// Whether what would be kept goes too.
+    /// Whether kept resources are deleted too.
     pub delete_retained: bool,
 }
 
-/// What happens to it; `None` when nothing is left to do or to remember.
+/// The change of an orphan; `None` when it needs neither a change nor a record.
 pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option<ResourceChange> {
     let mut change = blank(orphan);
     match observations.standing(orphan.address, orphan.record) {
@@ -89,9 +89,10 @@ fn blank(orphan: &Orphan<'_>) -> ResourceChange {
     }
 }
 
-/// On what each object stands: as recorded, and as its attributes name the identities of others. Of those, with a record only
-/// the attributes count that hold others: a record that was moved, or whose neighbour was forgotten and taken over again, does
-/// not know all that the object holds. Used for the order of deletion only.
+/// The dependencies of each object: the recorded ones, and the identities in its attributes. With a record,
+/// only the attributes that hold other objects are used: after a record was moved, or a neighbour was
+/// forgotten and adopted again, the record does not name all held objects. Used for the order of deletion
+/// only.
 pub(crate) fn standing_on<'a>(
     addresses: impl Iterator<Item = &'a Address>,
     records: &BTreeMap<Address, Record>,

@@ -1,4 +1,4 @@
-//! From wanted, found and remembered to a plan.
+//! Makes a plan from desired, observed and recorded resources.
 
 mod asking;
 mod finish;
@@ -25,67 +25,69 @@ use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
 use crate::{forgotten, lifecycle, renames, scope, target, used};
 
-/// What the user asked for besides the spec.
+/// Options of the user besides the spec.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only these resources, what they stand on, and on deletion what stands on them; `*` for anything.
+    /// Only these resources, those that they depend on, and on deletion those that depend on them; `*` for
+    /// anything.
     pub targets: Vec<String>,
-    /// Resources to replace although nothing differs.
+    /// Resources to replace although they have no difference.
     pub replace: Vec<String>,
-    /// Whether what the spec keeps (backups) goes with a deletion.
+    /// Whether a deletion also deletes objects that the spec keeps (backups).
     pub delete_retained: bool,
     /// Resources that a deletion keeps although the state does not have them, by the spec of the cluster.
     pub retained: BTreeSet<Address>,
-    /// Pools whose machines are replaced although nothing asks for it, by name or address; an empty list for
-    /// all of them, `None` for none. The plan is about these pools only: what belongs to them, and what that needs.
+    /// Pools whose machines are replaced although they need no replacement, by name or address. An empty list
+    /// means all of them, `None` means none. The plan is about these pools, their parts and their
+    /// dependencies only.
     pub roll: Option<Vec<String>>,
-    /// Only these resources, and what they need: what a change of version brings. `None` for no such limit.
+    /// Only these resources and their dependencies, as for a change of version. `None` for no such limit.
     pub only: Option<BTreeSet<Address>>,
-    /// Whether to ask the providers what would stop the plan.
+    /// Whether the providers check for problems that would stop the plan.
     pub preflight: bool,
-    /// Whether infrastructure that will not do what the spec asks for is wanted all the same.
+    /// Whether the plan uses infrastructure that does not implement all that the spec asks for.
     pub infrastructure_only: bool,
 }
 
 impl Options {
-    /// Whether the plan is about a part of the cluster only, and may leave pending changes out.
+    /// Whether the plan is about a part of the cluster only, and may leave out pending changes.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         !self.targets.is_empty() || self.roll.is_some() || self.only.is_some()
     }
 }
 
-/// Everything a plan depends on.
+/// All inputs of a plan.
 pub struct Inputs<'a> {
     /// The cluster's name.
     pub cluster: &'a str,
     /// Its unique id, when it has one.
     pub uid: Option<ClusterUid>,
-    /// What kind of plan.
+    /// The kind of plan.
     pub mode: Mode,
     /// The spec with all defaults.
     pub spec: serde_json::Value,
     /// The fields of the spec that differ from those that were applied last ([`fields::causes`](crate::fields::causes)).
     pub changed: Vec<String>,
-    /// The wanted resources, in any order; none for a deletion.
+    /// The desired resources, in any order; none for a deletion.
     pub desired: Vec<Desired>,
     /// The providers' remarks on the spec.
     pub notes: Vec<ExpandNote>,
-    /// What is remembered.
+    /// The state of the last commit.
     pub prior: Option<&'a Snapshot>,
     /// The head's generation, with a state.
     pub generation: Option<u64>,
-    /// What was found.
+    /// The objects that were found.
     pub observations: Observations,
-    /// Who does it.
+    /// The providers that the plan uses.
     pub providers: &'a Providers,
-    /// What the providers' choices are pinned to.
+    /// The pinned choices of each provider.
     pub catalogs: BTreeMap<String, Catalog>,
     /// Resources whose secrets cannot be compared with what was applied last.
     pub uncompared: BTreeMap<Address, Uncompared>,
-    /// What else was asked for.
+    /// The options of the user.
     pub options: Options,
-    /// Where a field of the spec stands in its file.
+    /// The position of a field of the spec in its file.
     pub locate: &'a (dyn Fn(&str) -> Option<Located> + Send + Sync),
 }
 
@@ -155,16 +157,16 @@ struct Planner<'a> {
     moved: &'a BTreeMap<Address, Address>,
 }
 
-/// A wanted resource before its provider was asked.
+/// A desired resource before its provider plans it.
 struct Prepared<'a> {
     desired: &'a Desired,
     resolved: Value,
     object: Option<&'a Found>,
     surplus: Vec<Found>,
     as_found: BTreeMap<Path, Digest>,
-    /// What the spec says to leave alone and wants otherwise than it is.
+    /// Attributes that the spec says to leave alone, and whose desired value differs.
     ignored: Vec<Path>,
-    /// What its provider says that would become of it.
+    /// The provider's prediction for the desired attributes.
     rehearsal: Rehearsal,
     /// Why its provider refuses the change, in a report of drift.
     refusal: Option<String>,
@@ -179,7 +181,7 @@ impl Prepared<'_> {
 }
 
 impl<'p> Planner<'p> {
-    /// Decides about every wanted resource, layer by layer, one batch for each provider and layer.
+    /// Decides about every desired resource, layer by layer, one batch for each provider and layer.
     async fn wanted(&mut self, nodes: &mut Nodes<'_>) -> Result<Decided, Error> {
         let by_address: BTreeMap<&Address, &Desired> =
             self.inputs.desired.iter().map(|desired| (&desired.address, desired)).collect();
@@ -232,7 +234,7 @@ impl<'p> Planner<'p> {
         Ok(decided)
     }
 
-    /// A pool whose machines would leave, and of whose nodes nothing can be read.
+    /// The change of a pool whose machines would be deleted, when its nodes cannot be read.
     fn without_nodes(&self, address: &Address, error: &ProviderError) -> ResourceChange {
         let text = format!("its machines leave, and the nodes of the cluster could not be read: {error}");
         let provider = self.inputs.providers.of_type(address.kind()).map_or("", |(name, _, _)| name);
@@ -240,7 +242,7 @@ impl<'p> Planner<'p> {
         assemble::deferred(address, provider, self.records.get(address), reason)
     }
 
-    /// What looks unchanged and has a secret that could not be compared is not known to be unchanged.
+    /// Defers a resource that looks unchanged and has a secret that could not be compared.
     fn defer_uncompared(&self, decision: &mut Decision) {
         let change = &mut decision.change;
         let looks_unchanged =
@@ -253,7 +255,7 @@ impl<'p> Planner<'p> {
         }
     }
 
-    /// Looks up what is known of a resource, or says why nothing can be decided.
+    /// Collects the known facts about a resource, or says why no decision can be made.
     fn prepare(
         &self,
         desired: &'p Desired,
@@ -300,7 +302,7 @@ impl<'p> Planner<'p> {
         Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, rehearsal, refusal }))
     }
 
-    /// Asks those providers that can what would become of what is wanted.
+    /// Asks the providers that can rehearse for their predictions.
     async fn rehearse(&self, prepared: &mut [Prepared<'_>]) -> Result<(), Error> {
         let is_rehearsed = |address: &Address| {
             let owner = self.inputs.providers.of_type(address.kind());
@@ -309,7 +311,7 @@ impl<'p> Planner<'p> {
         let mut places = Vec::new();
         let mut items = Vec::new();
         for (place, prepared) in prepared.iter().enumerate() {
-            // What is only used stays as it is.
+            // An object that the cluster only uses does not change.
             if is_rehearsed(&prepared.desired.address) && prepared.desired.lifecycle.existing.is_none() {
                 places.push(place);
                 items.push(self.item(prepared));
@@ -372,7 +374,7 @@ impl<'p> Planner<'p> {
         Ok(decision)
     }
 
-    /// Decides about everything that exists or is remembered and is not wanted.
+    /// Decides about every resource that exists or is recorded, and is not desired.
     async fn unwanted(&mut self, nodes: &mut Nodes<'_>, decided: &mut Decided) -> Result<(), Error> {
         let mut addresses: BTreeSet<&Address> = self.records.keys().collect();
         addresses.extend(self.inputs.observations.addresses());
@@ -396,7 +398,7 @@ impl<'p> Planner<'p> {
                 retained: self.inputs.options.retained.contains(address),
             };
             match orphans::decide(&orphan, &self.inputs.observations) {
-                // There is nothing to forget, and so nothing to do.
+                // It has no record to forget, so it needs no change.
                 Some(change) if orphan.record.is_none() && change.action == ChangeAction::Forget => {
                     decided.kept.push(change);
                 }
@@ -423,7 +425,8 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Wants what was found of an object that was taken over, as long as the spec wants what it wanted then.
+/// Sets desired attributes of an adopted object to the found values, while the spec asks for the same as on
+/// adoption.
 fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeMap<Path, Digest> {
     let still = record.as_found.iter().filter(|(path, digest)| {
         let now = Digest::of(wanted.at(path).unwrap_or(&Value::Null));
@@ -436,7 +439,7 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
-/// Lets every machine go that would stay. Returns whether there is one.
+/// Replaces all machines that would stay. Returns whether there is one.
 fn roll_all(rollout: &mut Rollout) -> bool {
     let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
@@ -446,10 +449,10 @@ fn roll_all(rollout: &mut Rollout) -> bool {
     anew
 }
 
-/// What others may know of a resource that was decided.
+/// The facts about a decided resource that other resources may use.
 fn known(decision: &mut Decision) -> Known {
     let change = &mut decision.change;
-    // A resource of which nothing is to be done is only counted: its attributes are not needed any more.
+    // A resource without a change is only counted: its attributes are not needed any more.
     let attributes = if decision.rollout.is_none() && change.is_idle() {
         std::mem::take(&mut change.after)
     } else {

@@ -1,4 +1,4 @@
-//! What must hold of a live object for a step on it to run.
+//! The precondition of a step: the state of a live object that the step requires.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use slipway_resource::{Attribute, Digest, Mode, ResourceType, Value};
 
 use crate::decide::{fields_of, sensitive_paths};
 
-/// What the plan assumed about an object.
+/// The plan's assumption about an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Precondition {

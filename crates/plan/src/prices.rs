@@ -1,4 +1,4 @@
-//! What a plan costs a month, as its providers' price lists say.
+//! The monthly price of a plan, from its providers' price lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,16 @@ use crate::error::Error;
 use crate::file::Mode;
 use crate::planner::Inputs;
 
-/// What the cluster costs a month, before a plan and after it. What a list does not say is named, and counts nothing.
+/// The monthly price of the cluster, before a plan and after it. Resources without a known price are named,
+/// and count as free.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
     /// The lists, with their dates.
     pub lists: Vec<String>,
-    /// What is known of the month as things are, in thousandths of a US dollar.
+    /// The known part of the present monthly price, in thousandths of a US dollar.
     pub before_millis: u64,
-    /// What is known of the month as it shall be, in thousandths of a US dollar.
+    /// The known part of the monthly price after the plan, in thousandths of a US dollar.
     pub after_millis: u64,
     /// The resources that cost something, or may, sorted by address.
     pub resources: Vec<ResourcePrice>,
@@ -33,7 +34,7 @@ impl Prices {
         })
     }
 
-    /// The sentences for people: what a month costs, what changes, and what is not known.
+    /// The sentence for messages: the monthly price, its change, and the unknown prices.
     #[must_use]
     pub fn sentence(&self) -> String {
         let (before, after) = (self.before_millis, self.after_millis);

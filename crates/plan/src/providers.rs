@@ -1,4 +1,4 @@
-//! The providers of a plan, and asking them in batches.
+//! The providers of a plan, and batched calls to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::file::ProviderPin;
 use crate::step::{Step, StepAction};
 
-/// A provider at work, with what it said about itself.
+/// An open provider, with its self-description.
 #[derive(Clone)]
 pub struct ProviderHandle {
     /// The session.
@@ -26,7 +26,7 @@ pub struct ProviderHandle {
     pub schema: Arc<Schema>,
     /// Its limits and capabilities.
     pub info: Info,
-    /// What a plan binds of it.
+    /// The version, schema, scope and configuration that a plan binds.
     pub pin: ProviderPin,
 }
 
@@ -73,7 +73,7 @@ impl Providers {
     }
 }
 
-/// Asks each provider what it would make of its items; answers in the order of the items.
+/// Has each provider predict the result for its items. Returns the answers in the order of the items.
 pub(crate) async fn rehearse(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, Error> {
     batched(providers, items, "Rehearse", |session, batch| {
         Box::pin(async move { session.rehearse(batch).await })
@@ -81,16 +81,16 @@ pub(crate) async fn rehearse(providers: &Providers, items: Vec<PlanItem>) -> Res
     .await
 }
 
-/// Asks each provider about its items; answers in the order of the items.
+/// Has each provider plan its items. Returns the answers in the order of the items.
 pub(crate) async fn ask(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Planned>, Error> {
     batched(providers, items, "Plan", |session, batch| Box::pin(async move { session.plan(batch).await }))
         .await
 }
 
-/// What a call to a session gives, later.
+/// The future result of calls to a session.
 type Answers<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, ProviderError>> + Send + 'a>>;
 
-/// Asks in batches as large as each provider takes.
+/// Makes the calls in batches of each provider's maximum size.
 async fn batched<T: Clone + Default>(
     providers: &Providers,
     items: Vec<PlanItem>,
@@ -130,14 +130,14 @@ async fn batched<T: Clone + Default>(
     Ok(answers)
 }
 
-/// Asks each provider what would stop its part of the plan.
+/// Has each provider check for problems that would stop its part of the plan.
 pub(crate) async fn preflight(
     providers: &Providers,
     decided: &Decided,
     steps: &[Step],
 ) -> Result<Vec<PreflightFinding>, Error> {
     let mut findings = Vec::new();
-    // Nobody is asked whether what needs no call may be done.
+    // A removal without a call needs no permission, so no provider checks it.
     let without_call: BTreeSet<&Address> = steps
         .iter()
         .filter(|step| matches!(step.action, StepAction::RemovedWithParent { .. }))
@@ -164,7 +164,8 @@ pub(crate) async fn preflight(
     Ok(findings)
 }
 
-/// What the calls of a decision do: changes of the resource, a roll of its machines, and deletions of older objects.
+/// The operations of a decision: changes of the resource, a roll of its machines, and deletions of older
+/// objects.
 fn preflight_items(decision: &Decision) -> Vec<PreflightItem> {
     let change = &decision.change;
     let rolls = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
@@ -172,7 +173,7 @@ fn preflight_items(decision: &Decision) -> Vec<PreflightItem> {
     let mut items = match change.action {
         ChangeAction::Create => vec![("create", after())],
         ChangeAction::Update => vec![("update", after())],
-        // The resource stays as it is, and its machines do not.
+        // The resource does not change, but its machines do.
         ChangeAction::NoOp | ChangeAction::Record if rolls => vec![("update", after())],
         ChangeAction::Delete => vec![("delete", Value::Null)],
         ChangeAction::ReplaceCreateFirst => vec![("create", after()), ("delete", Value::Null)],

@@ -32,7 +32,7 @@ struct Class {
 const DEFAULT_CONCURRENCY: u32 = 10;
 
 impl ReadyQueue {
-    /// A queue of all steps of a plan; a step's dependencies must stand before it.
+    /// A queue of all steps of a plan; a step's dependencies must come before it.
     #[must_use]
     pub fn new(steps: &[Step], rate_classes: &BTreeMap<String, RateClass>) -> Self {
         let mut dependents = vec![Vec::new(); steps.len()];
@@ -145,7 +145,7 @@ impl ReadyQueue {
         self.unlock(id);
     }
 
-    /// Counts a running step as failed: what depends on it never becomes ready.
+    /// Counts a running step as failed: its dependents never become ready.
     pub fn fail(&mut self, id: StepId) {
         self.release(id);
     }
@@ -197,8 +197,8 @@ impl ReadyQueue {
     }
 }
 
-/// By step: its own duration and the longest chain behind it. Dependents stand after, so one pass from the
-/// end is enough.
+/// For each step, its own duration and that of the longest chain after it. Dependents come after their step,
+/// so one pass from the end is enough.
 fn remaining(steps: &[Step], dependents: &[Vec<u32>]) -> Vec<u64> {
     let mut remaining = vec![0u64; steps.len()];
     for (position, step) in steps.iter().enumerate().rev() {

@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Address, Path};
 
-/// A reason, and what stands behind it.
+/// A reason, and its causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reason {
-    /// What kind of reason.
+    /// The kind of reason.
     pub code: ReasonCode,
     /// A sentence for people.
     pub message: String,
@@ -17,8 +17,9 @@ pub struct Reason {
     /// The field of the spec that it comes from, as `pools[workers].image`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Where that field stands, as `a.yaml:14:11`: the file as it is named from the deepest folder that has all files of
-    /// the spec, so that a plan does not depend on how and from where the files were named.
+    /// The position of that field, as `a.yaml:14:11`. The path of the file is relative to the deepest folder
+    /// that has all files of the spec, so that a plan does not depend on how and from where the files were
+    /// named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
     /// The same with the file as the caller named it, for people. It is no part of the plan.
@@ -27,12 +28,12 @@ pub struct Reason {
     /// The other resource whose change is the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because_of: Option<Address>,
-    /// What stands behind it.
+    /// Its causes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<Reason>,
 }
 
-/// Where a field of the spec stands in its file.
+/// The position of a field of the spec in its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located {
     /// As a plan keeps it; see [`Reason::location`].
@@ -65,7 +66,7 @@ pub enum ReasonCode {
     Requested,
     /// The spec does not have it any more.
     NotWanted,
-    /// The whole cluster goes.
+    /// The whole cluster is deleted.
     ClusterDeleted,
     /// There is more than one object of the address.
     Duplicate,
@@ -79,7 +80,7 @@ pub enum ReasonCode {
     LifecycleChanged,
     /// It could not be read.
     Unreadable,
-    /// It stands on something that could not be read.
+    /// It depends on a resource that could not be read.
     BehindUnreadable,
     /// The provider says so.
     Provider,

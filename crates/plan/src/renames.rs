@@ -11,10 +11,10 @@ use crate::planner::Inputs;
 use crate::providers::Providers;
 use crate::state::Record;
 
-/// Gives records and objects of old addresses to new ones; returns the old address by the new one.
+/// Moves records and objects from old addresses to new ones. Returns the old address by the new one.
 ///
-/// A rename is declared by the spec, was made in the state, or follows from attributes that no two objects may share: a
-/// new resource with those of one that goes can only be the same object.
+/// A rename is declared by the spec, was made in the state, or follows from exclusive attributes: a new
+/// resource that has those of a deleted one can only be the same object.
 pub(crate) fn apply(
     desired: &[Desired],
     records: &mut Cow<'_, BTreeMap<Address, Record>>,
@@ -62,8 +62,8 @@ pub(crate) fn apply(
     moved
 }
 
-/// Refuses a rename that the spec declares while both addresses have an object, or are in the spec: it would be passed over,
-/// and the object of the old address deleted.
+/// Refuses a rename that the spec declares while both addresses have an object, or are in the spec. Such a
+/// rename would be ignored, and the object of the old address deleted.
 ///
 /// # Errors
 /// [`Error::BothExist`].
@@ -86,8 +86,8 @@ pub(crate) fn check(inputs: &Inputs<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives objects to the addresses under which the state knows them: whoever moved a record to another address has not
-/// touched the object, which still carries the old one in its ownership. What is only used may stand under several
+/// Moves objects to the addresses of their records. After a record was moved to another address, its object
+/// still has the old address in its ownership. An object that the cluster only uses may have several
 /// addresses. Returns the old address by the new one.
 pub(crate) fn follow_records(
     records: &BTreeMap<Address, Record>,
@@ -115,7 +115,7 @@ pub(crate) fn follow_records(
     moved
 }
 
-/// A resource of the same type that goes and has the same exclusive attributes.
+/// A resource of the same type that is deleted and has the same exclusive attributes.
 fn same_exclusive(
     resource: &Desired,
     wanted: &BTreeSet<&Address>,

@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use slipway_resource::{Address, Identity, Path, Reference, Value};
 
-/// What is known of a resource that others refer to.
+/// The facts about a resource that others refer to.
 #[derive(Clone, Debug)]
 pub(crate) enum Known {
     /// It exists and stays: all of it is known, but for the paths that the plan will change.
     Stays { identity: Identity, attributes: Value, unknown: Vec<Path> },
-    /// It will be made: what the spec sets is known, what the server sets is not.
+    /// It will be created: attributes of the spec are known, those of the server are not.
     Comes { attributes: Value },
     /// It could not be read.
     Unreadable,
 }
 
-/// What is known so far, by address.
+/// The facts known so far, by address.
 #[derive(Debug, Default)]
 pub(crate) struct Resolver {
     known: BTreeMap<Address, Known>,
 }
 
-/// A value with its references replaced, and what stood in the way.
+/// A value with its references replaced, and the resources that could not be read.
 pub(crate) struct Resolved {
     /// The value; references to what is not known yet stay.
     pub value: Value,

@@ -20,13 +20,13 @@ pub(crate) struct Pool<'a> {
     pub nodes: Option<&'a ResourceType>,
 }
 
-/// Makes the steps of one roll behind `before`; returns those after which it is through, empty when there is
-/// nothing to do.
+/// Makes the steps of one roll after `before`. Returns the steps that end it; none when there is no machine
+/// to replace.
 ///
 /// At any moment there are at most `size + max_surge` machines, and at least `size - max_unavailable` ready
-/// ones, as far as that was so at the start. The first machine goes alone: one that never gets ready stops
-/// the roll while the rest still stands. With `anew`, some leave although they are as the pool wants them: a provider cannot
-/// tell by itself that new ones are needed.
+/// ones, as far as that was so at the start. The first machine is replaced alone: if the new one never gets
+/// ready, the roll stops while the other machines still run. With `anew`, some machines are replaced although
+/// they match the pool: a provider cannot know by itself that new ones are needed.
 pub(crate) fn steps(
     graph: &mut Graph,
     pool: &Pool<'_>,
@@ -38,7 +38,8 @@ pub(crate) fn steps(
     let waiting: Vec<&Member> = keep.iter().copied().filter(|member| !member.ready).collect();
     let launches = (rollout.size as usize).saturating_sub(keep.len());
     if leaving.is_empty() {
-        // Nothing goes: the pool's own update brings missing machines, there is nothing to gate.
+        // No machine is replaced. The pool's own update creates missing machines, and there is nothing to
+        // gate.
         return Vec::new();
     }
     if let (Gates::OfNodes { kind, .. }, Some(declared)) = (pool.gates, pool.nodes) {
@@ -85,12 +86,12 @@ pub(crate) fn steps(
             let needed = (floor + ready_removed).saturating_sub(available).min(arrivals.len());
             after.extend(arrivals.iter().take(needed));
         }
-        // The first goes alone.
+        // The first machine is replaced alone.
         if let Some(first) = removals.first() {
             after.push(*first);
             after.extend(arrivals.first());
         }
-        // No more at once than the budget, whatever is ready.
+        // At most as many at once as the budget, whatever is ready.
         let lanes = (surge + unavailable).max(1);
         after.extend(removals.len().checked_sub(lanes).and_then(|index| removals.get(index)).copied());
         if rollout.drains()
@@ -110,7 +111,7 @@ pub(crate) fn steps(
     ends
 }
 
-/// Those that go, in order: what is not ready costs nothing and goes first, then replaced, then retired ones.
+/// The machines to delete, in order: first those that are not ready, then replaced ones, then retired ones.
 fn leaving(rollout: &Rollout) -> Vec<&Member> {
     let mut leaving: Vec<&Member> =
         rollout.members.iter().filter(|member| member.fate != Fate::Keep).collect();
@@ -174,7 +175,7 @@ impl Roll<'_> {
         }
     }
 
-    /// The gates that empty a node before its machine goes; `None` if the machine is no node.
+    /// The gates that empty a node before its machine is deleted; `None` if the machine is not a node.
     fn emptied(&mut self, member: &Member, after: &[NodeId]) -> Option<NodeId> {
         let pool = self.pool;
         let timeout = milliseconds(self.rollout.drain_timeout_ms);
@@ -189,7 +190,8 @@ impl Roll<'_> {
             Gates::OfNodes { by_member, .. } => {
                 let node = by_member.get(&member.identity)?;
                 let on = (&node.address, Some(&node.identity));
-                // A run that ends before the machine goes leaves a mark, by which a later plan takes the cordon back.
+                // The mark remains if the run ends before the machine is deleted, and a later plan removes
+                // the cordon by it.
                 let uncordons =
                     pool.nodes.is_some_and(|kind| kind.operations.contains_key(operation::UNCORDON));
                 let marked = uncordons.then_some((operation::TEMPORARY, Value::Bool(true)));

@@ -1,4 +1,4 @@
-//! Plans of a part of a cluster: what belongs to the part, what that needs, and what is left out.
+//! Plans of a part of a cluster: its resources, their dependencies, and the omitted changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::target;
 pub struct LeftOut {
     /// The resource.
     pub address: Address,
-    /// What would happen to it.
+    /// The action of the omitted change.
     pub action: ChangeAction,
     /// Whether its machines would be rolled.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -70,10 +70,11 @@ pub(crate) fn belongs_to_pool(pools: &[String], desired: &Desired) -> bool {
     pools.iter().any(is_meant) || target::any(pools, &desired.address)
 }
 
-/// Drops what is not in scope: kept are the resources of the scope, what they stand on, and what stands on those of
-/// them that go. Returns what was dropped, in the order of the addresses.
+/// Drops resources out of scope. It keeps the resources of the scope, their dependencies, and the dependents
+/// of deleted ones. Returns the dropped resources, in the order of the addresses.
 ///
-/// A pool that only has to be there before, as the control plane before workers, keeps its pending change for later.
+/// A pool that only has to exist before, as the control plane before workers, keeps its pending change for
+/// later.
 pub(crate) fn narrow(
     decided: &mut Decided,
     scope: BTreeSet<Address>,

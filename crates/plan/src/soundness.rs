@@ -1,7 +1,7 @@
-//! Whether the steps of a plan do what its changes say.
+//! Checks that the steps of a plan do what its changes say.
 //!
-//! A reviewer and a policy read the changes, the engine carries out the steps. A plan file that anybody could write to is
-//! therefore refused when a step does what no change shows, or a change shows what no step does.
+//! Reviewers and policies read the changes, but the engine carries out the steps. A plan file may have been
+//! edited. A plan is therefore refused when a step has no change that shows it, or a change has no step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,8 @@ use crate::file::{Mode, Plan};
 use crate::state::Snapshot;
 use crate::step::{Step, StepAction, StepId};
 
-/// What is wrong with a plan, as a sentence about the first step or change; `None` when its steps do what its changes say.
+/// The first fault of a plan, as a sentence about a step or change; `None` when its steps do what its changes
+/// say.
 pub(crate) fn fault(plan: &Plan) -> Option<String> {
     let changes: BTreeMap<&Address, &ResourceChange> =
         plan.changes.iter().chain(&plan.kept).map(|change| (&change.address, change)).collect();
@@ -43,7 +44,7 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
     if plan.mode == Mode::Drift {
         return None;
     }
-    // What is kept may be in no state: then there is nothing to forget.
+    // A kept object may have no record, and then there is no step that forgets it.
     let change = plan.changes.iter().find(undone)?;
     Some(format!("no step does what the change of {} shows", change.address))
 }
@@ -61,7 +62,7 @@ pub(crate) fn order(position: usize, step: &Step, count: usize) -> Option<String
     Some(format!("{} waits for step {later}, which comes later", step.title()))
 }
 
-/// Every step is that of a change that shows it.
+/// Checks that a step belongs to a change that shows it.
 fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Plan) -> Option<String> {
     let hidden = |why: &str| Some(format!("{}, and {why}", step.title()));
     if let Some(pool) = &step.roll {
@@ -73,7 +74,7 @@ fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Pl
     }
     let Some(change) = changes.get(&step.address) else {
         return match &step.action {
-            // A gate that a roll waits for may be one of a resource that stays as it is.
+            // A roll may wait for a gate of a resource that does not change.
             StepAction::Operation { name, arguments }
                 if is_harmless(name) && arguments.get("member").is_none() =>
             {

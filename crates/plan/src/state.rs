@@ -1,4 +1,4 @@
-//! What Slipway remembers of a cluster between runs.
+//! The state of a cluster between runs.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, ProviderError, Value};
 
-/// Version of the snapshot's form; a reader refuses a greater one. Version 2 has what was forgotten on request, version 3 the
-/// nodes that a run has cordoned.
+/// Version of the snapshot's form; a reader refuses a greater one. Version 2 adds the objects that were
+/// forgotten on request, version 3 the nodes that a run has cordoned.
 pub const FORMAT: u32 = 3;
 
-/// The state of a cluster: one record for each resource that Slipway made or took over.
+/// The state of a cluster: one record for each resource that Slipway created or adopted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Snapshot {
@@ -22,13 +22,13 @@ pub struct Snapshot {
     pub uid: ClusterUid,
     /// Digest of the spec that was applied last.
     pub spec_digest: Option<Digest>,
-    /// The spec that was applied last, as JSON of the internal type: what `delete` and `upgrade` start from.
+    /// The spec that was applied last, as JSON of the internal type. `delete` and `upgrade` start from it.
     #[serde(default)]
     pub spec: serde_json::Value,
-    /// By provider: what its choices are pinned to.
+    /// The pinned choices of each provider.
     #[serde(default)]
     pub catalogs: BTreeMap<String, Catalog>,
-    /// By provider: the account and region that this state belongs to.
+    /// The account and region of this state, by provider.
     #[serde(default)]
     pub scopes: BTreeMap<String, Scope>,
     /// The resources by address.
@@ -37,11 +37,12 @@ pub struct Snapshot {
     /// asks for their address.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forgotten: BTreeMap<Address, Vec<Identity>>,
-    /// Nodes that a run has cordoned for a change, by their addresses, until the machine goes or the node takes pods again.
+    /// Nodes that a run has cordoned for a change, by their addresses, until the machine is deleted or the
+    /// node is uncordoned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cordoned: BTreeMap<Address, Cordoned>,
-    /// Resources that an interrupted run was changing, and why nobody can be asked what became of that: nothing is decided
-    /// about them. The journal has these steps; a stored snapshot has none.
+    /// Resources that an interrupted run was changing, and why their providers do not report the outcome.
+    /// Plans make no decision about them. The journal has these steps; a stored snapshot has none.
     #[serde(skip)]
     pub in_doubt: BTreeMap<Address, ProviderError>,
 }
@@ -56,7 +57,7 @@ pub struct Cordoned {
     pub pool: Address,
 }
 
-/// One resource as it was applied last.
+/// The record of one resource, as it was applied last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
@@ -64,11 +65,11 @@ pub struct Record {
     pub provider: String,
     /// Schema version of `applied`.
     pub schema_version: u32,
-    /// What the provider calls it.
+    /// The identity that the provider gave to it.
     pub identity: Identity,
-    /// The fields that were asked for; `None` when the state was rebuilt and they are not known.
+    /// The attributes that the spec asked for; `None` when the state was rebuilt and they are not known.
     pub applied: Option<Value>,
-    /// Resources that it stands on, for the order of deletion.
+    /// Resources that it depends on, for the order of deletion.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Address>,
     /// Whether it stays in the cloud when it leaves the spec.
@@ -77,11 +78,11 @@ pub struct Record {
     /// Whether deleting it needs a named confirmation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub protected: bool,
-    /// Whether it was there before and is only used.
+    /// Whether it existed before and is only used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
-    /// Attributes that stay as they were found when the object was taken over, as long as the wanted value has the
-    /// digest that it had then.
+    /// Attributes that keep the value that was found on adoption, while the desired value has the digest that
+    /// it had then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub as_found: BTreeMap<Path, Digest>,
     /// Older objects of the same address that a replacement has not deleted yet.
@@ -90,7 +91,7 @@ pub struct Record {
 }
 
 impl Snapshot {
-    /// The state of a cluster of which nothing is known yet.
+    /// An empty state for a new cluster.
     #[must_use]
     pub fn empty(cluster: impl Into<String>, uid: ClusterUid) -> Self {
         Self {

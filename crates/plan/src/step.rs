@@ -32,7 +32,7 @@ pub struct Step {
     pub id: StepId,
     /// The resource.
     pub address: Address,
-    /// What is done.
+    /// The action.
     pub action: StepAction,
     /// The object it is done to; `None` for the one that an earlier step of this plan makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub struct Step {
     pub timeout_ms: u64,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum StepAction {
@@ -87,7 +87,7 @@ pub enum StepAction {
 }
 
 impl StepAction {
-    /// A word for people.
+    /// The verb for messages.
     #[must_use]
     pub fn verb(&self) -> &str {
         match self {
@@ -117,7 +117,7 @@ impl Step {
         Some((self.roll.as_ref()?, arguments.get("slot")?.to_plain_text()))
     }
 
-    /// What it does, in a few words: `drain sim_machine_pool.workers (workers-1)`.
+    /// The action in a few words: `drain sim_machine_pool.workers (workers-1)`.
     #[must_use]
     pub fn title(&self) -> String {
         match &self.action {

@@ -128,10 +128,12 @@ impl Graph {
         others().filter(|node| !waited.contains(&node.0)).collect()
     }
 
-    /// An order of units of nodes that what they wait for allows, the earliest unit first wherever there is a choice. Units that
-    /// wait for each other have no such order: they come last, and are returned beside it.
+    /// An order of units of nodes that keeps their dependencies, the earliest unit first where there is a
+    /// choice. Units that wait for each other have no such order: they come last, and are also returned
+    /// separately.
     pub fn order_of(&self, units: &[Vec<NodeId>]) -> (Vec<usize>, Vec<usize>) {
-        // A unit is one node here, behind the nodes of no unit: what waits only for those is never held back.
+        // Each unit is one node here, after the nodes without a unit, so that nodes that wait only for those
+        // are never held back.
         let first_unit = self.nodes.len();
         let mut place: Vec<usize> = (0..first_unit).collect();
         for (unit, members) in units.iter().enumerate() {
@@ -170,7 +172,7 @@ impl Graph {
         self.order()
     }
 
-    /// By node: the strongly connected component in which it lies when every preference is kept.
+    /// For each node, its strongly connected component when every preference is kept.
     fn components(&self) -> Vec<usize> {
         let graph = self.graph(|node| node.after.union(&node.preferably_after).copied().collect());
         let mut component = vec![0; self.nodes.len()];

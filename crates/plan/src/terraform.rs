@@ -1,8 +1,8 @@
-//! The wanted resources as a configuration of Terraform, with `import` blocks for what exists.
+//! Exports the desired resources as a Terraform configuration, with `import` blocks for existing objects.
 //!
 //! Types and attributes keep their names, so this is of use for providers whose types are named as Terraform's.
-//! An object or a collection of objects becomes blocks, everything else an attribute. What nobody can know offline
-//! becomes a variable, and so does a secret.
+//! An object or a collection of objects becomes blocks, everything else an attribute. Values that are unknown
+//! offline become variables, and so do secrets.
 
 mod aligned;
 mod expression;
@@ -19,17 +19,17 @@ use crate::observations::Observations;
 use expression::Scope;
 use labels::Labels;
 
-/// Where Terraform's registry has a provider of which nothing else is said.
+/// The default namespace of a provider in Terraform's registry.
 const NAMESPACE: &str = "hashicorp";
 /// The versions of Terraform that know `import` blocks.
 const WITH_IMPORTS: &str = ">= 1.5";
 
-/// What to write.
+/// The input of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Export<'a> {
     /// The resources that the spec asks for.
     pub desired: &'a [Desired],
-    /// What exists of them; empty offline.
+    /// The existing objects among them; empty offline.
     pub observations: &'a Observations,
     /// The providers that have their types, by name.
     pub schemas: &'a [(&'a str, &'a Schema)],
@@ -43,7 +43,7 @@ pub enum ExportError {
     /// The resource's type is no provider's.
     #[error("no provider has the type of {0}")]
     UnknownType(Address),
-    /// The language has no form for it.
+    /// The language cannot express it.
     #[error("{address} cannot be written")]
     Form {
         /// The resource.
@@ -52,7 +52,7 @@ pub enum ExportError {
         #[source]
         source: hcl::Error,
     },
-    /// The whole cannot be written.
+    /// The configuration cannot be written.
     #[error("the configuration cannot be written")]
     Whole(#[from] hcl::Error),
 }
@@ -136,7 +136,7 @@ fn resource<'a>(
     Ok(block.build())
 }
 
-/// How Terraform treats it: what is ignored stays ignored, what is protected is.
+/// The `lifecycle` block: ignored attributes stay ignored, and protected resources stay protected.
 fn lifecycle(desired: &Desired) -> Result<Option<Block>, hcl::Error> {
     let mut block = Block::builder("lifecycle");
     let ignored = desired.lifecycle.ignore_changes.iter().filter_map(|path| match path.segments() {
@@ -171,7 +171,7 @@ fn fields(
         if value.is_null() || attribute.mode == Mode::Computed {
             continue;
         }
-        // A block that the cloud never returns says how Slipway works, as the settings of a roll do.
+        // A block that the cloud never returns holds settings of Slipway, such as those of a roll.
         if attribute.write_only && inner(&attribute.kind).is_some() {
             continue;
         }
@@ -198,7 +198,7 @@ fn fields(
     Ok(block)
 }
 
-/// The fields of an object or of the objects in a collection: what becomes blocks.
+/// The fields of an object or of the objects in a collection, which become blocks.
 fn inner(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
     match kind {
         Type::Object(fields) => Some(fields),

@@ -42,7 +42,7 @@ pub(crate) fn take(
     }
 }
 
-/// By group: what changes, by rank and name.
+/// The changes of each group, by rank and name.
 fn groups<'a>(
     nodes: &BTreeMap<Address, Nodes>,
     decided: &Decided,
@@ -192,7 +192,7 @@ fn prepare<'a>(
             continue;
         };
         let Some(duration) = duration_of(address.kind()) else { continue };
-        // What it needs itself, as an agent, unless that has to wait for a turn.
+        // Its own dependencies, such as an agent, unless they have to wait for a turn.
         let needs = dependencies.by_address.get(address).into_iter().flatten();
         let needs: Vec<&Address> = needs.filter(|needed| free.is(needed)).collect();
         let after: Vec<NodeId> = needs
@@ -212,7 +212,7 @@ fn prepare<'a>(
     prepared
 }
 
-/// Which resources stand on nothing that takes turns.
+/// Resources without a dependency that takes turns.
 struct Free<'a> {
     dependencies: &'a Dependencies,
     known: BTreeMap<&'a Address, bool>,

@@ -1,7 +1,8 @@
 //! Fetches a file by its digest from the first of several mirrors that has it.
 //!
-//! The bytes are collected in a temporary file for each mirror: a mirror with other bytes must not spoil what another one has
-//! sent. A download that was interrupted goes on where it ended. The file gets its name only after all bytes were checked.
+//! The bytes are collected in a temporary file for each mirror, so that a mirror with other bytes does not
+//! spoil those of another one. An interrupted download continues where it ended. The file gets its name only
+//! after all bytes were checked.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -135,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// A mirror with one file, which ends each answer after so many bytes. What it was asked for is kept.
+    /// A mirror with one file, which ends each answer after `at_most` bytes. It records its requests.
     fn mirror(content: &'static [u8], at_most: usize) -> (String, Arc<Mutex<Vec<String>>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/kubelet", listener.local_addr().unwrap());
@@ -192,7 +193,7 @@ mod tests {
         let path = fetch(&[cut], &wanted, folder.path()).await.unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"0123456789");
         assert_eq!(*asked.lock().unwrap(), ["4-", "8-"]);
-        // What is there is not fetched again.
+        // An existing file is not fetched again.
         assert_eq!(fetch(&[], &wanted, folder.path()).await.unwrap(), path);
     }
 

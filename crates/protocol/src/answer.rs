@@ -1,4 +1,4 @@
-//! What all answers have in common: the place of their failure.
+//! The common part of all answers: the place of their failure.
 
 use crate::generated as proto;
 

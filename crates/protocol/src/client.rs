@@ -1,4 +1,4 @@
-//! The provider that lives in another process.
+//! A provider in another process.
 
 mod apply;
 mod batch;
@@ -29,27 +29,27 @@ use pulse::Pulse;
 
 /// A provider behind a unix socket.
 ///
-/// What crosses the wire is kept to the contract: answers that do not match their requests are errors, and the
-/// end of the other process is told with its last words, as `outcome-unknown` for actions under way.
+/// Messages are checked against the contract: an answer that does not match its request is an error. The end
+/// of the other process is an error with its last output, and `outcome-unknown` for actions in progress.
 #[derive(Clone, Debug)]
 pub struct Client {
     connection: Arc<Connection>,
 }
 
-/// How long calls may take.
+/// Timeouts of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Calls that ask nobody: schema, plan, expand.
+    /// Calls without network access: schema, plan, expand.
     pub pure: Duration,
-    /// Calls that ask the cloud: discover, read, catalog, preflight.
+    /// Calls that read from the cloud: discover, read, catalog, preflight.
     pub observe: Duration,
-    /// What an action gets on top of its own time, for the way there and back.
+    /// Time that an action gets beyond its own timeout, for the transport.
     pub grace: Duration,
-    /// How long a provider may give no sign of life while it is asked something, in whole seconds.
+    /// How long a provider may leave keep-alive requests unanswered during a call, in whole seconds.
     pub silence: Duration,
 }
 
-/// How long a provider at the other end of a stream may give no sign of life.
+/// The same for a provider at the other end of a stream.
 const FAR: Duration = Duration::from_secs(30);
 
 impl Default for Deadlines {
@@ -77,7 +77,7 @@ impl Client {
     /// Connects to a provider that listens on a socket.
     ///
     /// # Errors
-    /// `transient` when nobody listens there.
+    /// `transient` when no process listens there.
     pub async fn connect(socket: &Path, life: Life, deadlines: Deadlines) -> Result<Self, ProviderError> {
         let refused = |error: &dyn std::error::Error| {
             ProviderError::new(
@@ -94,7 +94,7 @@ impl Client {
         Ok(Self::on(channel, life, deadlines))
     }
 
-    /// Speaks with a provider over a stream of bytes.
+    /// Calls a provider over a stream of bytes.
     ///
     /// # Errors
     /// `transient` when the other end does not answer.
@@ -106,7 +106,7 @@ impl Client {
             let text = format!("provider {}: no answer: {error}", life.name());
             ProviderError::new(slipway_resource::ErrorClass::Transient, text)
         };
-        // There is one stream: when it ends, so does the connection.
+        // There is only one stream: when it ends, so does the connection.
         let mut stream = Some(stream);
         let connector = service_fn(move |_: Uri| {
             let stream = stream.take().map(TokioIo::new);
@@ -117,10 +117,10 @@ impl Client {
             .initial_connection_window_size(16 << 20)
             .max_frame_size(FRAME_BYTES);
         let channel = endpoint.connect_with_connector(connector).await.map_err(|error| refused(&error))?;
-        // The way to another machine may be slow, and take its time to begin.
+        // The connection to another machine may be slow to start.
         let deadlines = Deadlines { silence: deadlines.silence.max(FAR), ..deadlines };
         let client = Self::on(channel, life, deadlines);
-        // A stream is connected before anybody has read from it.
+        // A stream counts as connected before its other end has read from it, so a first call checks it.
         client.connection.info().await?;
         Ok(client)
     }
@@ -140,13 +140,13 @@ impl Client {
         Self { connection: Arc::new(connection) }
     }
 
-    /// Whether the provider gave no sign of life when it was asked for one last.
+    /// Whether the provider left the last keep-alive request unanswered.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.connection.is_silent()
     }
 
-    /// Whether the provider's process still runs, and its last words.
+    /// Whether the provider's process still runs, and its last output.
     #[must_use]
     pub fn life(&self) -> &Life {
         &self.connection.life
@@ -169,7 +169,7 @@ impl Connection {
     }
 }
 
-/// What a provider says of itself that cannot be.
+/// An invalid statement in a provider's description of itself.
 fn defect(info: &Info) -> Option<String> {
     if info.name.is_empty() || info.version.is_empty() {
         return Some("without a name and a version".to_owned());

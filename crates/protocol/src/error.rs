@@ -1,4 +1,4 @@
-//! What can go wrong before a provider can be asked anything.
+//! Errors before the first call to a provider.
 
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ pub enum Error {
     Manifest {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A lock file that cannot be used.
@@ -44,7 +44,7 @@ pub enum Error {
     Lock {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
     /// A provider that the lock file does not have.
@@ -93,7 +93,7 @@ pub enum Error {
     Handshake {
         /// The provider.
         provider: String,
-        /// What was wrong.
+        /// The problem.
         reason: String,
     },
     /// A provider that speaks other versions of the contract only.

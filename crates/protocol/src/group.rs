@@ -1,4 +1,4 @@
-//! The process group of a child: what the child has started ends with it.
+//! The process group of a child: processes that the child has started end with it.
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::Child;

@@ -1,4 +1,4 @@
-//! How a provider's process says that it is there: one line of JSON on its standard output.
+//! The announcement of a provider's process: one line of JSON on its standard output.
 
 use std::path::{Path, PathBuf};
 
@@ -10,27 +10,27 @@ use crate::Error;
 /// First word of every announcement.
 pub const MAGIC: &str = "slipway-provider";
 
-/// The version of the contract that this crate speaks.
+/// The version of the contract that this crate implements.
 pub const PROTOCOL: &str = "v1alpha1";
 
 /// The only transport.
 pub const TRANSPORT: &str = "unix";
 
-/// Environment variable with a text that the announcement has to repeat.
+/// Environment variable with a text that the announcement must repeat.
 pub const NONCE: &str = "SLIPWAY_PROVIDER_NONCE";
 
-/// Environment variable with the private directory in which the provider makes its socket.
+/// Environment variable with the private directory for the provider's socket.
 pub const DIRECTORY: &str = "SLIPWAY_PROVIDER_DIRECTORY";
 
-/// How long an announcement may be, in bytes, its line feed included.
+/// Maximum length of an announcement in bytes, including its line feed.
 pub const ANNOUNCEMENT_BYTES: usize = 8 << 10;
 
-/// What a provider says when it listens. Fields that are not known are ignored: a later provider may say more.
+/// The announcement of a provider that listens. Unknown fields are ignored: a later provider may send more.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announcement {
     /// [`MAGIC`].
     pub magic: String,
-    /// The versions of the contract that it speaks, as `v1alpha1`.
+    /// The supported versions of the contract, as `v1alpha1`.
     pub protocol: Vec<String>,
     /// [`TRANSPORT`].
     pub transport: String,
@@ -42,17 +42,17 @@ pub struct Announcement {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Stands for its schema: another schema has another digest, the same has the same.
+    /// The digest of its schema.
     pub schema_digest: Digest,
     /// The text of [`NONCE`].
     pub nonce: String,
 }
 
 impl Announcement {
-    /// Reads the line and holds it against what the engine asked for.
+    /// Parses the line and compares it with the expected name, nonce and directory.
     ///
     /// # Errors
-    /// When it is no announcement, or that of somebody else.
+    /// When it is not an announcement, or not one of the expected provider.
     pub fn parse(line: &str, provider: &str, nonce: &str, directory: &Path) -> Result<Self, Error> {
         let refused = |reason: String| Error::Handshake { provider: provider.to_owned(), reason };
         let announcement: Self = serde_json::from_str(line)

@@ -1,4 +1,4 @@
-//! Whether a provider's process still runs, and its last words.
+//! The state of a provider's process, and its last output.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 const LINES: usize = 20;
 
-/// Knows of a provider's process what an error message needs.
+/// The facts about a provider's process for error messages.
 #[derive(Clone, Debug)]
 pub struct Life {
     name: Arc<str>,
@@ -17,7 +17,7 @@ pub struct Life {
     stderr: Arc<Mutex<VecDeque<String>>>,
 }
 
-/// Where the keeper of a process writes what [`Life`] tells.
+/// The writing end of a [`Life`], for the task that keeps the process.
 #[derive(Debug)]
 pub(crate) struct Record {
     ended: watch::Sender<Option<String>>,
@@ -25,7 +25,7 @@ pub(crate) struct Record {
 }
 
 impl Life {
-    /// The life of a provider whose process nobody here keeps.
+    /// The life of a provider whose process is not kept by this one.
     #[must_use]
     pub fn unattended(name: &str) -> Self {
         Self::attended(name).0
@@ -58,12 +58,13 @@ impl Life {
         lines.iter().cloned().collect()
     }
 
-    /// Waits for the end, as long as it may still be about to be noticed.
+    /// Waits until the end is noticed, at most `patience`.
     pub(crate) async fn obituary(&self, patience: Duration) -> Option<String> {
         tokio::time::timeout(patience, self.wait_for_end()).await.ok()?
     }
 
-    /// Waits until the process has ended; returns how, with its last words. `None` if nobody watches the process.
+    /// Waits until the process has ended. Returns how it ended, with its last output; `None` if no task
+    /// watches the process.
     pub async fn wait_for_end(&self) -> Option<String> {
         let mut ended = self.ended.clone();
         let how = ended.wait_for(Option::is_some).await.ok()?.clone()?;

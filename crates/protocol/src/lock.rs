@@ -1,4 +1,4 @@
-//! `slipway.lock`: which executables are trusted.
+//! `slipway.lock`: the trusted executables.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ pub struct LockFile {
     providers: Vec<Locked>,
 }
 
-/// One provider that is trusted.
+/// A trusted provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Locked {
     /// Its name.
     pub name: String,
-    /// Its version, for people.
+    /// Its version, for messages.
     pub version: String,
-    /// Digest of the executable's bytes. What the executable loads beside itself is not covered.
+    /// Digest of the executable's bytes. It does not cover files that the executable loads.
     pub digest: Digest,
     /// The digest of its schema, as it announces it.
     pub schema_digest: Digest,
@@ -38,10 +38,10 @@ struct Document {
 }
 
 impl LockFile {
-    /// Reads a lock file; one that does not exist locks nothing.
+    /// Reads a lock file. A missing one has no entries.
     ///
     /// # Errors
-    /// When it is there and cannot be read.
+    /// When it exists and cannot be read.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let document = match slipway_limits::file::read_text(path, slipway_limits::size::CONFIGURATION) {
             Ok(text) => toml::from_str::<Document>(&text)
@@ -54,7 +54,7 @@ impl LockFile {
         Ok(Self { path: path.to_owned(), providers: document.provider })
     }
 
-    /// A lock file that locks nothing, of nobody's.
+    /// An empty lock file, not read from any path.
     #[must_use]
     pub fn empty() -> Self {
         Self { path: PathBuf::from("slipway.lock"), providers: Vec::new() }
@@ -72,7 +72,7 @@ impl LockFile {
         self.providers.iter().find(|locked| locked.name == name)
     }
 
-    /// The entry of an installed provider, if its executable is the one that was locked.
+    /// The entry of an installed provider, if its executable is the locked one.
     ///
     /// # Errors
     /// When it is not in the file, or its executable has changed.
@@ -100,7 +100,7 @@ impl LockFile {
         self.providers.sort_by(|left, right| left.name.cmp(&right.name));
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file atomically.
     ///
     /// # Errors
     /// When it cannot be written.

@@ -1,4 +1,5 @@
-//! `provider.toml`: what an installed provider says of itself without being run.
+//! `provider.toml`: an installed provider's description of itself, which is read without running the
+//! provider.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -42,7 +43,7 @@ pub struct Manifest {
 /// A provider as it is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// What it says of itself.
+    /// Its description of itself.
     pub manifest: Manifest,
     /// Its `provider.toml`.
     pub file: PathBuf,
@@ -95,7 +96,8 @@ impl Installed {
         Launch { environment, ..Launch::new(&self.manifest.name, executable) }
     }
 
-    /// What to run to plan offline: the provider itself where it is there, or else what does nothing but that.
+    /// The executable for offline plans: the provider itself if it exists, or else a separate one for this
+    /// purpose.
     #[must_use]
     pub fn offline_executable(&self) -> Option<&Path> {
         let own = self.executable.is_file().then_some(self.executable.as_path());

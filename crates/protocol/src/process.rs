@@ -1,8 +1,8 @@
-//! The process of a provider: started, announced, watched, ended.
+//! The process of a provider: its start, announcement, supervision and end.
 //!
-//! It ends when its standard input closes, which happens in whatever way the engine ends. It has a process group of its own:
-//! an interrupt on the terminal reaches only the engine. When the provider ends, the processes that it has started are
-//! killed.
+//! The process ends when its standard input closes, which happens however the engine ends. It has a separate
+//! process group, so that an interrupt on the terminal reaches only the engine. When the provider ends, the
+//! processes that it has started are killed.
 
 use std::ffi::OsString;
 use std::io::Read;
@@ -25,25 +25,25 @@ use crate::{Error, Life};
 /// The longest path that a unix socket can have on every system, in bytes.
 const SOCKET_PATH: usize = 103;
 
-/// How long the last words of a dead process are waited for.
+/// How long to wait for the last output of a dead process.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// How to start a provider's process.
+/// The command of a provider's process.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// The provider's name; the process has to announce the same.
+    /// The provider's name; the process must announce the same.
     pub name: String,
-    /// What to run.
+    /// The executable.
     pub executable: PathBuf,
-    /// With which arguments; none in production.
+    /// Its arguments; none in production.
     pub arguments: Vec<OsString>,
-    /// What it gets of this process's environment.
+    /// The part of this process's environment that it gets.
     pub environment: ProcessEnvironment,
     /// Further variables; none in production.
     pub variables: Vec<(OsString, OsString)>,
-    /// How long the announcement may take.
+    /// Timeout of the announcement.
     pub timeout: Duration,
-    /// How long the process may take to end after its standard input has closed.
+    /// Timeout of the end, after its standard input has closed.
     pub grace: Duration,
 }
 
@@ -80,7 +80,7 @@ impl Process {
     /// Starts a process and waits until it has announced itself.
     ///
     /// # Errors
-    /// When it cannot be started, or does not announce itself as it has to.
+    /// When it cannot be started, or its announcement is missing or invalid.
     pub async fn start(launch: &Launch) -> Result<Self, Error> {
         let start_error = |source| Error::Start {
             provider: launch.name.clone(),
@@ -91,7 +91,7 @@ impl Process {
         let nonce = nonce().map_err(start_error)?;
         let mut child = Command::new(&launch.executable)
             .args(&launch.arguments)
-            // What opens the state is nothing that a provider needs, nor what it does not declare.
+            // A provider gets neither the keys of the state nor variables that it does not declare.
             .env_clear()
             .envs(launch.environment.of_this_process())
             .envs(launch.variables.iter().map(|(name, value)| (name, value)))
@@ -120,7 +120,7 @@ impl Process {
             let output = async {
                 if let Some(stdout) = stdout {
                     let mut stdout = BufReader::new(stdout);
-                    // Whoever waits may have given up.
+                    // The caller may have given up.
                     let _ = first.send(first_line(&mut stdout).await);
                     keep_lines(stdout, &name, None).await;
                 }
@@ -141,7 +141,7 @@ impl Process {
                 _directory: directory,
             }),
             Err(error) => {
-                // The keeper may be through already, or have failed; then the process is dead, too.
+                // The keeper may have ended already, or failed; then the process is dead, too.
                 let _ = kill.send(());
                 let _ = keeper.await;
                 Err(error)
@@ -149,19 +149,19 @@ impl Process {
         }
     }
 
-    /// What the process said of itself.
+    /// The announcement of the process.
     #[must_use]
     pub fn announcement(&self) -> &Announcement {
         &self.announcement
     }
 
-    /// Whether it still runs, and its last words.
+    /// Whether it still runs, and its last output.
     #[must_use]
     pub fn life(&self) -> &Life {
         &self.life
     }
 
-    /// Closes its standard input and waits for its end; kills it when that takes too long.
+    /// Closes its standard input and waits for its end; kills it after the timeout.
     ///
     /// Returns whether it ended by itself.
     pub async fn end(mut self) -> bool {
@@ -176,7 +176,7 @@ impl Process {
     /// Kills it and waits for its end.
     pub async fn kill(&mut self) {
         if let Some(kill) = self.kill.take() {
-            // The keeper may be through already.
+            // The keeper may have ended already.
             let _ = kill.send(());
         }
         // A keeper that failed has dropped the process, which kills it.
@@ -204,7 +204,7 @@ async fn announced(
     }
 }
 
-/// Waits for the end of a process, and tells it after its last words.
+/// Waits for the end of a process, and records it after its last output.
 async fn keep(
     mut child: Child,
     killed: oneshot::Receiver<()>,
@@ -221,14 +221,14 @@ async fn keep(
         tokio::select! {
             status = child.wait() => break status,
             _ = &mut streams, if streaming => streaming = false,
-            // Asked to, or nobody is there any more to ask.
+            // Kill was requested, or the sender was dropped.
             _ = &mut killed, if may_be_killed => {
                 may_be_killed = false;
                 group.kill();
             }
         }
     };
-    // A child of the child may hold the streams open, which ends with it.
+    // A process that the child started may keep the streams open; this kills it.
     drop(group);
     if streaming && tokio::time::timeout(LAST_WORDS, &mut streams).await.is_err() {
         tracing::debug!("the streams of a dead provider stay open");
@@ -251,7 +251,7 @@ async fn first_line(output: &mut (impl AsyncBufReadExt + Unpin)) -> std::io::Res
     String::from_utf8(line).map_err(std::io::Error::other)
 }
 
-/// Reads a stream to its end, so that its writer never waits. Lines that do not end are cut.
+/// Reads a stream to its end, so that its writer never blocks. Endless lines are cut.
 pub(crate) async fn keep_lines(stream: impl AsyncRead + Unpin, provider: &str, record: Option<&Record>) {
     const LINE: u64 = 16 << 10;
     let mut stream = BufReader::new(stream);
@@ -270,7 +270,7 @@ pub(crate) async fn keep_lines(stream: impl AsyncRead + Unpin, provider: &str, r
     }
 }
 
-/// A directory that nobody else may enter, short enough for a socket in it.
+/// A directory that no other user may enter, with a path short enough for a socket in it.
 fn private_directory() -> std::io::Result<TempDir> {
     use std::os::unix::fs::PermissionsExt;
 
@@ -288,7 +288,7 @@ fn private_directory() -> std::io::Result<TempDir> {
 
 fn nonce() -> std::io::Result<String> {
     let mut bytes = [0_u8; 16];
-    // Of the kernel: the generator of the cryptography library takes 30 ms for its first number.
+    // From the kernel: the generator of the cryptography library takes 30 ms for its first number.
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(slipway_resource::hexadecimal(&bytes))
 }

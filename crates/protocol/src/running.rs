@@ -1,4 +1,4 @@
-//! Providers as the CLI wants them: found, verified, started, asked.
+//! Providers for the CLI: found, verified, started and queried.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::process::{Launch, Process};
 use crate::search::SearchPath;
 use crate::{Client, Deadlines, Error};
 
-/// A provider's process and the client that speaks with it.
+/// A provider's process and its client.
 #[derive(Debug)]
 pub struct Running {
     client: Client,
@@ -19,10 +19,10 @@ pub struct Running {
 }
 
 impl Running {
-    /// Finds a provider, holds it against the lock file, and starts it.
+    /// Finds a provider, verifies it against the lock file, and starts it.
     ///
     /// # Errors
-    /// When it is not installed, not the one that was locked, or does not start.
+    /// When it is not installed, is not the locked one, or does not start.
     pub async fn locked(name: &str, search: &SearchPath, lock: &LockFile) -> Result<Self, Error> {
         let installed = search.find(name)?;
         let locked = lock.verify(&installed)?;
@@ -39,7 +39,7 @@ impl Running {
         Ok(running)
     }
 
-    /// Starts what the caller trusts for reasons of its own.
+    /// Starts an executable that the caller trusts without a lock file.
     ///
     /// # Errors
     /// When it does not start.
@@ -73,11 +73,11 @@ impl Running {
         &self.process
     }
 
-    /// Lets the process finish; returns whether it did so by itself.
+    /// Lets the process finish. Returns whether it ended by itself.
     pub async fn end(self) -> bool {
         let Self { client, mut process } = self;
         if client.is_silent() {
-            // It would not notice that its standard input closes.
+            // The process would not notice that its standard input closes.
             process.kill().await;
             return false;
         }
@@ -91,12 +91,12 @@ impl Running {
     }
 }
 
-/// What a provider tells when it is asked.
+/// The description of a provider.
 #[derive(Clone, Debug)]
 pub struct Description {
-    /// As it is installed.
+    /// The installed provider.
     pub installed: Installed,
-    /// What the lock file would say of it.
+    /// The entry for the lock file.
     pub locked: Locked,
     /// Name, version, limits.
     pub info: Info,
@@ -104,11 +104,11 @@ pub struct Description {
     pub schema: Arc<Schema>,
 }
 
-/// Starts an installed provider and asks what it is. The caller has decided to trust it: this is what
-/// `slipway provider info` and `slipway provider lock` do, at somebody's command and never for a spec.
+/// Starts an installed provider and queries it. The caller has decided to trust it: `slipway provider info`
+/// and `slipway provider lock` do so on a user's command, never for a spec.
 ///
 /// # Errors
-/// When it does not start or cannot be asked.
+/// When it does not start or a query fails.
 pub async fn describe(installed: &Installed) -> Result<Description, Error> {
     let digest = installed.digest()?;
     let running = Running::launch(&installed.launch(&installed.executable)).await?;
@@ -135,7 +135,7 @@ pub async fn describe(installed: &Installed) -> Result<Description, Error> {
     })
 }
 
-/// Trusts an installed provider as it is now: asks it, and puts it into the lock file, which is written.
+/// Trusts an installed provider in its present version: queries it and writes its entry into the lock file.
 ///
 /// # Errors
 /// When it does not start, or the file cannot be written.

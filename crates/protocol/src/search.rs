@@ -1,4 +1,4 @@
-//! Where providers are found. Nothing that a spec says has a part in it.
+//! The search for providers. A spec has no influence on it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::manifest::{Installed, check_name};
 /// Environment variable with directories to search first, separated as in `PATH`.
 pub const PATH_VARIABLE: &str = "SLIPWAY_PROVIDER_PATH";
 
-/// Directories in which providers are looked for, the first wins.
+/// Directories that are searched for providers; the first match wins.
 ///
-/// In each directory a provider is `<name>/provider.toml`, `slipway-provider-<name>.toml`, or a `provider.toml`
-/// that has its name; the executable stands beside the file. The directory of the running executable may also be that
-/// of a build: then providers are described in `providers/<name>/provider.toml` of the source tree around it, and
-/// their executables stand beside the running one.
+/// In each directory a provider is `<name>/provider.toml`, `slipway-provider-<name>.toml`, or a
+/// `provider.toml` that has its name; the executable is beside the file. The directory of the running
+/// executable may also be that of a build: then `providers/<name>/provider.toml` of the source tree around it
+/// describes the providers, and their executables are beside the running one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SearchPath {
     directories: Vec<PathBuf>,
@@ -29,7 +29,7 @@ impl SearchPath {
         Self { directories: directories.into_iter().collect(), own: None }
     }
 
-    /// The same, with the directory of the running executable: what stands there is trusted as that executable is.
+    /// The same, with the directory of the running executable: its content is trusted like that executable.
     #[must_use]
     pub fn with_own(mut self, own: Option<PathBuf>) -> Self {
         self.own = own;
@@ -70,7 +70,7 @@ impl SearchPath {
     /// Finds a provider by name. Runs nothing.
     ///
     /// # Errors
-    /// When no directory has it, or when what is found first cannot be used.
+    /// When no directory has it, or the first match cannot be used.
     pub fn find(&self, name: &str) -> Result<Installed, Error> {
         check_name(name)?;
         for directory in &self.directories {
@@ -85,7 +85,7 @@ impl SearchPath {
     /// Finds a provider beside the running executable. Runs nothing.
     ///
     /// # Errors
-    /// When what is found there cannot be used.
+    /// When the match cannot be used.
     pub fn find_own(&self, name: &str) -> Result<Option<Installed>, Error> {
         check_name(name)?;
         self.own.as_deref().map_or(Ok(None), |own| self.find_in(own, name))
@@ -118,7 +118,8 @@ impl SearchPath {
         named(Installed::read_with_executables_in(&file, directory)?, name).map(Some)
     }
 
-    /// Every provider that can be found, each name once, sorted; and what stood in the way. Runs nothing.
+    /// Every provider that can be found, each name once, sorted, and the problems of the search. Runs
+    /// nothing.
     #[must_use]
     pub fn list(&self) -> (Vec<Installed>, Vec<Error>) {
         let mut found: Vec<Installed> = Vec::new();
@@ -149,7 +150,7 @@ fn named(installed: Installed, name: &str) -> Result<Installed, Error> {
     Err(Error::Manifest { path: installed.file, reason })
 }
 
-/// Where the source tree around a directory of built executables describes its providers.
+/// The folder with the providers' descriptions in the source tree around a directory of built executables.
 fn tree(built: &Path) -> Option<PathBuf> {
     // target/<profile>, also below a directory for one purpose or platform.
     let around = built.ancestors().skip(2).take(3);
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(found.offline_executable(), Some(built.join("slipway-provider-aws-offline").as_path()));
         std::fs::write(&found.executable, "").unwrap();
         assert_eq!(found.offline_executable(), Some(found.executable.as_path()));
-        // What another directory has is nobody's own.
+        // A provider in another directory is not found as the own one.
         let elsewhere = SearchPath::new([built]).with_own(Some(root.path().to_owned()));
         assert!(elsewhere.find_own("aws").unwrap().is_none());
         assert_eq!(elsewhere.find("aws").unwrap_err().code(), "PROVIDER0001");

@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::process::keep_lines;
 use crate::{Client, Deadlines, Life};
 
-/// A process through which a provider is spoken to. It is killed when this is dropped.
+/// A process that connects to a provider. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Tunnel {
     client: Client,
@@ -20,17 +20,17 @@ pub struct Tunnel {
 
 impl Drop for Tunnel {
     fn drop(&mut self) {
-        // The process is the keeper's and goes with it.
+        // The keeper owns the process, which ends with it.
         self.keeper.abort();
     }
 }
 
 impl Tunnel {
-    /// Starts a process and speaks the contract over its standard input and output.
+    /// Starts a process and calls the provider over its standard input and output.
     ///
     /// # Errors
-    /// `transient` when it cannot be started, or when its other end does not answer: what it wrote to its standard
-    /// error is in the message, and how it ended in [`TunnelError::status`].
+    /// `transient` when it cannot be started, or when its other end does not answer. The message has its
+    /// standard error, and [`TunnelError::status`] its exit code.
     pub async fn open(mut command: Command, name: &str, deadlines: Deadlines) -> Result<Self, TunnelError> {
         let failed = |text: String| TunnelError {
             status: None,
@@ -64,14 +64,15 @@ impl Tunnel {
                 Ok(status) => status.to_string(),
                 Err(error) => format!("cannot tell how: {error}"),
             });
-            // Whoever opened it may be satisfied already.
+            // The caller may not wait for the status any more.
             let _ = ended.send(status.ok().and_then(|status| status.code()));
         });
         let opened = Client::over(tokio::io::join(output, input), life.clone(), deadlines).await;
         match opened {
             Ok(client) => Ok(Self { client, life, keeper }),
             Err(error) => {
-                // It ends by itself when the other end refuses; one that does not is killed with the keeper.
+                // The process ends by itself when the other end refuses. One that does not is killed with the
+                // keeper.
                 let waited = std::time::Duration::from_secs(5);
                 let status = match tokio::time::timeout(waited, end.changed()).await {
                     Ok(Ok(())) => *end.borrow(),
@@ -89,7 +90,7 @@ impl Tunnel {
         &self.client
     }
 
-    /// Whether the process still runs, and its last words.
+    /// Whether the process still runs, and its last output.
     #[must_use]
     pub fn life(&self) -> &Life {
         &self.life
@@ -99,10 +100,10 @@ impl Tunnel {
 /// A tunnel that could not be opened.
 #[derive(Clone, Debug)]
 pub struct TunnelError {
-    /// With which code the process ended, if it did.
+    /// The exit code of the process, if it ended.
     pub status: Option<i32>,
-    /// What it wrote to its standard error, the last lines.
+    /// The last lines of its standard error.
     pub words: Vec<String>,
-    /// What the connection says.
+    /// The error of the connection.
     pub error: ProviderError,
 }

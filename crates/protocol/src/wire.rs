@@ -1,4 +1,4 @@
-//! Values on the wire: encoded once from the engine's type, and kept as bytes until somebody needs the value.
+//! Values on the wire: encoded once from the engine's type, and kept as bytes until the value is needed.
 
 mod decode;
 mod encode;
@@ -23,20 +23,21 @@ mod field {
     pub(super) const REFERENCE: u32 = 8;
     pub(super) const TEMPLATE: u32 = 9;
     pub(super) const SECRET: u32 = 10;
-    /// Of a list.
+    /// The field of a list.
     pub(super) const ITEMS: u32 = 1;
-    /// Of a map.
+    /// The field of a map.
     pub(super) const ENTRIES: u32 = 1;
-    /// Of an entry.
+    /// A field of an entry.
     pub(super) const KEY: u32 = 1;
-    /// Of an entry.
+    /// A field of an entry.
     pub(super) const VALUE: u32 = 2;
 }
 
-/// How many bytes stand before the content of a field at most: its number and its length.
+/// Maximum number of bytes before the content of a field: its number and its length.
 const HEADER: usize = 10;
 
-/// One message `Value` of the contract, as its bytes. A value has one form, so the same bytes are the same value.
+/// One message `Value` of the contract, as its bytes. The encoding is unique, so equal bytes are equal
+/// values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct WireValue(Vec<u8>);
 
@@ -56,7 +57,7 @@ impl WireValue {
     /// The value.
     ///
     /// # Errors
-    /// When the bytes are none, or a reference in it is none.
+    /// When the bytes are not a value, or a reference in it is invalid.
     pub fn value(&self) -> Result<Value, Malformed> {
         decode::value(&self.0)
     }
@@ -71,7 +72,7 @@ impl Message for WireValue {
         self.0.len()
     }
 
-    /// Keeps a field as it came; what it means is found out when the value is asked for.
+    /// Keeps a field as it came. It is decoded when the value is needed.
     fn merge_field(
         &mut self,
         tag: u32,
@@ -97,7 +98,7 @@ impl Message for WireValue {
                 encoding::fixed64::merge(wire_type, &mut number, buffer, context)?;
                 encoding::fixed64::encode(tag, &number, &mut self.0);
             }
-            // No kind of value has this form: it is one of a later contract.
+            // No kind of value has this form: it belongs to a later contract.
             _ => encoding::skip_field(wire_type, tag, buffer, context)?,
         }
         Ok(())
@@ -109,7 +110,7 @@ impl Message for WireValue {
 }
 
 impl std::fmt::Debug for WireValue {
-    /// Not the bytes: there may be secrets among them.
+    /// The bytes are left out: they may contain secrets.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "WireValue({} bytes)", self.0.len())
     }

@@ -1,4 +1,4 @@
-//! Where a resource stands in the desired state: its type and its name.
+//! The address of a resource: its type and its name.
 
 use std::fmt;
 use std::str::FromStr;

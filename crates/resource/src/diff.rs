@@ -1,7 +1,7 @@
-//! The typed diff: what differs between what is and what is wanted, by the schema.
+//! The typed diff: the differences between observed and desired attributes, by the schema.
 //!
-//! A field that was applied and is wanted no more is a change. A field that nobody ever asked for and the
-//! server has set is none.
+//! An applied field that is no longer desired is a change. A field that was never applied and that the server
+//! has set is not.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,24 +13,24 @@ use crate::{Attribute, Mode, Path, ResourceType, Type, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// Which one.
+    /// The path of the attribute.
     pub path: Path,
-    /// As it is; null where there is nothing.
+    /// The observed value; null if there is none.
     pub before: Value,
-    /// As it shall be; null to remove it, unknown until apply.
+    /// The desired value; null to remove it, unknown until apply.
     pub after: Value,
     /// Whether it needs a new object.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replaces: bool,
-    /// Whether neither side may be shown.
+    /// Whether both values are hidden.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
 }
 
 /// The changes from `observed` to `desired`, in the order of their paths.
 ///
-/// `last_applied` is what was asked for the last time, when that is known: it tells a removed field from one
-/// that the server has set, and stands in for what the provider never returns.
+/// `last_applied` has the attributes of the last apply, if known. It tells a removed field from one that the
+/// server has set, and replaces fields that the provider never returns.
 #[must_use]
 pub fn diff(
     kind: &ResourceType,
@@ -78,7 +78,8 @@ impl Differ {
             let found = match (attribute.write_only, last_applied) {
                 (false, _) => observed.get(name).unwrap_or(&Value::Null),
                 (true, Some(_)) => applied.unwrap_or(&Value::Null),
-                // Nothing is known of it: taken as it is wanted, so that a rebuilt state plans no change.
+                // The applied value is not known. The desired value counts as applied, so that a rebuilt
+                // state plans no change.
                 (true, None) => wanted,
             };
             self.attribute(
@@ -140,7 +141,7 @@ impl Differ {
                     self.value(item, &path.child(key.as_str()), found, wanted, applied, inherited);
                 }
             }
-            // What has no schema is compared as deep as both sides have the same shape.
+            // Values without a schema are compared as deep as both sides have the same shape.
             (Type::Any, Value::Map(_), Value::Map(_)) => {
                 let fields = Type::map(Type::Any);
                 self.value(&fields, path, found, wanted, applied, inherited);
@@ -176,8 +177,8 @@ impl Differ {
     }
 }
 
-/// Whether two values mean the same to a type: order in a set does not matter, nothing is the same as empty,
-/// and fields that only the server sets count for nothing.
+/// Whether two values mean the same to a type. The order in a set does not matter, null is the same as empty,
+/// and fields that only the server sets are ignored.
 #[must_use]
 pub fn same(kind: &Type, left: &Value, right: &Value) -> bool {
     if is_empty(left) && is_empty(right) {

@@ -20,7 +20,7 @@ impl Digest {
         Self::finish(context)
     }
 
-    /// The digest of everything that a reader gives. The memory that it takes does not grow with the length.
+    /// The digest of all bytes of a reader. The memory use does not grow with the length.
     ///
     /// # Errors
     /// When reading fails.
@@ -45,7 +45,7 @@ impl Digest {
         Self(format!("sha256:{}", hexadecimal(context.finish().as_ref())).into())
     }
 
-    /// A digest as it is written; `None` for any other text.
+    /// Parses a written digest; `None` for any other text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("sha256:")?;
@@ -65,13 +65,13 @@ impl Digest {
         self.0.get(7..).unwrap_or(&self.0)
     }
 
-    /// The first 32 hexadecimal digits, for names of files and objects that may not have every letter or any length.
+    /// The first 32 hexadecimal digits, for names of files and objects with a limited length or alphabet.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.get(7..39).unwrap_or(&self.0)
     }
 
-    /// The first twelve hexadecimal digits, for people.
+    /// The first twelve hexadecimal digits, for messages.
     #[must_use]
     pub fn short(&self) -> &str {
         self.0.get(7..19).unwrap_or(&self.0)
@@ -81,7 +81,7 @@ impl Digest {
 /// Bytes in lower-case hexadecimal digits, as digests are written.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
-    // In one piece from the start: of a secret there is no copy that nobody wipes.
+    // Allocated once: growing the text would leave copies of a secret that are never wiped.
     let mut text = String::with_capacity(2 * bytes.len());
     for byte in bytes {
         text.push(char::from(DIGITS[usize::from(byte >> 4)]));

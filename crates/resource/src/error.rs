@@ -1,4 +1,4 @@
-//! What can go wrong in a provider, by what the engine may do about it.
+//! Errors of a provider, by the possible reactions of the engine.
 
 use std::error::Error;
 use std::fmt;
@@ -48,7 +48,7 @@ pub enum ErrorClass {
     Permanent,
     /// The call was cancelled before it had an effect.
     Cancelled,
-    /// Other objects stand in the way.
+    /// Other objects block the operation.
     Dependency {
         /// The objects, as the provider calls them.
         blockers: Vec<String>,
@@ -96,7 +96,7 @@ impl fmt::Display for ErrorClass {
 #[error("{message}")]
 #[serde(deny_unknown_fields)]
 pub struct ProviderError {
-    /// What the engine may do about it.
+    /// The class, which decides how the engine reacts.
     pub class: ErrorClass,
     /// A sentence for people.
     pub message: String,
@@ -109,7 +109,7 @@ pub struct ProviderError {
     /// The field of the cluster it is about, by its path in the model, as in `pools[workers].machineType`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The object that exists all the same, when the call failed half-way.
+    /// The object that exists nevertheless, when the call failed half-way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<Identity>,
     /// The stable code of the failure, where the contract defines one, as in `PROVIDER0020`.

@@ -1,7 +1,8 @@
 //! Forms of texts that a cloud treats as one value: the normalisations that a provider may declare for an attribute.
 //!
-//! A provider returns wanted values as its cloud would return them. For a text, the schema declares how that may differ from
-//! the text that is wanted, and the engine checks it: both texts have the same canonical form, or the plan is refused.
+//! A provider returns desired values as its cloud would return them. For a text, the schema declares how the
+//! returned text may differ from the desired one. The engine checks it: both texts must have the same
+//! canonical form, or the plan is refused.
 
 pub mod document;
 
@@ -23,7 +24,7 @@ use crate::RangePart;
 pub enum Form {
     /// The case of ASCII letters.
     Case,
-    /// Whitespace: at both ends, and how much of it is between words.
+    /// Whitespace at both ends, and its amount between words.
     Space,
     /// Address ranges: host bits, leading zeros, `10.0.0.0/16+8#1` for a part of a range.
     Range,
@@ -35,7 +36,7 @@ pub enum Form {
     Json,
     /// JSON documents whose lists are sets.
     JsonSets,
-    /// Policy documents in the grammar of AWS IAM: the same grants, in whatever statements.
+    /// Policy documents in the grammar of AWS IAM: the same grants, in any statements.
     Policy,
     /// Octal numbers: zeros in front.
     Octal,
@@ -125,7 +126,8 @@ impl From<Form> for String {
 }
 
 impl Form {
-    /// The text without the differences that the form leaves out. A text to which the form does not apply stays.
+    /// The text without the differences of this form. A text to which the form does not apply is returned
+    /// unchanged.
     fn canonical<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let formed = match self {
             Self::Case => Some(text.to_ascii_lowercase()),
@@ -155,7 +157,7 @@ impl Form {
     }
 }
 
-/// Whether two texts differ only in forms that are declared; the forms apply one after the other.
+/// Whether two texts differ only in the declared forms, which apply one after the other.
 #[must_use]
 pub fn same_text(forms: &[Form], left: &str, right: &str) -> bool {
     let canonical =
@@ -163,7 +165,7 @@ pub fn same_text(forms: &[Form], left: &str, right: &str) -> bool {
     left == right || canonical(left) == canonical(right)
 }
 
-/// An address range in its shortest form, without host bits; a part of a range as that part.
+/// An address range in its shortest form, without host bits. A part of a range is returned as that part.
 #[must_use]
 pub fn range(text: &str) -> Option<String> {
     match RangePart::split(text) {
@@ -172,11 +174,11 @@ pub fn range(text: &str) -> Option<String> {
     }
 }
 
-/// One of the equal parts of a range, which have some bits more.
+/// One of the equal parts of a range, whose prefixes are `bits` bits longer.
 fn part(range: &str, bits: u8, number: u64) -> Option<String> {
     let range = range.trim().parse::<IpNet>().ok()?.trunc();
     let prefix = range.prefix_len().checked_add(bits).filter(|prefix| *prefix <= range.max_prefix_len())?;
-    // Counted, not walked: a range may have more parts than anybody can wait for.
+    // Computed instead of iterated: a range may have too many parts to iterate over.
     if number.checked_shr(bits.into()).is_some_and(|beyond| beyond > 0) {
         return None;
     }

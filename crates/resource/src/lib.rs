@@ -1,8 +1,8 @@
-//! Values, schemas, typed diff and the provider trait: the words every other crate speaks.
+//! Values, schemas, typed diff and the provider trait: the common types of all other crates.
 //!
-//! A [`Desired`] resource is what a spec asks for, an [`Observed`] one is what a provider found. Both carry a
-//! [`Value`] that follows the provider's [`Schema`]; [`diff::diff`] compares them by that schema. Providers
-//! implement [`Provider`] and [`Session`].
+//! A [`Desired`] resource comes from a spec, an [`Observed`] one from a provider. Both have a [`Value`] that
+//! follows the provider's [`Schema`]; [`diff::diff`] compares them by that schema. Providers implement
+//! [`Provider`] and [`Session`].
 
 mod address;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! What a provider makes of wanted values when it normalises them: another form, never another value.
+//! Checks of a provider's normalisation of desired values: it may change the form, but not the value.
 
 use std::collections::BTreeMap;
 

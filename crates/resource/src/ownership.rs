@@ -1,4 +1,4 @@
-//! Who made a resource, and what the provider calls it.
+//! The owner of a resource, and the identity that its provider gave to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -37,12 +37,13 @@ macro_rules! text_newtype {
 }
 
 text_newtype! {
-    /// What the provider calls a resource (an ARN, an id): assigned by the provider, opaque to the engine.
+    /// The provider's identity of a resource (an ARN, an id): assigned by the provider, opaque to the engine.
     Identity
 }
 
 text_newtype! {
-    /// The unique id of one life of a cluster, assigned when its head is created.
+    /// The unique id of a cluster, assigned when its head is created. A later cluster of the same name has
+    /// another id.
     ClusterUid
 }
 
@@ -51,13 +52,13 @@ text_newtype! {
     Token
 }
 
-/// The tags that are written in the same call that creates a resource, and by which it is found again.
+/// The tags written by the call that creates a resource. Discovery finds the resource by them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ownership {
     /// The cluster's unique id.
     pub uid: ClusterUid,
-    /// The cluster's name, for people.
+    /// The cluster's name, for messages.
     pub cluster: String,
     /// The resource's address in that cluster.
     pub address: Address,

@@ -64,7 +64,7 @@ impl Path {
         &self.0
     }
 
-    /// Whether `self` is `other` or lies below it.
+    /// Whether `self` is `other` or below it.
     #[must_use]
     pub fn starts_with(&self, other: &Path) -> bool {
         self.0.starts_with(&other.0)

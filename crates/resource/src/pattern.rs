@@ -1,6 +1,6 @@
 //! Patterns of addresses and names, as `--target` and `ignoreChanges` have them.
 
-/// Whether a text fits a pattern, in which `*` stands for any text and `?` for any one character.
+/// Whether a text matches a pattern, in which `*` matches any text and `?` any one character.
 #[must_use]
 pub fn matches(pattern: &str, text: &str) -> bool {
     let (mut rest, mut wanted) = (text.chars(), pattern.chars());

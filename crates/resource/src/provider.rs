@@ -1,4 +1,4 @@
-//! What a provider does: the traits that embedded providers implement and that the gRPC client stands in for.
+//! The provider traits: embedded providers implement them, and so does the gRPC client.
 //!
 //! The rules that every implementation keeps are in `docs/design/provider-contract.md`; the conformance suite
 //! proves them.
@@ -92,11 +92,11 @@ pub trait Session: Send + Sync {
     /// As the cloud says.
     async fn catalog(&self) -> Result<Catalog, ProviderError>;
 
-    /// The catalog for one cluster: what the state has pinned, with what the cluster needs beyond it. A provider whose
-    /// catalog is the same for all clusters has no need of its own answer.
+    /// The catalog for one cluster: the pinned choices of the state, and the additional ones that the cluster
+    /// needs. A provider whose catalog is the same for all clusters need not implement it.
     ///
     /// # Errors
-    /// As the cloud says.
+    /// The error of the cloud.
     async fn catalog_for(&self, request: CatalogRequest) -> Result<Catalog, ProviderError> {
         match request.pinned {
             Some(pinned) => Ok(pinned),
@@ -140,30 +140,32 @@ pub trait Session: Send + Sync {
         Err(ProviderError::new(ErrorClass::Invalid, "this provider knows no nodes"))
     }
 
-    /// Asks the cloud what it would make of what is wanted, in a way that leaves nothing behind, as a dry run; one answer
-    /// for each item, in their order. What follows from it is for [`Session::plan`]. Called only if [`Capabilities::rehearse`] is declared.
+    /// Asks the cloud for the result of desired changes without side effects, as in a dry run. Returns one
+    /// answer for each item, in their order, for use in [`Session::plan`]. Called only if
+    /// [`Capabilities::rehearse`] is declared.
     ///
     /// # Errors
-    /// When nothing can be asked. What the cloud refuses is no failure: it is a finding of [`Session::preflight`].
+    /// When no rehearsal is possible. A refusal of the cloud is not an error: it is a finding of
+    /// [`Session::preflight`].
     async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
         Ok(items.iter().map(|_| Rehearsal::default()).collect())
     }
 
-    /// Pure: what each change means; one answer for each item, in their order.
+    /// Pure: the plan of each change; one answer for each item, in their order.
     ///
     /// # Errors
-    /// `invalid` with the address of an item that cannot be.
+    /// `invalid` with the address of an impossible item.
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError>;
 
-    /// What would stop these changes: permissions, quotas, capacity, names that are taken. Changes nothing.
+    /// Problems that would stop these changes: permissions, quotas, capacity, names in use. Changes nothing.
     ///
     /// # Errors
-    /// When nothing can be checked.
+    /// When no check is possible.
     async fn preflight(&self, items: Vec<PreflightItem>) -> Result<Vec<PreflightFinding>, ProviderError>;
 
-    /// Pure: what the resources cost a month, as they are and as they shall be, by a list of prices that the provider
-    /// has; references stay, so that one resource can be priced by what another says.
-    /// Called only if [`Capabilities::price`] is declared.
+    /// Pure: the monthly prices of the resources, before and after the changes, from a price list of the
+    /// provider. References stay, so that the price of one resource may depend on another. Called only if
+    /// [`Capabilities::price`] is declared.
     ///
     /// # Errors
     /// `invalid` when the list cannot be read.
@@ -179,10 +181,11 @@ pub trait Session: Send + Sync {
     /// By class; `outcome-unknown` when it is not certain that nothing happened.
     async fn apply(&self, request: ApplyRequest, events: EventSink) -> Result<Applied, ProviderError>;
 
-    /// Finds out, after a crash or an unknown outcome, what became of an action; waits for one that still runs.
+    /// Finds the outcome of an action, after a crash or an unknown outcome. Waits for an action that still
+    /// runs.
     ///
     /// # Errors
-    /// As the cloud says; the caller then knows no more than before.
+    /// The error of the cloud; the outcome then stays unknown.
     async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError>;
 
     /// Asks a running action to stop as soon as that is safe; without token, all of them.
@@ -202,10 +205,10 @@ pub trait Session: Send + Sync {
         attributes: Value,
     ) -> Result<Value, ProviderError>;
 
-    /// Finds an object by the id that people use, to take it over: what [`Session::read`] finds.
+    /// Finds an object by the id that users know, in order to adopt it, as [`Session::read`] does.
     ///
     /// # Errors
-    /// `not-found`, or as the cloud says.
+    /// `not-found`, or the error of the cloud.
     async fn import(&self, address: &Address, identity: &Identity) -> Result<Observed, ProviderError> {
         let request = ReadRequest { address: address.clone(), identity: identity.clone() };
         let read = self.read(vec![request]).await?.into_iter().next();
@@ -230,11 +233,11 @@ pub trait Session: Send + Sync {
         Err(no_key_service(&request.key))
     }
 
-    /// What proves which machine of the cloud this is, for one challenge. Called on the machine itself. Optional, together
-    /// with [`Session::verify_node`], declared in [`Capabilities`].
+    /// A credential that proves which machine of the cloud this is, for one challenge. Called on the machine
+    /// itself. Optional, together with [`Session::verify_node`], declared in [`Capabilities`].
     ///
     /// # Errors
-    /// `invalid` when the provider knows no machines; as the cloud says.
+    /// `invalid` when the provider has no machines; the error of the cloud.
     async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {
         Err(no_node_identity(&challenge.server))
     }

@@ -14,13 +14,13 @@ pub struct Desired {
     pub address: Address,
     /// Its attributes, by the schema of its type; references to other resources allowed.
     pub attributes: Value,
-    /// Resources that must stand before it, beyond those it refers to.
+    /// Resources that must exist before it, beyond those it refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Address>,
     /// How the planner treats it.
     #[serde(default, skip_serializing_if = "Lifecycle::is_default")]
     pub lifecycle: Lifecycle,
-    /// Which field of the spec each attribute comes from, as `pools[workers].image`; the root path stands for
+    /// The field of the spec that each attribute comes from, as `pools[workers].image`; the root path means
     /// the resource itself.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub origins: BTreeMap<Path, String>,
@@ -87,7 +87,7 @@ pub struct Moved {
     pub to: Address,
 }
 
-/// What reading one object gave. What could not be read is never taken for absent.
+/// The result of reading one object. An unreadable object never counts as absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observation {
@@ -105,7 +105,7 @@ pub enum Observation {
 pub struct Observed {
     /// The address in its ownership tags; the one asked for in answers to a read.
     pub address: Address,
-    /// What the provider calls it.
+    /// The identity that the provider gave to it.
     pub identity: Identity,
     /// Idempotency token of the step that created it, when the provider keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -113,7 +113,7 @@ pub struct Observed {
     /// The unique id of the cluster in its ownership tags, in answers to a read, where the provider reads the tags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<ClusterUid>,
-    /// What was read.
+    /// The result of the read.
     pub observation: Observation,
 }
 
@@ -130,8 +130,8 @@ impl Desired {
         }
     }
 
-    /// Every resource that must stand before this one: referred to, keeper of one of its secrets, or named, each once,
-    /// sorted.
+    /// Every resource that must exist before this one: referred to, keeper of one of its secrets, or named,
+    /// each once, sorted.
     #[must_use]
     pub fn dependencies(&self) -> Vec<Address> {
         let mut addresses = self.depends_on.clone();

@@ -1,4 +1,4 @@
-//! What a provider's resources look like: attributes, their types, and what the engine may rely on.
+//! The schema of a provider's resources: attributes, their types, and guarantees for the engine.
 
 mod attribute;
 mod part;
@@ -26,41 +26,41 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourceType {
-    /// Version of the attributes' form; state of an older one goes through `upgrade_state`.
+    /// Version of the attributes' form. An older state is converted by `upgrade_state`.
     pub version: u32,
-    /// One sentence for people.
+    /// Description in one sentence.
     pub description: String,
     /// The attributes by name.
     pub attributes: BTreeMap<String, Attribute>,
     /// How the provider finds its objects again.
     pub ownership: OwnershipKind,
-    /// Which pace limit its calls count against; a name of the provider's `Info`.
+    /// The rate class that its calls count against; a name of the provider's `Info`.
     pub rate_class: String,
     /// Whether a create takes an idempotency token.
     pub idempotent_create: bool,
     /// Whether losing the object loses data: deletes and replaces then need a named confirmation.
     pub stateful: bool,
-    /// What such an object holds that nothing can make again, where it holds something of the kind.
+    /// The irreplaceable data of such an object, if its type has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub irreplaceable: Option<Irreplaceable>,
     /// Whether a replacement is created before the old object is deleted.
     pub create_before_delete: bool,
-    /// Attributes whose values no two objects of the type may share at once, as a subnet's range. A new
-    /// resource with the values of one that goes is the same object under another address.
+    /// Attributes whose values no two objects of the type may share at the same time, such as a subnet's
+    /// range. A new resource with the values of a deleted one is the same object under another address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclusive: Vec<String>,
-    /// The id by which other tools import such an object, as `{route_table_id}_{destination_cidr_block}`; `{a|b}`
-    /// is the first that is set, `{identity}` the identity. Empty when it is the identity itself.
+    /// The id with which other tools import such an object, as `{route_table_id}_{destination_cidr_block}`;
+    /// `{a|b}` is the first that is set, `{identity}` the identity. Empty when it is the identity itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub import_id: String,
-    /// With what such an object goes, where the cloud removes it together with another.
+    /// The parent with which the cloud deletes such an object, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub removed_with: Option<RemovedWith>,
-    /// What objects of the type are in a cluster.
+    /// The parts of a cluster that objects of the type are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Role>,
-    /// Whether discovery leaves out objects of the type if the unique id of the cluster is known, because the cloud cannot
-    /// list them by ownership. The engine reads the objects that the state knows by their identities.
+    /// Whether discovery leaves out objects of the type if the unique id of the cluster is known, because the
+    /// cloud cannot list them by ownership. The engine reads the recorded objects by their identities.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub read_by_identity: bool,
     /// Gates that the provider runs on such objects, by name.
@@ -71,25 +71,25 @@ pub struct ResourceType {
     pub durations: Durations,
 }
 
-/// The rule of a type whose objects hold what nothing can make again: a private key, an authority, an encryption key, etcd's
-/// data. A plan changes, replaces or deletes such an object only as a step that the plan names with the fingerprint of what
-/// is lost, and that a person has confirmed by the object's address.
+/// The rule of a type whose objects hold irreplaceable data: a private key, an authority, an encryption key,
+/// etcd's data. A plan changes, replaces or deletes such an object only in a step that names the fingerprint
+/// of the lost data, and after a confirmation by the object's address.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Irreplaceable {
-    /// The attribute that has the public fingerprint of what the object holds. An object without a value there holds nothing
-    /// irreplaceable. Empty when every object of the type does: its identity is the fingerprint then.
+    /// The attribute with the public fingerprint of the object's data. An object without a value there holds
+    /// nothing irreplaceable. Empty when every object of the type does: its identity is the fingerprint then.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
-    /// Why no plan may replace such an object, also when somebody asks for it by name. Empty where a replacement that is
-    /// named and confirmed is possible.
+    /// Why no plan may replace such an object, even when it is requested by name. Empty where a replacement
+    /// is possible after a confirmation by name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub refusal: String,
 }
 
 impl Irreplaceable {
-    /// The public fingerprint of what an object holds; none when it holds nothing irreplaceable. A fingerprint that is not
-    /// known yet is told as [`Held::Unknown`].
+    /// The public fingerprint of an object's data; [`Held::Nothing`] when it holds nothing irreplaceable. A
+    /// fingerprint that is not known yet is [`Held::Unknown`].
     #[must_use]
     pub fn held(&self, identity: Option<&Identity>, attributes: &Value) -> Held {
         if self.fingerprint.is_empty() {
@@ -104,19 +104,19 @@ impl Irreplaceable {
     }
 }
 
-/// What an object of an irreplaceable type holds.
+/// The data of an object of an irreplaceable type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Held {
-    /// Nothing that could not be made again.
+    /// No irreplaceable data.
     Nothing,
-    /// Something with this public fingerprint.
+    /// Data with this public fingerprint.
     Known(String),
-    /// Something that only apply will tell.
+    /// Data that is known only after apply.
     Unknown,
 }
 
-/// With what an object goes: the cloud removes it when it removes its parent, and has done so when that deletion has
-/// ended. Where both go in one plan, no call is made for it.
+/// Deletion with a parent: the cloud deletes the object with its parent, and has done so when the deletion of
+/// the parent has ended. If a plan deletes both, it makes no call for the object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemovedWith {
@@ -124,10 +124,11 @@ pub struct RemovedWith {
     pub kind: String,
     /// The attribute that has the parent's identity.
     pub attribute: String,
-    /// Attributes of which none is set on such an object: one that has them stands in the way of others than its parent.
+    /// Attributes that must not be set on such an object. One that has them blocks the deletion of other
+    /// objects than its parent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unless: Vec<String>,
-    /// Whether what else it refers to may go before it.
+    /// Whether other objects that it refers to may be deleted before it.
     #[serde(default)]
     pub lets_go: bool,
 }
@@ -142,7 +143,7 @@ pub enum OwnershipKind {
     Parent,
     /// A name that follows from the address.
     Name,
-    /// None of these: listed, and the only kind that may need a human after a crash.
+    /// None of these: objects are listed. Only this kind may need an operator after a crash.
     Listed,
 }
 
@@ -150,7 +151,7 @@ pub enum OwnershipKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// One sentence for people.
+    /// Description in one sentence.
     pub description: String,
     /// Typical duration in milliseconds.
     pub duration_ms: u64,
@@ -195,11 +196,11 @@ pub enum Type {
 }
 
 impl Schema {
-    /// Attributes that are kept under the version that their type has: the answer of `upgrade_state` where no type has
-    /// had another.
+    /// Checks attributes that have the current version of their type: the answer of `upgrade_state` where no
+    /// type has had another version.
     ///
     /// # Errors
-    /// `invalid` for another version, and for what is no type.
+    /// `invalid` for another version, and for an unknown type.
     pub fn of_version(&self, kind: &str, version: u32, attributes: Value) -> Result<Value, ProviderError> {
         let text = match self.types.get(kind) {
             Some(known) if known.version == version => return Ok(attributes),
@@ -211,7 +212,7 @@ impl Schema {
 }
 
 impl ResourceType {
-    /// A type of one version, whose creates may be repeated, and which nothing else is said of.
+    /// A type of version 1 whose creates may be repeated, with defaults for everything else.
     #[must_use]
     pub fn new(description: &str, ownership: OwnershipKind, rate_class: &str) -> Self {
         Self {
@@ -234,8 +235,8 @@ impl ResourceType {
         }
     }
 
-    /// Whether an attribute, by a path in it, is one that the provider sets by itself and that `wanted` does not ask for: a change
-    /// of it was neither asked for in the spec nor made outside.
+    /// Whether the provider sets an attribute, given by a path in it, and `wanted` does not set it. A change
+    /// of such an attribute was neither requested by the spec nor made outside Slipway.
     #[must_use]
     pub fn is_set_by_provider(&self, path: &Path, wanted: &Value) -> bool {
         let [Segment::Key(name), ..] = path.segments() else { return false };
@@ -250,13 +251,13 @@ impl ResourceType {
         self.attributes.get(name).is_some_and(|attribute| attribute.own_form)
     }
 
-    /// The part of a cluster that the object of a name is, if its type declares one.
+    /// The part of a cluster that the named object is, if its type declares one.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<Part> {
         self.roles.iter().find(|role| role.fits(name)).map(|role| role.part)
     }
 
-    /// Whether a path leads to a key for data, or into one.
+    /// Whether a path is that of a key for data, or inside one.
     #[must_use]
     pub fn is_key_material(&self, path: &Path) -> bool {
         let mut fields = Some(&self.attributes);
@@ -271,7 +272,7 @@ impl ResourceType {
         false
     }
 
-    /// Of what an action has left, the attributes that the state remembers.
+    /// The attributes of an action's result that the state keeps.
     #[must_use]
     pub fn remembered(&self, attributes: &Value) -> BTreeMap<String, Value> {
         let names = self.attributes.iter().filter(|(_, attribute)| attribute.remembered);

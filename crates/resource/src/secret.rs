@@ -7,7 +7,7 @@ use zeroize::Zeroize as _;
 
 use crate::Address;
 
-/// What the source of a secret begins with that the cluster keeps itself.
+/// The prefix of the source of a secret that the cluster keeps itself.
 const KEPT: &str = "state:";
 
 /// The text of a secret. It has no `Display`, its `Debug` hides it, it cannot be serialised, and it is wiped from memory

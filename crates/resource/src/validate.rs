@@ -12,7 +12,7 @@ use crate::{Attribute, Mode, Path, Type, Value};
 pub struct Misfit {
     /// Where.
     pub path: Path,
-    /// What is wrong, in a sentence.
+    /// The problem, in a sentence.
     pub message: String,
     /// The name that was probably meant.
     pub suggestion: Option<String>,

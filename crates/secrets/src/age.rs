@@ -1,8 +1,8 @@
 //! The file format age (`age-encryption.org/v1`, the specification of C2SP) for X25519 recipients, on the primitives
 //! of aws-lc-rs.
 //!
-//! What is written here opens with `age`, `rage` and any other implementation, and the reverse. Stanzas of other kinds
-//! (SSH keys, plugins, passphrases) are passed over when reading.
+//! Files that are written here open with `age`, `rage` and any other implementation, and the reverse. Stanzas
+//! of other kinds (SSH keys, plugins, passphrases) are skipped when reading.
 
 mod bech32;
 mod file;

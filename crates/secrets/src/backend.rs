@@ -1,4 +1,4 @@
-//! The whole state, encrypted: a layer over the place where it is kept.
+//! Encryption of the whole state: a layer over its backend.
 
 use std::sync::Arc;
 
@@ -12,12 +12,13 @@ use crate::error::{Error, Result};
 use crate::keyring::Keyring;
 use crate::store;
 
-/// Passes the contents of objects through envelopes.
+/// Encrypts and decrypts the contents of objects in envelopes.
 ///
-/// What is sealed is opened on the way out, whatever the configuration says. On the way in, everything is sealed when
-/// the whole state is to be encrypted: snapshots, segments of the journal, plans. Three kinds of objects pass as they
-/// are: heads, which compare-and-swap has to be able to read and which hold names, numbers and digests only; secrets,
-/// which are envelopes already; and keys of one segment, which are not of any cluster.
+/// Encrypted objects are decrypted on reads, whatever the configuration says. On writes, everything is
+/// encrypted when the whole state is to be encrypted: snapshots, segments of the journal, plans. Three kinds
+/// of objects are not changed: heads, which compare-and-swap must be able to read and which contain names,
+/// numbers and digests only; secrets, which are envelopes already; and keys of one segment, which belong to
+/// no cluster.
 #[derive(Debug)]
 pub struct SealedBackend {
     inner: Arc<dyn Backend>,
@@ -27,28 +28,29 @@ pub struct SealedBackend {
 }
 
 impl SealedBackend {
-    /// A layer over a backend; with `seals` the whole state is encrypted, and what lies in clear is refused.
+    /// A layer over a backend. With `seals` the whole state is encrypted, and objects in plain text are
+    /// refused.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>, keyring: Arc<Keyring>, seals: bool) -> Self {
         Self { inner, keyring, seals, refuses_clear: seals }
     }
 
-    /// The same layer for who is about to seal what lies in clear: it reads that too.
+    /// The same layer for a caller that is about to encrypt plain objects: it reads them too.
     #[must_use]
     pub fn with_clear(self) -> Self {
         Self { refuses_clear: false, ..self }
     }
 
-    /// What lies below, without the layer.
+    /// The backend below the layer.
     #[must_use]
     pub fn inner(&self) -> &Arc<dyn Backend> {
         &self.inner
     }
 
-    /// Whether an object lies in clear that this layer seals when the whole state is to be encrypted.
+    /// Whether an object that this layer would encrypt is stored in plain text.
     ///
     /// # Errors
-    /// As the backend says.
+    /// The errors of the backend.
     pub async fn is_clear(&self, key: &Key) -> BackendResult<bool> {
         if passes(key) {
             return Ok(false);
@@ -76,7 +78,7 @@ impl SealedBackend {
     }
 }
 
-/// Whether an object is stored as it is.
+/// Whether an object is stored unchanged.
 pub(crate) fn passes(key: &Key) -> bool {
     let mut segments = key.as_str().split('/').skip(1);
     match segments.next() {
@@ -85,7 +87,7 @@ pub(crate) fn passes(key: &Key) -> bool {
     }
 }
 
-/// Seals an object of the state. Its path has its generation, or its epoch and sequence.
+/// Encrypts an object of the state. Its path has its generation, or its epoch and sequence.
 pub(crate) async fn seal(keyring: &Keyring, key: &Key, bytes: &[u8]) -> Result<Vec<u8>> {
     let cluster = key.as_str().split('/').next().unwrap_or_default().to_owned();
     keyring.seal(Context { path: key.to_string(), cluster, uid: None, generation: 0 }, bytes).await

@@ -21,13 +21,13 @@ const BEGIN: &[u8] = b"{\"kind\":\"slipway-envelope\",";
 const ALGORITHM: &str = "AES-256-GCM";
 const INFO: &[u8] = b"slipway-envelope/1/AES-256-GCM";
 
-/// What an envelope is bound to: moved anywhere else, it does not open.
+/// The context that an envelope is bound to: moved elsewhere, it does not open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Context {
-    /// The key of the object in the store, or what stands for it.
+    /// The key of the object in the store, or a replacement for it.
     pub path: String,
-    /// The cluster's name; what a key service is told that the key is for.
+    /// The cluster's name. A key service gets it as the purpose of the key.
     pub cluster: String,
     /// The cluster's unique id, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,10 +36,10 @@ pub struct Context {
     pub generation: u64,
 }
 
-/// What a reader knows of the envelope that it wants to open.
+/// The reader's expectations of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected<'a> {
-    /// Where it lies.
+    /// Its path.
     pub path: &'a str,
     /// The cluster's unique id, where that is known.
     pub uid: Option<&'a str>,
@@ -48,7 +48,7 @@ pub struct Expected<'a> {
 }
 
 impl<'a> Expected<'a> {
-    /// What lies at a path.
+    /// Expects an envelope at a path.
     #[must_use]
     pub fn at(path: &'a str) -> Self {
         Self { path, uid: None, generation: None }
@@ -64,7 +64,7 @@ pub struct Envelope {
     pub format: u32,
     /// The method; there is one.
     pub algorithm: String,
-    /// What it is bound to.
+    /// The context that it is bound to.
     pub context: Context,
     /// The data key, wrapped for each recipient.
     pub keys: Vec<WrappedKey>,
@@ -109,10 +109,10 @@ impl Envelope {
             .ok_or(Error::Damaged { path: self.context.path })
     }
 
-    /// Reads an envelope that lies at a path; it is not opened yet.
+    /// Parses an envelope at a path, without decrypting it.
     ///
     /// # Errors
-    /// When it is none, is of a newer format, or was sealed for another place.
+    /// When it is not an envelope, has a newer format, or was encrypted for another path.
     pub fn read(expected: &Expected<'_>, bytes: &[u8]) -> Result<Self> {
         let malformed = |reason: String| Error::Malformed { what: "an envelope", reason };
         let path = expected.path;
@@ -154,7 +154,7 @@ impl Envelope {
         }
     }
 
-    /// Whom it is sealed for.
+    /// The recipients that it is encrypted for.
     #[must_use]
     pub fn names(&self) -> Vec<KeyName> {
         self.keys.iter().map(|key| key.name.clone()).collect()

@@ -1,4 +1,4 @@
-//! What can go wrong with a secret or with its key.
+//! Errors of secrets and their keys.
 
 use std::sync::Arc;
 
@@ -7,114 +7,114 @@ use crate::key::KeyName;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a secret or with its key. No message holds anything of a secret. It can be cloned: those who
-/// waited for one key share its failure.
+/// An error of a secret or its key. No message has any part of a secret. The error can be cloned: callers
+/// that waited for the same key share its failure.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Bytes do not have the form that they should have.
+    /// Bytes do not have the expected form.
     #[error("this is not {what}: {reason}")]
     Malformed {
-        /// What they should be.
+        /// The expected form.
         what: &'static str,
-        /// What does not fit.
+        /// Why not.
         reason: String,
     },
     /// An envelope was written by a newer Slipway.
     #[error("{path} was sealed by a newer Slipway: its format is {found}, this one reads up to {supported}")]
     NewerFormat {
-        /// Which object.
+        /// The object.
         path: String,
         /// Its format.
         found: u32,
-        /// The newest format that is understood.
+        /// The newest supported format.
         supported: u32,
     },
-    /// No key for an envelope is at hand.
+    /// No key for an envelope is available.
     #[error("{path} cannot be opened: it is sealed for {}, and none of these keys is at hand", list(wanted))]
     NoKey {
-        /// Which object.
+        /// The object.
         path: String,
-        /// The keys, each of which would do.
+        /// The keys, each of which would open it.
         wanted: Vec<KeyName>,
     },
     /// A key of the right name does not open an envelope.
     #[error("{path} cannot be opened with {key}: it is another key of the same name")]
     WrongKey {
-        /// Which object.
+        /// The object.
         path: String,
         /// The key.
         key: KeyName,
     },
-    /// An envelope lies where it was not written for.
+    /// An envelope is at another path than the one it was written for.
     #[error("{path} holds what was sealed for {found}: somebody has put it there")]
     Misplaced {
-        /// Where it lies.
+        /// Its path.
         path: String,
-        /// For which place it was sealed.
+        /// The path that it was encrypted for.
         found: String,
     },
-    /// An older version of an object lies where the state knows of a newer one.
+    /// An older version of an object is stored where the state names a newer one.
     #[error(
         "{path} is of generation {found}, and the state names {expected}: somebody has put an old one back"
     )]
     RolledBack {
-        /// Which object.
+        /// The object.
         path: String,
         /// The generation that was found.
         found: u64,
         /// The generation that the state names.
         expected: u64,
     },
-    /// An envelope's key fits, and its contents do not.
+    /// The key of an envelope is right, and its contents are damaged.
     #[error("{path} is damaged: its contents are not what was sealed")]
     Damaged {
-        /// Which object.
+        /// The object.
         path: String,
     },
     /// A text that cannot be a key.
     #[error("{what} cannot be used: {reason}")]
     InvalidKey {
-        /// Which text, without it where it is secret.
+        /// The text, or its description if it is secret.
         what: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         reason: String,
     },
     /// A file with a key cannot be read or written.
     #[error("the key file {path} cannot be used")]
     KeyFile {
-        /// Which one.
+        /// The file.
         path: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// A provider's key service does not do what it was asked.
+    /// The key service of a provider refused a request.
     #[error("the key service of {key} cannot {what} a key")]
     KeyService {
         /// The key.
         key: KeyName,
         /// `wrap` or `unwrap`.
         what: &'static str,
-        /// What it said.
+        /// The error of the provider.
         #[source]
         source: Arc<slipway_resource::ProviderError>,
     },
-    /// A primitive refuses to work.
+    /// A cryptographic primitive failed.
     #[error("{0}")]
     Crypto(&'static str),
-    /// There is nobody to seal for.
+    /// There is no recipient to encrypt for.
     #[error("there is no key to seal secrets with")]
     NoRecipients,
     /// The state names a secret that is not stored.
     #[error("the secret {path} is missing, and the state names it")]
     Missing {
-        /// Where it should be.
+        /// Its expected path.
         path: String,
     },
-    /// An object lies in clear where the whole state should be encrypted.
+    /// An object is in plain text where the whole state should be encrypted.
     #[error("{path} is not encrypted, and the configuration says that the state is")]
     Clear {
-        /// Which object.
+        /// The object.
         path: String,
     },
     /// The state store fails.
@@ -145,7 +145,7 @@ impl Error {
         }
     }
 
-    /// The way out, when there is one to name.
+    /// The hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -1,4 +1,4 @@
-//! The key under which plans compare secrets without holding them.
+//! The key with which plans compare secrets without having them.
 
 use aws_lc_rs::hmac;
 use slipway_resource::{ClusterUid, SecretText, hexadecimal};
@@ -9,7 +9,7 @@ use crate::random;
 
 const FORM: &str = "hmac-sha256";
 
-/// A cluster's random key for fingerprints. It lies in the state store, sealed.
+/// A cluster's random key for fingerprints. It is stored encrypted in the state store.
 #[derive(Clone)]
 pub struct FingerprintKey {
     id: String,
@@ -23,7 +23,7 @@ impl std::fmt::Debug for FingerprintKey {
 }
 
 impl FingerprintKey {
-    /// How many bytes a key has.
+    /// The length of a key in bytes.
     pub const LENGTH: usize = 32;
 
     /// The bytes of a new key.
@@ -34,10 +34,10 @@ impl FingerprintKey {
         random::key()
     }
 
-    /// The key of its bytes.
+    /// The key with these bytes.
     ///
     /// # Errors
-    /// When they are too few or too many.
+    /// When there are too few or too many.
     pub fn new(bytes: &[u8]) -> Result<Self> {
         if bytes.len() != Self::LENGTH {
             let reason = "it does not have 32 bytes".to_owned();
@@ -48,8 +48,8 @@ impl FingerprintKey {
         Ok(Self { id, key })
     }
 
-    /// Tells whether a secret changed, and nothing to who does not have the key: `hmac-sha256:<key>:<64 digits>`,
-    /// where `<key>` are 8 digits that tell keys apart.
+    /// The fingerprint of a secret, as `hmac-sha256:<key>:<64 digits>`, where `<key>` are 8 digits that tell
+    /// keys apart. It shows whether the secret changed, and reveals nothing without the key.
     #[must_use]
     pub fn fingerprint(&self, text: &SecretText) -> String {
         let Self { id, key } = self;
@@ -69,14 +69,14 @@ impl FingerprintKey {
     }
 }
 
-/// Whether a fingerprint has the form that was used before clusters had a key of their own.
+/// Whether a fingerprint has the form that was used before clusters had a fingerprint key.
 #[must_use]
 pub fn is_older(fingerprint: &str) -> bool {
     !fingerprint.contains(':')
 }
 
-/// A fingerprint of the older form: under the cluster's unique id, which is no secret. Only to compare with one that is
-/// recorded.
+/// A fingerprint of the older form, under the cluster's unique id, which is not secret. Only for comparison
+/// with a recorded one.
 #[must_use]
 pub fn older(uid: &ClusterUid, text: &SecretText) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, uid.as_str().as_bytes());

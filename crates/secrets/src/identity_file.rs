@@ -1,4 +1,4 @@
-//! Files with age identities, and the one that is made for a user who has none.
+//! Files with age identities, and creation of one for a user without an identity.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Vec<Identity>> {
     read_if_there(path)?.ok_or_else(|| failed(path, io::ErrorKind::NotFound.into()))
 }
 
-/// The identities of a file; nothing when there is no such file.
+/// The identities of a file; `None` when there is no such file.
 ///
 /// # Errors
 /// When it cannot be read, or has no identities.
@@ -39,8 +39,8 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<Identity>>> {
     Ok(Some(identities))
 }
 
-/// Writes a new identity into a file that nobody else may read, durably, unless there is one by now. Returns what the
-/// file has then, and whether it is new.
+/// Writes a new identity durably into a file that no other user may read, unless the file exists by now.
+/// Returns the identities in the file, and whether it is new.
 ///
 /// # Errors
 /// When it cannot be written.
@@ -53,7 +53,7 @@ pub fn read_or_create(path: &Path) -> Result<(Vec<Identity>, bool)> {
     Ok((read(path)?, created))
 }
 
-/// Whether the file is new. It appears whole or not at all: it is written beside, and linked to its name.
+/// Creates the file atomically: writes it beside, and links it to its name. Returns whether it is new.
 fn create(path: &Path, identity: &Identity) -> io::Result<bool> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
@@ -75,7 +75,7 @@ fn create(path: &Path, identity: &Identity) -> io::Result<bool> {
         }
     };
     let created = write();
-    // It may not even be there.
+    // The file may not exist.
     let _ = fs::remove_file(&beside);
     File::open(folder)?.sync_all()?;
     created

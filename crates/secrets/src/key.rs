@@ -1,4 +1,4 @@
-//! What wraps and unwraps data keys: the key providers.
+//! The key providers, which wrap and unwrap data keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::cipher::Key;
 use crate::error::Result;
 use crate::passphrase::Derivation;
 
-/// The key that encrypts objects. It never lies anywhere unwrapped, and is wiped when it is dropped.
+/// The key that encrypts objects. It is never stored unwrapped, and is wiped when it is dropped.
 #[derive(Clone)]
 pub struct DataKey(pub(crate) Key);
 
@@ -28,14 +28,14 @@ impl DataKey {
         &*self.0
     }
 
-    /// A key of 32 bytes; nothing when they are more or fewer.
+    /// A key of 32 bytes; `None` for any other length.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(|bytes| Self(Key::new(bytes)))
     }
 }
 
-/// Which kind of key provider.
+/// The kind of key provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
@@ -47,18 +47,18 @@ pub enum Method {
     KeyService,
 }
 
-/// The name of a key. It is no secret: envelopes and messages have it in clear.
+/// The name of a key. It is not secret: envelopes and messages have it in plain text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KeyName {
-    /// Which kind of key provider.
+    /// The kind of key provider.
     pub method: Method,
-    /// Which of its keys: a recipient, the name of a passphrase, `provider:key` of a key service.
+    /// The key: a recipient, the name of a passphrase, `provider:key` of a key service.
     pub id: String,
 }
 
 impl KeyName {
-    /// What to do so that the key is at hand, in a sentence.
+    /// How to make the key available, in a sentence.
     #[must_use]
     pub fn how_to_give(&self) -> String {
         let Self { method, id } = self;
@@ -97,47 +97,47 @@ impl fmt::Display for KeyName {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WrappedKey {
-    /// By which key.
+    /// The wrapping key.
     pub name: KeyName,
     /// For a passphrase: how the wrapping key is derived from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub derivation: Option<Derivation>,
-    /// The wrapped key: an age file, a nonce and ciphertext, or what the key service returned.
+    /// The wrapped key: an age file, a nonce and ciphertext, or the answer of the key service.
     #[serde(with = "crate::encoding")]
     pub wrapped: Vec<u8>,
 }
 
-/// Somebody to seal for.
+/// A recipient of encrypted objects.
 #[async_trait]
 pub trait Recipient: Send + Sync {
     /// The key's name.
     fn name(&self) -> KeyName;
 
-    /// Wraps a data key. `scope` says what it is for, and where the method allows is needed to unwrap it.
+    /// Wraps a data key. `scope` says its purpose and, if the method allows it, is needed to unwrap the key.
     ///
     /// # Errors
     /// When the key provider refuses.
     async fn wrap(&self, key: &DataKey, scope: &str) -> Result<WrappedKey>;
 }
 
-/// A key that is at hand.
+/// An available key.
 #[async_trait]
 pub trait Identity: Send + Sync {
     /// Whether this is meant to be the key of that name.
     fn claims(&self, name: &KeyName) -> bool;
 
-    /// Unwraps a data key that was wrapped for a name that this key claims, with the same scope; nothing when this is
-    /// another key all the same.
+    /// Unwraps a data key that was wrapped for a name that this key claims, with the same scope; `None` when
+    /// this is another key of that name.
     ///
     /// # Errors
     /// When the key provider refuses.
     async fn unwrap(&self, wrapped: &WrappedKey, scope: &str) -> Result<Option<DataKey>>;
 }
 
-/// Where keys come from: the user's configuration and environment. It is asked when the first key is needed.
+/// The source of keys: the user's configuration and environment. It is read when the first key is needed.
 #[async_trait]
 pub trait Keys: Send + Sync {
-    /// Whether there is somebody to seal for, without a key that would have to be made first.
+    /// Whether there is a recipient, without creating a key first.
     ///
     /// # Errors
     /// When a key cannot be used.
@@ -145,30 +145,30 @@ pub trait Keys: Send + Sync {
         Ok(!self.recipients().await?.is_empty())
     }
 
-    /// Whom to seal for. Any one of them can open.
+    /// The recipients. Each of them can decrypt.
     ///
     /// # Errors
-    /// When a key cannot be used; nobody is an error too.
+    /// When a key cannot be used, or there is no recipient.
     async fn recipients(&self) -> Result<Vec<Arc<dyn Recipient>>>;
 
-    /// The keys at hand, those that ask nobody before those that do.
+    /// The available keys, those without user interaction or network access first.
     ///
     /// # Errors
     /// When a key cannot be read.
     async fn identities(&self) -> Result<Vec<Arc<dyn Identity>>>;
 }
 
-/// Keys that are given.
+/// Given keys.
 #[derive(Default)]
 pub struct GivenKeys {
-    /// Whom to seal for.
+    /// The recipients.
     pub recipients: Vec<Arc<dyn Recipient>>,
-    /// The keys at hand.
+    /// The available keys.
     pub identities: Vec<Arc<dyn Identity>>,
 }
 
 impl GivenKeys {
-    /// One age identity, to seal for and to open with.
+    /// One age identity, for encryption and decryption.
     #[must_use]
     pub fn of_identity(identity: age::Identity) -> Self {
         let recipient = Arc::new(identity.recipient().clone());

@@ -1,4 +1,4 @@
-//! Seals for everybody who should be able to read, and opens with the keys at hand.
+//! Encrypts for all recipients, and decrypts with the available keys.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,8 +15,9 @@ use crate::random;
 
 /// The keys of one user, for all clusters.
 ///
-/// One data key is made for each cluster and keyring, when the first object is sealed, and wrapped once for every
-/// recipient: what a key service is asked grows with runs, not with objects. Unwrapped keys are kept in memory.
+/// One data key is made for each cluster and keyring, when the first object is encrypted, and wrapped once
+/// for every recipient. The number of calls to a key service grows with runs, not with objects. Unwrapped
+/// keys are kept in memory.
 pub struct Keyring {
     keys: Arc<dyn Keys>,
     recipients: OnceCell<Vec<Arc<dyn Recipient>>>,
@@ -25,21 +26,21 @@ pub struct Keyring {
     opened: Mutex<HashMap<Digest, DataKey>>,
 }
 
-/// A data key with which objects of one cluster are sealed.
+/// A data key with which objects of one cluster are encrypted.
 #[derive(Clone)]
 struct Sealing {
     key: DataKey,
     wrapped: Vec<WrappedKey>,
 }
 
-/// What was in an envelope.
+/// A decrypted envelope.
 #[derive(Debug)]
 pub struct Opened {
     /// The contents.
     pub plain: Zeroizing<Vec<u8>>,
-    /// What it was bound to.
+    /// The context that it was bound to.
     pub context: Context,
-    /// Whom it was sealed for.
+    /// The recipients that it was encrypted for.
     pub names: Vec<KeyName>,
 }
 
@@ -50,7 +51,7 @@ impl fmt::Debug for Keyring {
 }
 
 impl Keyring {
-    /// A keyring that has not asked for any key yet.
+    /// A keyring that has not read any key yet.
     #[must_use]
     pub fn new(keys: Arc<dyn Keys>) -> Self {
         Self {
@@ -62,7 +63,7 @@ impl Keyring {
         }
     }
 
-    /// Whether it can seal without a key that would have to be made first.
+    /// Whether it can encrypt without creating a key first.
     ///
     /// # Errors
     /// When a key of the configuration cannot be used.
@@ -70,7 +71,7 @@ impl Keyring {
         self.keys.is_ready().await
     }
 
-    /// Whom this keyring seals for.
+    /// The recipients of this keyring.
     ///
     /// # Errors
     /// When a key of the configuration cannot be used, or there is none.
@@ -78,7 +79,7 @@ impl Keyring {
         Ok(self.recipients().await?.iter().map(|recipient| recipient.name()).collect())
     }
 
-    /// Seals bytes for every recipient.
+    /// Encrypts bytes for every recipient.
     ///
     /// # Errors
     /// When there is no recipient, or a key provider refuses.
@@ -92,16 +93,16 @@ impl Keyring {
         Envelope::seal(context, key, wrapped.clone(), plain)?.to_bytes()
     }
 
-    /// Forgets the data keys with which objects were sealed so far, so that the next is sealed with a new one.
+    /// Drops the data keys that were used so far, so that the next object is encrypted with a new one.
     pub fn renew(&self) {
         self.sealing.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// Opens an envelope that lies at a path, with whichever key at hand fits.
+    /// Decrypts an envelope at a path, with any available key that fits.
     ///
     /// # Errors
-    /// When it is no envelope, was sealed for another place, is damaged, or no key at hand fits; the error names the
-    /// keys that would.
+    /// When it is not an envelope, was encrypted for another path, is damaged, or no available key fits; the
+    /// error names the fitting keys.
     pub async fn open(&self, expected: &Expected<'_>, bytes: &[u8]) -> Result<Opened> {
         let envelope = Envelope::read(expected, bytes)?;
         let digest = digest(&envelope.keys);
@@ -132,12 +133,12 @@ impl Keyring {
         for recipient in self.recipients().await? {
             wrapped.push(recipient.wrap(&key, scope).await?);
         }
-        // What is sealed now may be read back by the same process, which need not have a key to open with.
+        // The same process may read the object back, and need not have a key to decrypt it.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(digest(&wrapped), key.clone());
         Ok(Sealing { key, wrapped })
     }
 
-    /// The data key of an envelope. A key that fails stands back while another may fit.
+    /// The data key of an envelope. The error of a key is returned only if no other key fits.
     async fn unwrap(&self, envelope: &Envelope) -> Result<DataKey> {
         let identities = self.identities.get_or_try_init(|| self.keys.identities()).await?;
         let mut failed = None;
@@ -233,7 +234,7 @@ mod tests {
         assert_eq!(open("b", "u1", 2, &sealed).await, "SECRET0005", "swapped");
         assert_eq!(open("a", "u2", 2, &sealed).await, "SECRET0005", "another cluster of the name");
         assert_eq!(open("a", "u1", 3, &sealed).await, "SECRET0006", "rolled back");
-        // With the clear part rewritten to fit, the associated data does not.
+        // When the plain part is changed to fit, the associated data does not fit.
         let text = String::from_utf8(sealed).unwrap();
         for (from, to, path, generation) in
             [("\"path\":\"a\"", "\"path\":\"b\"", "b", 2), ("\"generation\":2", "\"generation\":3", "a", 3)]

@@ -1,10 +1,11 @@
-//! Keys and envelopes: how secrets lie in the state store.
+//! Keys and envelopes: encryption of secrets in the state store.
 //!
-//! A [`Keyring`] seals bytes into an envelope for every recipient of the user's configuration, and opens envelopes
-//! with the keys that are at hand. [`SecretStore`] keeps a cluster's secrets so, [`SealedBackend`] everything else
-//! of its state where the user wants that, and [`FingerprintKey`] is the key under which plans compare secrets.
-//! How data is encrypted (the method) and how its key is kept (the key provider) are apart: [`envelope`] knows no
-//! provider, and [`key`] no data. The whole is described in `docs/design/secrets.md`.
+//! A [`Keyring`] encrypts bytes into an envelope for every recipient of the user's configuration, and
+//! decrypts envelopes with the available keys. [`SecretStore`] stores a cluster's secrets in envelopes,
+//! [`SealedBackend`] also the rest of its state if the user wants that. [`FingerprintKey`] is the key with
+//! which plans compare secrets. The encryption of data (the method) and the storage of its key (the key
+//! provider) are separate: [`envelope`] knows no provider, and [`key`] no data. `docs/design/secrets.md`
+//! describes the whole.
 
 pub mod age;
 pub mod backend;

@@ -29,7 +29,7 @@ pub struct Derivation {
     pub passes: u32,
     /// Lanes of the memory.
     pub lanes: u32,
-    /// What makes equal passphrases give unequal keys.
+    /// The salt, with which equal passphrases give different keys.
     #[serde(with = "crate::encoding")]
     pub salt: Vec<u8>,
 }
@@ -42,7 +42,7 @@ pub enum Function {
     Argon2id,
 }
 
-/// What a derivation in an envelope may ask for: 1 GiB and 16 passes over it. More than that is an attack.
+/// The maximum cost of a derivation in an envelope: 1 GiB and 16 passes over it. More than that is an attack.
 const MOST_MEMORY: u32 = 1 << 20;
 const MOST_PASSES: u32 = 16;
 const MOST_LANES: u32 = 64;

@@ -1,4 +1,4 @@
-//! Everything of a cluster sealed anew: with new data keys, for the recipients of now.
+//! Encrypts all objects of a cluster again: with new data keys, for the present recipients.
 
 use std::sync::Arc;
 
@@ -11,26 +11,27 @@ use crate::error::Result;
 use crate::keyring::Keyring;
 use crate::{retry, store};
 
-/// What was done.
+/// The number of objects that were changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rekeyed {
-    /// Envelopes that were sealed anew.
+    /// Envelopes that were encrypted again.
     pub resealed: usize,
-    /// Objects that were in clear and are sealed now.
+    /// Plain objects that are encrypted now.
     pub sealed: usize,
-    /// Objects that were sealed and are in clear now.
+    /// Encrypted objects that are plain now.
     pub cleared: usize,
 }
 
-/// Seals every envelope of a cluster anew. With `seals`, what lies in clear is sealed too; without, only the secrets are
-/// sealed afterwards.
+/// Encrypts every envelope of a cluster again. With `seals`, plain objects are encrypted too; without, only
+/// the secrets are encrypted afterwards.
 ///
-/// The cluster is to be held: nobody else writes meanwhile. Each object is replaced whole by compare-and-swap, so that
-/// everything can be read at any time by who has both the old and the new keys; a run that was interrupted is simply
-/// begun again. `backend` is the place itself, without a layer that seals.
+/// The cluster must be held, so that no other process writes. Each object is replaced atomically by
+/// compare-and-swap, so that a reader with both the old and the new keys can read everything at any time. An
+/// interrupted run is simply started again. `backend` is the backend itself, without an encrypting layer.
 ///
 /// # Errors
-/// When an envelope cannot be opened, the hold is lost, or the store fails. What was replaced until then stays replaced.
+/// When an envelope cannot be decrypted, the hold is lost, or the store fails. Objects that were replaced
+/// until then stay replaced.
 pub async fn rekey(
     backend: &Arc<dyn Backend>,
     keyring: &Keyring,
@@ -85,7 +86,7 @@ async fn one(
                 return Ok(());
             }
             Err(BackendError::NotFound { .. }) => return Ok(()),
-            // What has changed it is an attempt of this one whose answer was lost: nobody else writes.
+            // Under the hold, only an earlier attempt with a lost answer can have changed it.
             Err(BackendError::Conflict { .. }) if attempt > 1 => {}
             Err(error) if retry::again(attempt, &error).await => {}
             Err(error) => return Err(error.into()),

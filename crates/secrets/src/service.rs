@@ -11,7 +11,8 @@ use zeroize::Zeroizing;
 use crate::error::{Error, Result};
 use crate::key::{DataKey, Identity, KeyName, Method, Recipient, WrappedKey};
 
-/// Opens a session with the provider that has the key service. It is asked when the key is needed, not before.
+/// Opens a session with the provider that has the key service. It is called when the key is needed, not
+/// before.
 #[async_trait]
 pub trait OpenSession: Send + Sync {
     /// A session with the provider.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use document::{Metadata, Tree};
 use mac::Mac;
 
-/// What an encrypted document is written in.
+/// The syntax of an encrypted document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     /// YAML.

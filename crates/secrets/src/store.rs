@@ -4,9 +4,9 @@
 //! <cluster>/secrets/<name>/<generation>-<token>
 //! ```
 //!
-//! A secret is never overwritten: a new value is a new object of the next generation. What counts is what the state
-//! names, by generation and token: an object that a holder wrote after it had lost the cluster is named by nobody, as
-//! a snapshot that was never committed is.
+//! A secret is never overwritten: a new value is a new object of the next generation. The valid value is the
+//! one that the state names, by generation and token. The state never names an object that a holder wrote
+//! after it had lost the cluster, like a snapshot that was never committed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,9 +33,9 @@ pub(crate) const FOLDER: &str = "secrets";
 pub struct SecretReference {
     /// The secret's name.
     pub name: String,
-    /// Which value, counted from 1.
+    /// The number of the value, counted from 1.
     pub generation: u64,
-    /// Who wrote it: the token of a step.
+    /// The token of the step that wrote it.
     pub token: String,
 }
 
@@ -81,11 +81,11 @@ impl SecretStore {
         Self { backend, keyring, cluster, uid: uid.into() }
     }
 
-    /// Stores a value as the next generation of a secret. Repeated with the same token it stores nothing new, and names
-    /// what was stored first.
+    /// Stores a value as the next generation of a secret. Repeated with the same token it stores nothing new,
+    /// and returns the first reference.
     ///
     /// # Errors
-    /// When the hold on the cluster was lost, no key to seal with is at hand, or the store fails.
+    /// When the hold on the cluster was lost, no key to encrypt with is available, or the store fails.
     pub async fn put(
         &self,
         fence: &Journal,
@@ -111,7 +111,7 @@ impl SecretStore {
         loop {
             fence.valid().await?;
             match self.backend.create(&key, bytes.clone().into()).await {
-                // Who else has this token is an earlier attempt of the same step.
+                // Only an earlier attempt of the same step has this token.
                 Ok(_) | Err(BackendError::AlreadyExists { .. }) => return Ok(reference),
                 Err(error) if retry::again(attempt, &error).await => attempt += 1,
                 Err(error) => return Err(error.into()),
@@ -122,7 +122,7 @@ impl SecretStore {
     /// The value that a reference names.
     ///
     /// # Errors
-    /// When it is not stored, is not what was stored there, or no key at hand opens it.
+    /// When it is not stored, is damaged, or no available key opens it.
     pub async fn get(&self, reference: &SecretReference) -> Result<Zeroizing<Vec<u8>>> {
         let key = self.key(reference)?;
         let Some((bytes, _)) = self.backend.get(&key).await? else {
@@ -133,17 +133,18 @@ impl SecretStore {
         Ok(self.keyring.open(&expected, &bytes).await?.plain)
     }
 
-    /// The unique id of the cluster that a value was sealed for; nothing when it is not stored. Nothing is opened.
+    /// The unique id of the cluster that a value was encrypted for; `None` when it is not stored. Decrypts
+    /// nothing.
     ///
     /// # Errors
-    /// When the store fails, or when what lies there is no envelope.
+    /// When the store fails, or the object is not an envelope.
     pub async fn owner(&self, reference: &SecretReference) -> Result<Option<String>> {
         let key = self.key(reference)?;
         let Some((bytes, _)) = self.backend.get(&key).await? else { return Ok(None) };
         Ok(Envelope::read(&Expected::at(key.as_str()), &bytes)?.context.uid)
     }
 
-    /// The values of a secret, the oldest first. Nothing is opened.
+    /// The values of a secret, the oldest first. Decrypts nothing.
     ///
     /// # Errors
     /// When the store fails.
@@ -159,7 +160,7 @@ impl SecretStore {
         self.below(&Prefix::new(&format!("{}/{FOLDER}", self.cluster))?).await
     }
 
-    /// Removes a value, if it is there.
+    /// Removes a value, if it exists.
     ///
     /// # Errors
     /// When the hold on the cluster was lost, or the store fails.
@@ -168,10 +169,11 @@ impl SecretStore {
         Ok(self.backend.delete(&self.key(reference)?).await?)
     }
 
-    /// Removes every secret, of a cluster that is deleted.
+    /// Removes every secret of a deleted cluster.
     ///
     /// # Errors
-    /// When the hold on the cluster was lost, or the store fails; what was removed until then stays removed.
+    /// When the hold on the cluster was lost, or the store fails. Secrets that were removed until then stay
+    /// removed.
     pub async fn purge(&self, fence: &Journal) -> Result<()> {
         for reference in self.list_all().await? {
             self.delete(fence, &reference).await?;
@@ -179,17 +181,17 @@ impl SecretStore {
         Ok(())
     }
 
-    /// The cluster's key for fingerprints; nothing before it has one.
+    /// The cluster's key for fingerprints; `None` before it has one.
     ///
     /// # Errors
-    /// When it is not what was stored there, or no key at hand opens it.
+    /// When it is damaged, or no available key opens it.
     pub async fn fingerprint_key(&self) -> Result<Option<FingerprintKey>> {
         for reference in self.list(FINGERPRINT_KEY).await? {
             let key = self.key(&reference)?;
             let Some((bytes, _)) = self.backend.get(&key).await? else { continue };
             let envelope = Envelope::read(&Expected::at(key.as_str()), &bytes)?;
             if envelope.context.uid.as_deref() != Some(&self.uid) {
-                // Of a cluster of the same name that was there before.
+                // It belongs to an earlier cluster of the same name.
                 continue;
             }
             return FingerprintKey::new(&self.get(&reference).await?).map(Some);
@@ -197,8 +199,8 @@ impl SecretStore {
         Ok(None)
     }
 
-    /// The cluster's key for fingerprints, made now if it has none. Of several that were made at once, the first counts
-    /// for everybody.
+    /// The cluster's key for fingerprints, created now if it has none. Of several keys that were created at
+    /// once, the first is valid for all processes.
     ///
     /// # Errors
     /// As [`Self::fingerprint_key`] and [`Self::put`].

@@ -1,4 +1,4 @@
-//! What is written here opens with age itself, and the reverse.
+//! Files that are written here open with age itself, and the reverse.
 
 #![allow(clippy::unwrap_used, reason = "what fails in a test ends it")]
 

@@ -1,7 +1,7 @@
-//! From the model to the message of the provider contract.
+//! Converts the model into the message of the provider contract.
 //!
-//! Every field is written out: a field that is added to the model does not reach providers until somebody decides what it is
-//! in the contract.
+//! Every field is converted explicitly: a new field of the model reaches providers only when a conversion is
+//! written for it here.
 
 use slipway_cluster_input as input;
 

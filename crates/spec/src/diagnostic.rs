@@ -1,4 +1,4 @@
-//! What a loader has to say about a spec: what is wrong, where, and how to get out.
+//! Diagnostics of a loader about a spec: the problem, its location, and the hint.
 
 use std::borrow::Cow;
 
@@ -49,7 +49,7 @@ pub struct Diagnostic {
     pub code: Code,
     /// How much it weighs.
     pub severity: Severity,
-    /// What is wrong: a sentence without a full stop that names the thing and the value.
+    /// The problem: a sentence without a full stop that names the thing and the value.
     pub message: String,
     /// Where; absent when it belongs to no place in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +69,7 @@ pub struct Diagnostic {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Related {
-    /// What is there: a few words, as in `first given here`.
+    /// A few words about the location, as in `first given here`.
     pub message: String,
     /// The place.
     pub location: Location,
@@ -188,7 +188,7 @@ pub fn cap(diagnostics: &mut Vec<Diagnostic>) {
     );
 }
 
-/// What a message quotes may be as long as the file.
+/// A quoted text in a message may be as long as the file.
 fn brief(mut message: String) -> String {
     text::shorten_in_place(&mut message, size::MESSAGE);
     message

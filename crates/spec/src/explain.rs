@@ -1,4 +1,4 @@
-//! What a field of a document is: its words, its type, its default, and what is inside.
+//! Explains a field of a document: its description, its type, its default, and the fields inside.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub enum Error {
     /// The path begins with no kind of document.
     #[error("there is no kind `{name}`; {hint}")]
     UnknownKind {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The way out.
         hint: String,
@@ -24,19 +24,19 @@ pub enum Error {
     UnknownField {
         /// The part of the path that exists.
         parent: String,
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The way out.
         hint: String,
     },
 }
 
-/// Explains a path such as `cluster.spec.network` or `nodepool.spec.size.bounds`: type, description, default, allowed
-/// words, and the fields inside with a line each. List items and free keys need no step of their own; `[]` and `.*`
-/// are read all the same. The first step is a kind in any case; after it `spec` may be left out.
+/// Explains a path such as `cluster.spec.network` or `nodepool.spec.size.bounds`: type, description, default,
+/// allowed words, and the fields inside with a line each. List items and free keys need no step; `[]` and
+/// `.*` are accepted. The first step is a kind in any case; after it `spec` may be left out.
 ///
 /// # Errors
-/// The path leads nowhere; the message says what was probably meant.
+/// The path does not exist; the message names the probable one.
 pub fn explain(path: &str) -> Result<String, Error> {
     let path = path.trim().replace("[]", "");
     let mut steps = path.split('.').filter(|step| !step.is_empty() && *step != "*");
@@ -153,7 +153,7 @@ fn table(text: &mut String, title: &str, rows: Vec<(String, String)>) {
     }
 }
 
-/// The type in a word or two: `list of mappings`.
+/// The type in one or two words: `list of mappings`.
 fn type_name(shape: &Shape) -> String {
     match &shape.kind {
         Kind::Object(_) => "mapping".to_owned(),

@@ -14,7 +14,7 @@ pub struct Leaf {
     pub document: &'static str,
     /// The path from the document's top: `spec.network.subnets[].cidr`. Items of a list are `[]`, free keys `*`.
     pub path: String,
-    /// What it holds.
+    /// The shape of its value.
     pub shape: Shape,
     /// Whether it must be given.
     pub required: bool,

@@ -20,14 +20,14 @@ use crate::{
 mod files;
 mod strangers;
 
-/// The reader of this crate's own kinds: what it knows is made from types, and is the same every time.
+/// The reader of this crate's own kinds. Its tables are made from types, and are always the same.
 static OWN: LazyLock<V1Alpha1> = LazyLock::new(V1Alpha1::default);
 
-/// What was found at some paths.
+/// The clusters that were found at some paths.
 #[derive(Debug, Default)]
 pub struct Loaded {
-    /// The clusters, in the order of their names. Where there are errors they are what could be made out, with
-    /// stand-ins for what was refused: look at [`Loaded::is_valid`] before using them.
+    /// The clusters, in the order of their names. With errors they are incomplete, and refused values are
+    /// replaced: check [`Loaded::is_valid`] before using them.
     pub clusters: Vec<Cluster>,
     /// Where each field comes from.
     pub sources: SourceMap,

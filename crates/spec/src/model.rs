@@ -144,7 +144,7 @@ pub struct ProviderSelection {
     pub config: serde_json::Value,
 }
 
-/// The schema of settings that somebody else's schema checks: any value.
+/// The schema of settings that another schema checks: any value.
 pub(crate) fn opaque(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "x-slipway-opaque": true })
 }

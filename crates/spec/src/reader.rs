@@ -1,9 +1,9 @@
 //! The extension point for kinds of documents: one reader per API group and version.
 //!
-//! [`crate::load()`] parses every file into [`Document`]s, gives each reader all documents of its kinds at once, then
-//! checks every resulting cluster the same way, wherever it came from. A reader of a foreign format (kOps, Cluster
-//! API) implements [`Reader`], converts to [`crate::model::Cluster`], and says with diagnostics of severity
-//! [`crate::diagnostic::Severity::Note`] or `Warning`, at the field's key, what it does not honour.
+//! [`crate::load()`] parses every file into [`Document`]s, gives each reader all documents of its kinds at
+//! once, then checks every resulting cluster in the same way. A reader of a foreign format (kOps, Cluster
+//! API) implements [`Reader`] and converts to [`crate::model::Cluster`]. For each field that it ignores it
+//! adds a diagnostic at the field's key, with severity [`crate::diagnostic::Severity::Note`] or `Warning`.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -19,20 +19,20 @@ pub use slipway_cluster_input::path::{item_path, join};
 /// A YAML document with its place.
 #[derive(Debug, Clone)]
 pub struct Document {
-    /// The file it stands in.
+    /// The file that contains it.
     pub file: Arc<SourceFile>,
     /// Its `apiVersion`.
     pub api_version: String,
     /// Its `kind`.
     pub kind: String,
-    /// All of it.
+    /// The whole document.
     pub root: Node,
-    /// Whether its end is missing, because of a mistake in the YAML; fields may then seem missing that are not.
+    /// Whether its end is missing because of a YAML mistake. Fields may then seem missing that are not.
     pub truncated: bool,
 }
 
 impl Document {
-    /// The place of a stretch of this document.
+    /// The location of a span of this document.
     #[must_use]
     pub fn location(&self, span: Span) -> Location {
         self.file.location(span)
@@ -44,7 +44,8 @@ impl Document {
         self.root.get("metadata")?.get("name")?.as_str()
     }
 
-    /// Records in `sources` that the model's field at `path`, and everything inside it, is written at `entry`.
+    /// Records in `sources` that the model's field at `path`, and everything inside it, is written at
+    /// `entry`.
     pub fn record(&self, sources: &mut FieldSources, path: &str, entry: &Entry) {
         record(&self.file, sources, path, Some(entry.key.span), &entry.value);
     }
@@ -76,12 +77,12 @@ pub fn item_paths<'a>(path: &str, items: &'a [Node]) -> Vec<(String, &'a Node)> 
         .collect()
 }
 
-/// What a reader made of its documents.
+/// The result of reading documents.
 #[derive(Debug, Default)]
 pub struct Reading {
     /// The clusters, each with the places of its fields.
     pub clusters: Vec<ReadCluster>,
-    /// What was wrong, or is worth knowing. Order does not matter.
+    /// The problems and notes, in any order.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -92,7 +93,7 @@ pub struct ReadCluster {
     pub cluster: Cluster,
     /// The places of its fields, by their paths in the model.
     pub sources: FieldSources,
-    /// Paths in the model whose values stand in for ones that were refused; nothing is said about them again.
+    /// Paths in the model whose values replace refused ones. They are not reported again.
     pub refused: Vec<String>,
 }
 
@@ -106,8 +107,8 @@ pub trait Reader: Sync {
         self.kinds().iter().any(|(version, name)| version == api_version && name == kind)
     }
 
-    /// What it says of a document of a kind that nobody reads and that stands in one file with documents of its own: a
-    /// warning that takes the error's place. `None` leaves the error.
+    /// The warning for a document of an unknown kind in a file that also has documents of this reader. The
+    /// warning replaces the error; `None` keeps the error.
     fn beside(&self, document: &Document) -> Option<Diagnostic> {
         let _ = document;
         None

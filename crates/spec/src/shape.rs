@@ -1,7 +1,7 @@
-//! What a document may look like: the JSON schema of its type, read into a tree.
+//! The structure of documents: the JSON schema of their type, read into a tree.
 //!
-//! Everything that needs to know the structure of documents works on this one tree: the structural check, `explain`,
-//! and the enumeration of leaves. It is made from the types themselves, so it cannot differ from them.
+//! The structural check, `explain` and the enumeration of leaves all use this tree. It is made from the
+//! types, so it cannot differ from them.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ mod read;
 /// The shape of one value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
-    /// What kind of value it is.
+    /// The kind of the value.
     pub kind: Kind,
-    /// What the type says about itself.
+    /// The description of the type.
     pub description: String,
 }
 
@@ -33,9 +33,9 @@ pub enum Kind {
     OneOf(BTreeMap<String, Field>),
     /// One of several words.
     Enum(Vec<Word>),
-    /// A text, perhaps of a certain form.
+    /// A text, possibly in a given format.
     Text(Option<Format>),
-    /// One certain text.
+    /// A constant text.
     Constant(String),
     /// `true` or `false`.
     Boolean,
@@ -48,20 +48,20 @@ pub enum Kind {
     },
     /// A count or a percentage.
     Amount,
-    /// Anything: somebody else's schema checks it.
+    /// Any value: another schema checks it.
     Opaque,
 }
 
 /// A field of a mapping.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// What it may hold.
+    /// The shape of its value.
     pub shape: Shape,
-    /// What it is for; the type's own words when the field has none.
+    /// Its purpose; the description of the type when the field has none.
     pub description: String,
     /// Whether it must be given.
     pub required: bool,
-    /// What it is when it is not given, when that does not depend on other fields.
+    /// The default, when it does not depend on other fields.
     pub default: Option<Json>,
 }
 
@@ -70,7 +70,7 @@ pub struct Field {
 pub struct Word {
     /// The word.
     pub value: String,
-    /// What it means.
+    /// The meaning of the word.
     pub description: String,
 }
 
@@ -91,7 +91,7 @@ impl Shape {
         }
     }
 
-    /// What kind of value is expected, for messages: `a list`.
+    /// The expected kind of value, for messages: `a list`.
     #[must_use]
     pub fn noun(&self) -> &'static str {
         match &self.kind {
@@ -106,7 +106,7 @@ impl Shape {
         }
     }
 
-    /// A value of this shape, as plain as possible, to stand in for one that was refused.
+    /// The simplest value of this shape, which replaces a refused one.
     #[must_use]
     pub fn stand_in(&self) -> Json {
         match &self.kind {

@@ -16,9 +16,10 @@ mod brief;
 
 pub use brief::brief_yaml;
 
-/// All loaded clusters as documents of the newest version, whatever they were written in, with every default explicit.
+/// All loaded clusters as documents of the newest version, whatever their format was, with every default
+/// explicit.
 ///
-/// A value that nobody wrote ends in `# default`. Loading the text gives the same clusters again.
+/// A value that the documents do not set ends in `# default`. Loading the text gives the same clusters again.
 ///
 /// # Errors
 /// A value that YAML cannot express, which the model has not.
@@ -67,7 +68,7 @@ pub enum Error {
 
 struct Printer<'a> {
     sources: &'a FieldSources,
-    /// What stands behind values that nobody wrote.
+    /// The remark after values that the documents do not set.
     remark: &'static str,
     text: &'a mut String,
 }
@@ -107,7 +108,7 @@ impl Printer<'_> {
             let path = item_path(path, &names, index);
             match item {
                 Json::Object(_) if !in_order(item).is_empty() => {
-                    // The first field stands behind the hyphen, which takes the place of its indentation.
+                    // The first field is on the line of the hyphen, which replaces a part of its indentation.
                     let start = self.text.len();
                     self.fields(item, &path, depth + 1)?;
                     let hyphen = start + depth * 2;
@@ -128,7 +129,7 @@ impl Printer<'_> {
         let mark = self.mark(path);
         let indent = "  ".repeat(depth);
         match value.split_once('\n') {
-            // The mark of a block of text stands behind its indicator.
+            // The mark of a block of text follows its indicator.
             Some((first, rest)) => {
                 let _ = writeln!(self.text, "{indent}{name}: {first}{mark}\n{rest}");
             }
@@ -168,7 +169,8 @@ impl Printer<'_> {
     }
 }
 
-/// Whether a field stands in settings that only somebody else reads: nobody but them has defaults for it.
+/// Whether a field is one of settings that only another program reads, such as a provider or an add-on: only
+/// that program has defaults for it.
 fn is_opaque(path: &str) -> bool {
     ["provider.config.", ".config.", "providerConfig."].iter().any(|part| path.contains(part))
 }

@@ -1,4 +1,4 @@
-//! Files of a spec, places in them, and which place each field of a cluster comes from.
+//! Files of a spec, places in them, and the place of each field of a cluster.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,7 +57,7 @@ impl SourceFile {
         Some(self.line(number)).filter(|line| line.len() <= LONGEST_SHOWN)
     }
 
-    /// What `span` covers, when it lies on one line; otherwise the rest of its first line.
+    /// The text of `span` when it is on one line; otherwise the rest of its first line.
     #[must_use]
     pub fn excerpt(&self, span: Span) -> String {
         let length = if span.start.line == span.end.line {
@@ -92,7 +92,7 @@ pub struct Position {
     pub column: u32,
 }
 
-/// A stretch of text, its end not included.
+/// A span of text, its end not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// Where it begins.
@@ -132,9 +132,9 @@ impl fmt::Display for Location {
 /// Where the value of a field comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin<'a> {
-    /// Somebody wrote it here.
+    /// The documents set the value here.
     Written(&'a Location),
-    /// Nobody wrote it: it is a default, or follows from other fields.
+    /// The documents do not set it: it is a default, or follows from other fields.
     Default,
 }
 
@@ -146,7 +146,7 @@ struct Place {
 }
 
 /// The places of one cluster's fields, by their path in the model: `network.subnets[us-east-1a].cidr`,
-/// `pools[workers].image`. Items of lists go by their `name`, and by their index where they have none.
+/// `pools[workers].image`. Items of lists are named by their `name`, or by their index where they have none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldSources {
     places: BTreeMap<String, Place>,
@@ -164,7 +164,7 @@ impl FieldSources {
         self.places.get(path).map_or(Origin::Default, |place| Origin::Written(&place.value))
     }
 
-    /// Whether somebody wrote the field at `path`, or a part of it.
+    /// Whether the documents set the field at `path`, or a part of it.
     #[must_use]
     pub fn is_written(&self, path: &str) -> bool {
         let is_part = |known: &str| {
@@ -183,8 +183,8 @@ impl FieldSources {
         self.places.get(path).map(|place| place.key.as_ref().unwrap_or(&place.value))
     }
 
-    /// Where a message about the field at `path` points: to its value, or to its name when the value begins on a later
-    /// line; else to the name of the closest field around it that is written.
+    /// The place of a message about the field at `path`: its value, or its name when the value begins on a
+    /// later line; else the name of the closest written field around it.
     #[must_use]
     pub fn nearest(&self, path: &str) -> Option<&Location> {
         if let Some(Place { key, value }) = self.places.get(path) {
@@ -200,7 +200,7 @@ impl FieldSources {
         self.key("")
     }
 
-    /// The files that the fields stand in, in the order of their paths.
+    /// The files that contain the fields, in the order of their paths.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         let places = self.places.values();
         let files = places.flat_map(|place| place.key.iter().chain([&place.value])).map(|place| &*place.file);
@@ -213,7 +213,7 @@ impl FieldSources {
     }
 }
 
-/// The path of what holds the field at `path`; `None` at the top.
+/// The path of the mapping or list that contains the field at `path`; `None` at the top.
 #[must_use]
 pub fn parent(path: &str) -> Option<&str> {
     let mut inside = false;

@@ -1,7 +1,8 @@
 //! The spec of a cluster as the state keeps it, in snapshots, journals and plan files.
 //!
-//! What is written has the form of the model of this version. What is read may have the form of any earlier version: each
-//! change of the form has an upgrade here. A spec that still cannot be read is an error and never skipped.
+//! Specs are written in the form of this version's model, and may be read in the form of any earlier version:
+//! each change of the form has an upgrade here. A spec that still cannot be read is an error and never
+//! skipped.
 
 use serde_json::Value as Json;
 

@@ -1,8 +1,8 @@
 //! The structural check: every unknown field, wrong type, missing field, unknown word and malformed text of a
 //! document in one pass, each at its place.
 //!
-//! What is refused is left out of the resulting JSON, or replaced by a stand-in where it is required, so that the rest
-//! of the document is converted and checked all the same.
+//! Refused values are left out of the resulting JSON, or replaced where they are required, so that the rest
+//! of the document is converted and checked nevertheless.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,14 +24,14 @@ pub use suggest::Vocabulary;
 /// After so many mistakes the rest of a document's are left unsaid.
 const MAX_MISTAKES: usize = 200;
 
-/// What the check made of a document.
+/// The result of checking a document.
 #[derive(Debug)]
 pub struct Checked {
     /// The document as JSON that the shape's type reads.
     pub json: Json,
-    /// What was wrong.
+    /// The problems.
     pub diagnostics: Vec<Diagnostic>,
-    /// The paths, from the document's top, of what was refused or is missing.
+    /// The paths of refused and missing values, from the document's top.
     pub refused: Vec<String>,
 }
 
@@ -58,7 +58,8 @@ struct Checker<'a> {
     vocabulary: &'a Vocabulary,
     diagnostics: Vec<Diagnostic>,
     refused: Vec<String>,
-    /// What was reported where: a mistake behind an anchor is one mistake, however many aliases repeat it.
+    /// The locations of reported problems: a mistake behind an anchor is one mistake, however many aliases
+    /// repeat it.
     reported: BTreeSet<(Span, &'static str)>,
 }
 
@@ -234,7 +235,7 @@ impl Checker<'_> {
         let known: Vec<&Entry> =
             node.entries().iter().filter(|entry| fields.contains_key(&entry.key.text)).collect();
         for entry in node.entries().iter().filter(|entry| !fields.contains_key(&entry.key.text)) {
-            // A field of a variant that stands one level too high.
+            // A field of a variant that is one level too high.
             let holds = |variant: &&String| {
                 fields[*variant].shape.fields().is_some_and(|inside| inside.contains_key(&entry.key.text))
             };
@@ -323,14 +324,15 @@ impl Checker<'_> {
     fn list(&mut self, items: &Shape, node: &Node, path: &str) -> Json {
         let mut json = Vec::new();
         for (path, item) in item_paths(path, node.items()) {
-            // A stand-in keeps the places of the items behind it.
+            // The replacement keeps the positions of the later items.
             json.push(self.value(items, item, &path, item.span, None).unwrap_or_else(|| items.stand_in()));
         }
         Json::Array(json)
     }
 }
 
-/// Where a message about a value points: a list, a mapping or a block of text on lines of its own goes by its key.
+/// The position of a message about a value. For a list, a mapping or a block of text on its own lines it is
+/// the key.
 fn pointed(node: &Node, holder: Span) -> Span {
     let block = matches!(node.value, Value::Sequence(_) | Value::Mapping(_)) || node.style == Style::Block;
     if block && holder.start.line < node.span.start.line { holder } else { node.span }

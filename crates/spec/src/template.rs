@@ -1,6 +1,6 @@
-//! A first spec to change: commented, and loading without a word as it is.
+//! A first spec for the user to edit: with comments, and valid without a diagnostic.
 
-/// What a first spec is for.
+/// The purpose of a first spec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Variant {
     /// One control-plane node and one worker, for trying out.
@@ -10,7 +10,7 @@ pub enum Variant {
     HighlyAvailable,
 }
 
-/// What a first spec is about.
+/// The parameters of a first spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// The cluster's name, a DNS name.
@@ -23,7 +23,7 @@ pub struct Template {
     pub zones: Vec<String>,
     /// The kind of machine.
     pub machine_type: String,
-    /// What the spec is for.
+    /// The purpose of the spec.
     pub variant: Variant,
 }
 
@@ -67,7 +67,7 @@ pub fn template(template: &Template) -> String {
 /// A name that a cluster may have.
 ///
 /// # Errors
-/// What the spec of a cluster with this name would be refused for.
+/// Why the spec of a cluster with this name would be refused.
 pub fn cluster_name(name: &str) -> Result<String, String> {
     let text = template(&Template { name: name.to_owned(), ..Template::default() });
     let loaded = crate::load_files(vec![crate::source::SourceFile::new("cluster.yaml", text)], &[]);

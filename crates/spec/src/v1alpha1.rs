@@ -1,8 +1,8 @@
-//! The documents of `slipway.dev/v1alpha1`: what a user writes.
+//! The documents of `slipway.dev/v1alpha1`, which users write.
 //!
-//! Groups of fields whose defaults do not depend on others are the model's own types. The checked-in JSON schemas are
-//! the contract of this version: a change of the model that would change them makes their test fail, and is then
-//! answered with a type of this module's own.
+//! Groups of fields whose defaults do not depend on others are the model's own types. The checked-in JSON
+//! schemas are the contract of this version. A change of the model that would change them makes their test
+//! fail; this module then needs a separate type.
 
 mod cluster;
 mod convert;

@@ -1,7 +1,8 @@
-//! What must fit together in a cluster, whatever documents it came from.
+//! Consistency rules of a cluster, for all kinds of documents.
 //!
-//! Each file holds the rules of one subject. A rule names the path of the field it complains about; where that field,
-//! or one that the rule rests on, was refused before, nothing is said, so that one mistake gives one message.
+//! Each file has the rules of one subject. A rule names the path of the field that it complains about. If
+//! that field, or one that the rule depends on, was refused before, the rule reports nothing, so that one
+//! mistake gives one message.
 
 mod access;
 mod addresses;
@@ -29,8 +30,8 @@ use crate::{diagnostic::Diagnostic, model::Cluster, source::FieldSources};
 pub use components::reserved_arguments;
 pub use versions::{NEWEST_MINOR, OLDEST_MINOR, PROVEN_MINOR};
 
-/// Checks a cluster: everything that is wrong, and what is probably not meant. `refused` are the paths in the model
-/// whose values stand in for ones that were refused before.
+/// Checks a cluster: errors and probable mistakes. `refused` are the paths in the model whose values replace
+/// refused ones.
 #[must_use]
 pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) -> Vec<Diagnostic> {
     let mut context = Context::new(cluster, sources, refused);

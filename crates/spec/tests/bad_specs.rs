@@ -1,7 +1,7 @@
 //! Every mistake in `fixtures/bad-specs` is reported in one run, at its line, with a hint that leads out.
 //!
-//! What is expected was written with the mistakes, from what a reader of the message would want to know; it is not
-//! output that was checked in.
+//! The expectations were written together with the mistakes, from the questions of a reader; they are not
+//! checked-in output.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

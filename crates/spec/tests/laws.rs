@@ -16,7 +16,7 @@ fn example(name: &str) -> Loaded {
     load(&[format!("{}/../../specs/{name}", env!("CARGO_MANIFEST_DIR")).into()])
 }
 
-/// Sets a leaf, making what is on the way where it is not there: items of lists, fields, the chosen one of several.
+/// Sets a leaf, and creates missing parents: items of lists, fields, the chosen one of several.
 fn set(target: &mut Json, shape: &Shape, path: &[&str], value: &Json) {
     let Some((step, rest)) = path.split_first() else {
         *target = value.clone();
@@ -75,8 +75,8 @@ fn every_leaf_can_be_changed_and_survives_the_way_round() {
             let mutated = mutate(&original, &leaf, &value);
             let loaded = read(&text(&mutated));
             changed += 1;
-            // What breaks a rule between fields is converted all the same, so the way round holds for it too; not for
-            // values that were replaced by stand-ins.
+            // Values that break a rule between fields are converted nevertheless, so the law holds for them
+            // too. It does not hold for replaced values.
             if loaded.diagnostics.iter().any(|problem| problem.code.id < "SPEC0020") {
                 continue;
             }

@@ -25,7 +25,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// What `serde_yaml` makes of a file; `None` where it finds a mistake or something that JSON has not.
+/// The result of `serde_yaml` for a file; `None` for a mistake or a value that JSON does not have.
 fn peer(text: &str) -> Option<Vec<serde_json::Value>> {
     let mut documents = Vec::new();
     for document in serde_yaml::Deserializer::from_str(text) {

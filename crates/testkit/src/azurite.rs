@@ -64,7 +64,7 @@ impl Azurite {
         self.server.port()
     }
 
-    /// What a client needs in its environment to reach it.
+    /// The environment of a client that connects to it.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         let endpoint = format!("{}/{ACCOUNT}", self.server.endpoint());

@@ -1,4 +1,4 @@
-//! What tests install for themselves, once per version, in the user's cache folder.
+//! Tools and components that tests install, once per version, in the user's cache folder.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-/// Where it is kept: `$XDG_CACHE_HOME/slipway`, or `~/.cache/slipway`.
+/// The cache folder: `$XDG_CACHE_HOME/slipway`, or `~/.cache/slipway`.
 ///
 /// # Errors
 /// When neither variable is set.
@@ -17,10 +17,10 @@ pub fn folder() -> Result<PathBuf> {
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("slipway"))
 }
 
-/// The folder that is or will be filled with this, made or not.
+/// The folder of a component and version, which need not exist.
 ///
 /// # Errors
-/// When nobody says where the cache is.
+/// When the cache folder is not known.
 pub fn place(name: &str, version: &str) -> Result<PathBuf> {
     Ok(folder()?.join(format!("{name}-{version}")))
 }
@@ -44,7 +44,7 @@ pub fn check_available(component: &str) -> Result<()> {
 
 /// The folder of a component, `<name>-<version>`, which `make` fills if it does not exist.
 ///
-/// One process, and one thread of it, fills it; others that need the same wait for it.
+/// One thread of one process fills it; others that need the same component wait for it.
 ///
 /// # Errors
 /// When it cannot be made, or components are not available. A folder that exists is complete: it gets its name at the end.
@@ -63,7 +63,7 @@ fn filled(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> 
         return Ok(target);
     }
     let unfinished = folder()?.join(format!(".{name}-{version}.unfinished"));
-    // A process that was killed may have left its half.
+    // A killed process may have left an incomplete folder.
     let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished)?;
     let made = make(&unfinished).with_context(|| format!("{name} {version} cannot be installed"));
@@ -73,7 +73,7 @@ fn filled(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> 
     moved.map(|()| target)
 }
 
-/// Waits until nobody else holds what has this name, in any process, and holds it while the value lives.
+/// Waits until no other process or thread holds the lock of this name, and holds it while the value lives.
 ///
 /// # Errors
 /// When the cache folder cannot be written.
@@ -89,7 +89,7 @@ pub fn lock(name: &str) -> Result<File> {
 /// Runs a command that installs something.
 ///
 /// # Errors
-/// When it cannot be started or fails; with what it said.
+/// When it cannot be started or fails, with its output.
 pub fn run(command: &mut Command) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("{name} cannot be started"))?;

@@ -15,17 +15,17 @@ use crate::{http, port};
 mod arguments;
 mod pki;
 
-/// What runs, and how.
+/// Options of a control plane.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether kube-controller-manager runs. Without it there are no service accounts in new namespaces, and what is
-    /// deleted with its owner stays.
+    /// Whether kube-controller-manager runs. Without it new namespaces get no service accounts, and objects
+    /// are not deleted with their owners.
     pub controllers: bool,
     /// Whether kube-scheduler runs.
     pub scheduler: bool,
     /// The etcd of kube-apiserver, if it is not [`ControlPlane::etcd`].
     pub storage: Option<Etcd>,
-    /// Arguments of kube-apiserver, behind ours: of a flag that is given twice, the last counts.
+    /// Additional arguments of kube-apiserver. If a flag is given twice, the last value is valid.
     pub api_arguments: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct Etcd {
     pub key: PathBuf,
 }
 
-/// A running control plane. It ends with its value; what it wrote goes too.
+/// A running control plane. It ends when the value is dropped, and its logs are removed.
 #[derive(Debug)]
 pub struct ControlPlane {
     scheduler: Option<Process>,
@@ -67,16 +67,17 @@ struct Ports {
 }
 
 impl ControlPlane {
-    /// Builds what it needs if need be, starts one, and waits until it answers: the API server is ready; with
-    /// controllers, the namespace `default` has its service account; with a scheduler, it is ready.
+    /// Builds the programs if need be, starts a control plane, and waits until it is ready: the API server
+    /// answers; with controllers, the namespace `default` has its service account; with a scheduler, the
+    /// scheduler is ready.
     ///
     /// # Errors
-    /// When something cannot be built or started, with what it said.
+    /// When a program cannot be built or started, with its output.
     pub fn start(options: &Options) -> Result<Self> {
         let mut attempt = 1;
         loop {
             match Self::attempt(options) {
-                // Somebody else took one of the ports that were free.
+                // Another process took one of the free ports.
                 Err(error) if attempt < 4 && format!("{error:#}").contains("address already in use") => {
                     attempt += 1
                 }
@@ -119,7 +120,7 @@ impl ControlPlane {
         Ok(plane)
     }
 
-    /// A kubeconfig of a client that may do everything.
+    /// A kubeconfig of a client with all permissions.
     #[must_use]
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder().join("super-admin.conf")
@@ -137,13 +138,13 @@ impl ControlPlane {
         self.folder().join("pki")
     }
 
-    /// Where its logs are: `etcd.log`, `kube-apiserver.log` and so on.
+    /// The folder with its logs: `etcd.log`, `kube-apiserver.log` and so on.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// How to reach its etcd.
+    /// The address and client certificate of its etcd.
     #[must_use]
     pub fn etcd(&self) -> Etcd {
         let folder = self.certificates();
@@ -155,22 +156,22 @@ impl ControlPlane {
         }
     }
 
-    /// Runs kubectl as a client that may do everything.
+    /// Runs kubectl as a client with all permissions.
     ///
     /// # Errors
-    /// When it cannot be started; that it failed is for the caller to see.
+    /// When it cannot be started. The caller checks whether it failed.
     pub fn kubectl(&self, arguments: &[&str]) -> Result<Output> {
         let mut kubectl = Command::new(self.programs.join("kubectl"));
         kubectl.arg("--kubeconfig").arg(self.kubeconfig()).args(arguments);
         kubectl.output().context("kubectl cannot be started")
     }
 
-    /// Kills the API server. Its etcd goes on.
+    /// Kills the API server. Its etcd continues to run.
     pub fn stop_api(&mut self) {
         self.api = None;
     }
 
-    /// Starts the API server again, with these arguments behind ours from now on, and waits until it is ready.
+    /// Starts the API server again, with these additional arguments from now on, and waits until it is ready.
     ///
     /// # Errors
     /// When it cannot be started, or ends.
@@ -238,7 +239,7 @@ impl ControlPlane {
     fn wait_for(&self, name: &str, process: &Process, port: u16, question: &[&str]) -> Result<()> {
         until(&format!("{name} is ready"), || {
             process.running()?;
-            // kubectl is dear: it is only asked when somebody listens.
+            // kubectl is slow: run it only when a process listens on the port.
             let ready = port::listens(port) && self.kubectl(question)?.status.success();
             Ok(ready.then_some(()))
         })

@@ -1,7 +1,8 @@
-//! Google Cloud Storage, as fake-gcs-server has it: in memory, in a process of its own.
+//! Google Cloud Storage, simulated by fake-gcs-server: in memory, in a separate process.
 //!
-//! Of Google's XML interface it has reading, listing and deleting, and no plain uploads. [`FakeGcs::front`] stands
-//! before it and makes of each an upload through the JSON interface, condition included.
+//! Of Google's XML interface, fake-gcs-server supports reading, listing and deleting, but not plain uploads.
+//! [`FakeGcs::front`] is a proxy that turns each plain upload into one through the JSON interface, including
+//! its condition.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub struct FakeGcs {
 }
 
 impl FakeGcs {
-    /// Builds it if need be, and gives the executable.
+    /// Builds it if need be, and returns the executable.
     ///
     /// # Errors
     /// When there is no Go, or it cannot be built.
@@ -43,7 +44,8 @@ impl FakeGcs {
         let program = Self::install()?;
         let mut attempt = 1;
         loop {
-            // It has to know its port before, to know its own name. Somebody else may take the port in between.
+            // The server must know its port at the start, because its URL contains it. Another process may
+            // take the port in between.
             let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
             let mut command = Command::new(&program);
             command.args(["-scheme", "http", "-host", "127.0.0.1", "-backend", "memory"]);
@@ -62,20 +64,20 @@ impl FakeGcs {
         self.server.port()
     }
 
-    /// What a client needs in its environment to reach it as it is.
+    /// The environment of a client that connects to it directly.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         vec![("STORAGE_EMULATOR_HOST".to_owned(), self.server.endpoint())]
     }
 
-    /// Starts a front that takes uploads through the XML interface.
+    /// Starts a proxy that accepts uploads through the XML interface.
     ///
     /// # Errors
     /// When there is no free port.
     pub fn front(&self, uploads: Uploads) -> Result<Proxy> {
         let upstream = self.server.port();
         Proxy::start(upstream, move |request| {
-            // The server tells buckets by the host that it knows as its own.
+            // The server finds the bucket by the host that it knows as its own.
             request.remove_header("host");
             request.headers.push(("Host".to_owned(), format!("127.0.0.1:{upstream}")));
             if request.method != "PUT" {
@@ -102,12 +104,12 @@ impl FakeGcs {
     }
 }
 
-/// What the front makes of uploads.
+/// How the proxy treats uploads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Uploads {
-    /// Their condition is passed on.
+    /// It passes their condition on.
     Conditional,
-    /// Their condition is lost, as behind a gateway that does not know it.
+    /// It drops their condition, like a gateway that does not support it.
     Unconditional,
 }
 

@@ -18,11 +18,11 @@ const PLUGINS_VERSION: &str = "1.0.0-rc1";
 /// The name of the image that has the plugin, as this version's documentation has it.
 pub const PLUGIN_IMAGE: &str = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel3";
 
-/// What is left out: it needs C, or the kit of a cloud that nobody tests here.
+/// The packages that are left out: they need C, or the SDK of a cloud that is not tested here.
 const LEFT_OUT: [&str; 2] = ["tencentvpc", "udp"];
 
-/// Builds flannel if need be, and gives the folder with `flanneld`, its helper `install-conf`, the plugin `flannel`,
-/// and `kube-flannel.yml`, the objects that its documentation tells users to apply.
+/// Builds flannel if need be, and returns the folder with `flanneld`, its helper `install-conf`, the plugin
+/// `flannel`, and `kube-flannel.yml`, the objects that its documentation tells users to apply.
 ///
 /// # Errors
 /// When there is no Go, or they cannot be built.
@@ -59,7 +59,7 @@ pub fn install() -> Result<PathBuf> {
     })
 }
 
-/// Copies a folder of Go's, which nobody may write to, so that we may.
+/// Copies a read-only folder of Go, so that its copy can be changed.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     cache::run(Command::new("cp").args(["-r", "--no-preserve=mode"]).arg(from).arg(to))
 }

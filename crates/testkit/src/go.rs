@@ -11,19 +11,19 @@ use crate::scratch::Scratch;
 
 /// Main packages of published modules, which are built together.
 ///
-/// `go install package@version` refuses modules with replacements. A module of our own that requires them is built in
-/// its stead; Go's sum database vouches for what is fetched.
+/// `go install package@version` refuses modules with replacements. Instead, a temporary module that requires
+/// them is built; Go's sum database verifies the downloads.
 #[derive(Debug, Default)]
 pub struct Programs {
-    /// Module and version of each that is required.
+    /// The required modules, each with its version.
     pub modules: Vec<(String, String)>,
-    /// A module, and what stands in for it: a module and its version, or a folder.
+    /// A module, and its replacement: a module and its version, or a folder.
     pub replacements: Vec<(String, String)>,
-    /// A package, and the name of the program that is made of it. Packages of the module itself begin with `./`.
+    /// A package, and the name of its program. Packages of the temporary module begin with `./`.
     pub packages: Vec<(String, String)>,
-    /// Files of the module itself, and what is in them.
+    /// Files of the temporary module, and their contents.
     pub files: Vec<(String, String)>,
-    /// What the linker is told besides leaving symbols out.
+    /// Flags of the linker besides those that leave symbols out.
     pub linker_flags: String,
 }
 
@@ -31,7 +31,7 @@ impl Programs {
     /// Builds them into a folder.
     ///
     /// # Errors
-    /// When there is no Go, a module cannot be fetched, or a package cannot be built; with what Go said.
+    /// When Go is not installed, a module cannot be fetched, or a package cannot be built; with Go's output.
     pub fn build(&self, folder: &Path) -> Result<()> {
         let work = self.module()?;
         let built = work.path().join("built");
@@ -75,20 +75,21 @@ impl Programs {
 
     fn command(&self, work: &Scratch, verb: &str) -> Command {
         let mut go = compiler(verb, &self.linker_flags);
-        // Whoever requires these modules learns only here what they require themselves.
+        // The temporary module gets the requirements of the required modules only here.
         go.current_dir(work.path()).arg("-mod=mod");
         go
     }
 }
 
-/// Go, about to compile in the way that takes the least time. The linker is told this besides leaving symbols out.
+/// A Go command that compiles in the fastest way. The linker gets these flags besides those that leave
+/// symbols out.
 #[must_use]
 pub fn compiler(verb: &str, linker_flags: &str) -> Command {
     let mut go = Command::new("go");
     go.env("CGO_ENABLED", "0").env("GOFLAGS", "-buildvcs=false");
-    // Compilers end before what they no longer need is worth collecting: that takes a quarter of their time.
+    // Compilers end before a garbage collection is worthwhile, which would take a quarter of their time.
     go.env("GOGC", "400");
-    // Nobody debugs what they make: without what a debugger needs it takes a seventh less.
+    // The programs are not debugged: without debug information the build takes a seventh less time.
     go.args([verb, "-trimpath", "-gcflags=all=-dwarf=false"]).arg(format!("-ldflags=-s -w {linker_flags}"));
     go
 }
@@ -96,17 +97,17 @@ pub fn compiler(verb: &str, linker_flags: &str) -> Command {
 /// Builds programs of a published module, which may replace no other, into a folder.
 ///
 /// # Errors
-/// When there is no Go, the module cannot be fetched, or a program cannot be built; with what Go said.
+/// When Go is not installed, the module cannot be fetched, or a program cannot be built; with Go's output.
 pub fn install(packages: &str, version: &str, folder: &Path) -> Result<()> {
     cache::run(compiler("install", "").env("GOBIN", folder).arg(format!("{packages}@v{version}")))
 }
 
-/// Where a published module is, once it is fetched.
+/// A fetched module.
 #[derive(Debug)]
 pub struct Module {
     /// Its `go.mod`.
     pub file: PathBuf,
-    /// The folder with its sources, which nobody may write to.
+    /// The folder with its sources, which is read-only.
     pub folder: PathBuf,
 }
 

@@ -10,7 +10,7 @@ use crate::machine::{Machine, MachineOptions, Stripped};
 use crate::scratch::Scratch;
 use crate::{Network, Said, cache, kubernetes};
 
-/// What kubelets and kube-proxies of machines without a kernel of their own need beyond an example.
+/// Additional settings of kubelets and kube-proxies on machines without their own kernel.
 const SETTINGS: &str = "  kubernetesVersion: 1.34.4
   kubelet:
     failSwapOn: false
@@ -21,10 +21,10 @@ const SETTINGS: &str = "  kubernetesVersion: 1.34.4
   components: { proxy: { extraArgs: { conntrack-max-per-core: \"0\" } } }
 ";
 
-/// The line of an example that [`SETTINGS`] stand in for.
+/// The line of an example that [`SETTINGS`] replaces.
 const VERSION: &str = "  kubernetesVersion: 1.34.4\n";
 
-/// Machines, a copy of an example for them, and the program that works on both, with a state of its own.
+/// Machines, a copy of an example for them, and the program that uses both, with a separate state.
 #[derive(Debug)]
 pub struct Hosts {
     /// The machines, in the order of their names as given.

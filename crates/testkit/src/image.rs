@@ -1,4 +1,4 @@
-//! Images of containers, made from programs without a registry, and a store of containerd that has them.
+//! Container images that are made from programs without a registry, and a containerd store with all of them.
 
 use std::path::PathBuf;
 
@@ -17,18 +17,18 @@ pub use suites::{AGNHOST, BUSYBOX};
 pub struct Image {
     /// Its name with registry and tag.
     pub name: String,
-    /// The place in the image, and the file that is copied there. All can be executed.
+    /// The path in the image, and the file that is copied there. All files are executable.
     pub files: Vec<(String, PathBuf)>,
-    /// The place in the image, and what the symbolic link there says.
+    /// The path in the image, and the target of the symbolic link there.
     pub links: Vec<(String, String)>,
-    /// Places of files that run as root, whoever starts them.
+    /// Paths of setuid files, which run as root for every user.
     pub as_root: Vec<String>,
-    /// What is run, unless the container says otherwise.
+    /// The command, unless the container overrides it.
     pub entrypoint: Vec<String>,
-    /// What it is told, unless the container says otherwise.
+    /// Its arguments, unless the container overrides them.
     pub arguments: Vec<String>,
     /// Variables of its environment, as `NAME=value`, besides those that every image has.
     pub variables: Vec<String>,
-    /// Who runs it, as numbers; root when empty.
+    /// Its user, as numbers; root when empty.
     pub user: String,
 }

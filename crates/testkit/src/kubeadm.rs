@@ -1,4 +1,4 @@
-//! Clusters that kubeadm makes: what ours is measured by, and taken over from.
+//! Clusters of kubeadm, for comparisons and adoption.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,8 +16,8 @@ const CERTIFICATE_KEY: &str = "0000000000000000000000000000000000000000000000000
 /// The addresses of pods.
 const PODS: &str = "10.244.0.0/16";
 
-/// What the kubelets of tests are told: containerd cannot tell them the driver of its control groups in this version,
-/// and a disk that is nearly full is none of their business.
+/// The configuration of kubelets in tests: this version of containerd cannot report the driver of its control
+/// groups, and a nearly full disk must not matter.
 pub const KUBELET_CONFIGURATION: &str = "apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 cgroupDriver: cgroupfs
@@ -27,7 +27,8 @@ imageGCLowThresholdPercent: 99
 evictionHard: {memory.available: 100Mi, nodefs.available: 1Gi}
 ";
 
-/// What the kube-proxies of tests are told: the number of connections that the kernel follows is the host's to set.
+/// The configuration of kube-proxies in tests: the host sets the number of connections that the kernel
+/// tracks.
 pub const PROXY_CONFIGURATION: &str = "apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 conntrack: {maxPerCore: 0}

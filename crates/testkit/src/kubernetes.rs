@@ -36,10 +36,10 @@ const PROGRAMS: [&str; 7] = [
 const IN_CLUSTERS: [&str; 5] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"];
 
-/// The name of what [`install_tested`] makes.
+/// The name of the folder of [`install_tested`].
 const TESTED: &str = "tested";
 
-/// The plugins of CoreDNS that kubeadm's configuration of it names, and those that people who look for a mistake add.
+/// The plugins of CoreDNS that kubeadm's configuration names, and those that users add for debugging.
 const COREDNS_PLUGINS: [&str; 13] = [
     "cache",
     "errors",
@@ -141,9 +141,10 @@ pub fn install_etcd() -> Result<PathBuf> {
     })
 }
 
-/// Builds CoreDNS if need be, with the plugins that a cluster's DNS uses, and gives the folder with `coredns`.
+/// Builds CoreDNS if need be, with the plugins that a cluster's DNS uses, and returns the folder with
+/// `coredns`.
 ///
-/// The others bring the kits of a dozen clouds, which take longer to build than all the rest.
+/// The other plugins need the SDKs of many clouds, which take longer to build than all the rest.
 ///
 /// # Errors
 /// When there is no Go, or it cannot be built.
@@ -188,7 +189,7 @@ pub fn e2e() -> Result<PathBuf> {
 /// When there is no Go, or it cannot be built.
 pub fn install_ginkgo() -> Result<PathBuf> {
     let folder = cache::installed("ginkgo", &format!("of-kubernetes-{VERSION}"), |folder| {
-        // Suite and program have to be of one version: the one that Kubernetes requires.
+        // The versions of suite and program must be equal: the one that Kubernetes requires.
         let mut programs = kubernetes_module(VERSION)?;
         programs.packages.push(("github.com/onsi/ginkgo/v2/ginkgo".to_owned(), "ginkgo".to_owned()));
         programs.build(folder)
@@ -197,7 +198,7 @@ pub fn install_ginkgo() -> Result<PathBuf> {
 }
 
 fn suite(name: &str, package: &str) -> Result<PathBuf> {
-    // Ginkgo knows a program for a suite by this ending.
+    // Ginkgo recognises the program of a suite by this suffix.
     let program = format!("{name}.test");
     let version = format!("{VERSION}-test");
     let folder = cache::installed(name, &version, |folder| {
@@ -208,8 +209,8 @@ fn suite(name: &str, package: &str) -> Result<PathBuf> {
 
 /// A module that requires Kubernetes.
 ///
-/// Its own `go.mod` requires what is published from its `staging` folder as version 0.0.0, which nobody published:
-/// minor and patch of that are Kubernetes' own.
+/// Its own `go.mod` requires the modules of its `staging` folder as version 0.0.0, which is not published.
+/// Their published minor and patch versions are those of Kubernetes.
 fn kubernetes_module(version: &str) -> Result<Programs> {
     let published = format!("v0.{}", version.trim_start_matches("1."));
     let file = fs::read_to_string(go::fetch("k8s.io/kubernetes", &format!("v{version}"))?.file)?;

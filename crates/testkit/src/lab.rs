@@ -4,8 +4,8 @@
 //! user data. The machine reaches the instance metadata and the emulator's API. All of it is in the namespaces of one
 //! [network](crate::network) and ends with the value.
 //!
-//! What differs from AWS: networks are not isolated from each other, security groups do not filter, and there is no way
-//! out of the network.
+//! Differences from AWS: networks are not isolated from each other, security groups do not filter, and the
+//! network has no access to the outside.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,7 +54,7 @@ pub struct Lab {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     balancers: Option<JoinHandle<Result<()>>>,
-    /// What serves the machines. Before the network, which it is in.
+    /// The servers for the machines. Dropped before the network that they are in.
     _listeners: Vec<Listener>,
     moto: Moto,
 }
@@ -106,7 +106,7 @@ impl Lab {
         routes::endpoint()
     }
 
-    /// What a client in the network needs in its environment to reach the emulator.
+    /// The environment of a client in the network that connects to the emulator.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         let mut environment = self.moto.environment();

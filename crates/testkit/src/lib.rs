@@ -1,8 +1,8 @@
 //! Real components for tests, started on loopback ports and ended with the test.
 //!
-//! Each is a value: the component runs until the value is dropped, and not longer than the process that holds it, also
-//! when that process is killed. What is not on the machine is installed once into the user's cache folder
-//! ([`cache`]); `cargo xtask setup` does that ahead.
+//! Each is a value: the component runs until the value is dropped, and at most as long as its process, also
+//! when the process is killed. Missing programs are installed once into the user's cache folder ([`cache`]);
+//! `cargo xtask setup` does that ahead.
 
 pub mod age;
 pub mod azurite;

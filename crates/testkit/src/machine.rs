@@ -1,8 +1,8 @@
-//! A machine: a set of namespaces with a root, an address, control groups, a container runtime and an init of its own.
+//! A machine: a set of namespaces with its own root, address, control groups, container runtime and init.
 //!
-//! On its path are `kubelet`, `kubeadm`, `kubectl`, `etcdctl`, and the program under test when it is given; its containerd
-//! has all [images](crate::image). It runs real kubelets and containers. What is not there: a kernel of its own (modules,
-//! most sysctls), and a real systemd.
+//! Its path has `kubelet`, `kubeadm`, `kubectl`, `etcdctl`, and the program under test when it is given; its
+//! containerd has all [images](crate::image). It runs real kubelets and containers. It has neither its own
+//! kernel (modules, most sysctls) nor a real systemd.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,35 +26,35 @@ pub use instance::Instance;
 pub use program::Stripped;
 pub use running::Running;
 
-/// What starts and keeps services on a machine.
+/// The init system of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Init {
-    /// `systemctl` and `journalctl`, unit files with drop-ins, and `/run/systemd/system`, as far as services need them.
-    /// containerd, sshd (when asked for) and the kubelet, as its packages have it, are units.
+    /// `systemctl` and `journalctl`, unit files with drop-ins, and `/run/systemd/system`, as far as services
+    /// need them. containerd, sshd (when requested) and the kubelet, as in its packages, are units.
     #[default]
     Systemd,
-    /// Nothing. containerd and sshd are kept running; `/etc/rc.local` runs at every start, if there is one.
+    /// None. containerd and sshd are kept running; `/etc/rc.local` runs at every start, if there is one.
     None,
 }
 
-/// What a machine has besides what all have.
+/// Options of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct MachineOptions {
-    /// What starts and keeps services.
+    /// The init system.
     pub init: Init,
-    /// A line of `authorized_keys`: with it, the machine has an sshd that lets root in with this key.
+    /// A line of `authorized_keys`: with it, the machine has an sshd that accepts this key for root.
     pub authorized_key: Option<String>,
-    /// A program that is `slipway` on its path. It is copied without what only a debugger needs.
+    /// A program that is `slipway` on its path. It is copied without debug information.
     pub slipway: Option<PathBuf>,
     /// Whether it has a second interface, `eth1`, in another network.
     pub public: bool,
-    /// What it has as an instance of a cloud.
+    /// The properties of an instance of a cloud.
     pub instance: Option<Instance>,
-    /// Files of its image besides those that all have, by absolute path. Only root reads them.
+    /// Additional files of its image, by absolute path. Only root can read them.
     pub files: Vec<(String, Vec<u8>)>,
 }
 
-/// A machine. It is gone when its value is.
+/// A machine. It is removed when the value is dropped.
 #[derive(Debug)]
 pub struct Machine {
     network: Network,
@@ -62,12 +62,12 @@ pub struct Machine {
     number: u32,
     options: MachineOptions,
     folder: PathBuf,
-    /// The copy of the program that it has, also after a restart.
+    /// The copy of the program on the machine, also after a restart.
     slipway: Option<Stripped>,
     power: Option<Power>,
 }
 
-/// What a machine that is on consists of.
+/// The processes of a machine that is on.
 #[derive(Debug)]
 struct Power {
     outermost: Child,
@@ -107,7 +107,7 @@ impl Machine {
         &self.name
     }
 
-    /// Its address, by which the others and the network itself reach it.
+    /// Its address, by which the other machines and the network reach it.
     #[must_use]
     pub fn address(&self) -> String {
         match &self.options.instance {
@@ -128,8 +128,8 @@ impl Machine {
         &self.network
     }
 
-    /// A command on it, with nothing of the test's environment. Its standard input, outputs and working folder are for
-    /// the caller to set; for variables there is `env`.
+    /// A command on it, without the test's environment. The caller sets its standard input, outputs and
+    /// working folder, and variables with `env`.
     ///
     /// # Errors
     /// When the machine is off.
@@ -148,16 +148,16 @@ impl Machine {
     /// Runs a command on it.
     ///
     /// # Errors
-    /// When it cannot be started; that it failed is for the caller to see.
+    /// When it cannot be started. The caller checks whether it failed.
     pub fn run<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Output> {
         let mut command = self.command(command)?;
         command.stdin(Stdio::null()).output().context("sh cannot be started")
     }
 
-    /// Runs a command on it that has to succeed, and gives what it said on standard output.
+    /// Runs a command on it that must succeed, and returns its standard output.
     ///
     /// # Errors
-    /// When it fails, with all that it said.
+    /// When it fails, with its output.
     pub fn check<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<String> {
         let words: Vec<_> = command.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let output = self.run(&words)?;
@@ -170,7 +170,7 @@ impl Machine {
         Ok(said)
     }
 
-    /// Starts a command on it and does not wait. What it says goes to a file.
+    /// Starts a command on it and does not wait. Its output is written to a file.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -178,7 +178,7 @@ impl Machine {
         Running::start(self.command(command)?, &self.folder)
     }
 
-    /// Writes a file on it, and makes the folders above. The mode is as for `chmod`.
+    /// Writes a file on it, and creates its parent folders. The mode is as for `chmod`.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -207,7 +207,7 @@ impl Machine {
         Ok(output.stdout)
     }
 
-    /// Copies a file of the host onto it, with the mode that it has.
+    /// Copies a file of the host onto it, with its mode.
     ///
     /// # Errors
     /// When it cannot be read or written.
@@ -217,7 +217,7 @@ impl Machine {
         self.write(to, &format!("{:o}", mode & 0o7777), content)
     }
 
-    /// The public half of the key by which its sshd proves what it is: what a client pins.
+    /// The public host key of its sshd, which a client pins.
     ///
     /// # Errors
     /// When it has no sshd.
@@ -225,14 +225,14 @@ impl Machine {
         Ok(self.check(["cat", "/etc/ssh/ssh_host_ed25519_key.pub"])?.trim().to_owned())
     }
 
-    /// Whether it is on: it may have been turned off from inside.
+    /// Whether it is on: it may have turned itself off.
     #[must_use]
     pub fn is_on(&self) -> bool {
         let init = self.power.as_ref().map_or(0, |power| power.init);
         init != 0 && Path::new(&format!("/proc/{init}/root/run/booted")).exists()
     }
 
-    /// What tells one start of it from another one.
+    /// A number that identifies one start of it.
     pub(crate) fn life(&self) -> Option<u32> {
         self.power.as_ref().map(|power| power.init)
     }
@@ -242,17 +242,17 @@ impl Machine {
         self.power.as_mut().is_some_and(|power| matches!(power.outermost.try_wait(), Ok(Some(_))))
     }
 
-    /// Turns it off as a cut of the power does.
+    /// Turns it off like a power cut.
     pub fn kill(&mut self) {
         let Some(mut power) = self.power.take() else { return };
         match power.init {
             _ if matches!(power.outermost.try_wait(), Ok(Some(_))) => {}
-            // It did not get that far; what is left of it goes with the network.
+            // The machine did not start completely; its remains are removed with the network.
             0 => drop(power.outermost.kill()),
             init => running::kill(init),
         }
         let _ = power.outermost.wait();
-        // The kernel takes its time to remove what was plugged in, and the next start plugs in again.
+        // The kernel takes time to remove network devices, and the next start adds them again.
         let unplug: String = self
             .plugs()
             .iter()
@@ -262,10 +262,10 @@ impl Machine {
         cgroups::remove(&self.folder.join("cgroups"));
     }
 
-    /// Turns it off after its services were told to end.
+    /// Turns it off after its services were stopped.
     ///
     /// # Errors
-    /// When it does not get there.
+    /// When it does not turn off.
     pub fn stop(&mut self) -> Result<()> {
         if self.power.is_some() {
             self.command(["kill", "-TERM", "1"])?.status()?;
@@ -278,10 +278,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Turns it on, with the disk that it had.
+    /// Turns it on, with its earlier disk.
     ///
     /// # Errors
-    /// When it does not start, with what it said.
+    /// When it does not start, with its output.
     pub fn start(&mut self) -> Result<()> {
         if self.power.is_some() {
             return Ok(());
@@ -293,7 +293,7 @@ impl Machine {
         })
     }
 
-    /// Turns it off as a cut of the power does, and on again.
+    /// Turns it off like a power cut, and on again.
     ///
     /// # Errors
     /// When it does not start.
@@ -302,7 +302,7 @@ impl Machine {
         self.start()
     }
 
-    /// Pulls its plugs: nobody reaches it any more, and it reaches nobody.
+    /// Disconnects its networks: it can neither be reached nor reach other machines.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -310,7 +310,7 @@ impl Machine {
         self.plug("down")
     }
 
-    /// Plugs it in again.
+    /// Connects its networks again.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -318,7 +318,7 @@ impl Machine {
         self.plug("up")
     }
 
-    /// Has the machine drop every packet that reaches it, as a firewall does: whoever calls waits for an answer that never
+    /// Makes the machine drop every incoming packet, like a firewall: a client waits for an answer that never
     /// comes.
     ///
     /// # Errors
@@ -330,7 +330,7 @@ nft add rule inet dark in iif lo accept";
         self.check(["sh", "-ec", rules]).map(drop)
     }
 
-    /// Has it take packets again.
+    /// Makes it accept packets again.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -352,7 +352,7 @@ nft add rule inet dark in iif lo accept";
         if self.options.instance.is_none() {
             let _ = fs::remove_file(console);
         }
-        // That of an instance goes on over its starts.
+        // The console of an instance continues over its starts.
         let log = fs::File::options().create(true).append(true).open(console)?;
         let mut start = Command::new("setsid");
         start.args(["sh", "-c", START, "sh"]).arg(self.folder.join("bin/roots"));
@@ -392,7 +392,7 @@ nft add rule inet dark in iif lo accept";
         })
     }
 
-    /// Its interfaces, the plugs at their other ends, and the bridges that those are in.
+    /// Its interfaces, the host ends of their pairs, and the bridges that contain these.
     fn plugs(&self) -> Vec<(&'static str, String, &'static str)> {
         let mut plugs = vec![("eth0", format!("a{}", self.number), "br0")];
         if self.options.public {
@@ -438,7 +438,7 @@ nft add rule inet dark in iif lo accept";
 impl Drop for Machine {
     fn drop(&mut self) {
         self.kill();
-        // What is left on disk goes with the network; the bulk of it goes now.
+        // The rest of its disk is removed with the network; most of it is removed now.
         let _ =
             cache::run(Command::new("rm").args(["-rf", "--one-file-system"]).arg(self.folder.join("disk")));
     }

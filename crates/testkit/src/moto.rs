@@ -1,7 +1,7 @@
 //! AWS over HTTP, as `moto` has it: S3, EC2, STS and others, in one process that forgets when it ends.
 //!
-//! Requests are answered one at a time, since moto's stores are not safe for concurrent ones: what races here are the
-//! callers, not moto's threads.
+//! Requests are answered one at a time, since moto's stores are not safe for concurrent ones: tests race
+//! their callers, not moto's threads.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -110,7 +110,7 @@ impl Moto {
         self.server.log()
     }
 
-    /// What a client needs in its environment to reach it.
+    /// The environment of a client that connects to it.
     #[must_use]
     pub fn environment(&self) -> Vec<(String, String)> {
         let pairs = [

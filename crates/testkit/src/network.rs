@@ -1,7 +1,7 @@
-//! A network of a test's own, with machines in it.
+//! A network for one test, with machines in it.
 //!
-//! It is a set of namespaces that no interface of the host leads into. So the addresses are the same in every network,
-//! and two tests, or two runs, never meet. Needs root.
+//! It is a set of namespaces without a connection to the host's interfaces. So the addresses are the same in
+//! every network, and concurrent tests or runs do not conflict. Needs root.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,13 +17,13 @@ use anyhow::{Context as _, Result, bail};
 use crate::machine::{Machine, MachineOptions};
 use crate::{cache, image, kubernetes, packages};
 
-/// The first three numbers of the addresses by which machines know each other.
+/// The first three numbers of the machines' addresses.
 pub(crate) const INTERNAL: &str = "10.150.0";
 
 /// The first three numbers of the addresses of second interfaces.
 pub(crate) const PUBLIC: &str = "10.151.0";
 
-/// What commands in networks and machines have in their environment.
+/// The environment of commands in networks and machines.
 pub(crate) const ENVIRONMENT: [&str; 4] = [
     "HOME=/root",
     "LANG=C.UTF-8",
@@ -31,7 +31,8 @@ pub(crate) const ENVIRONMENT: [&str; 4] = [
     "TERM=dumb",
 ];
 
-/// A network. It is gone, with its machines, when the last value of it is gone, or the process that made it.
+/// A network. It is removed, with its machines, when the last value of it is dropped, or the process that
+/// made it ends.
 #[derive(Clone, Debug)]
 pub struct Network {
     inner: Arc<Inner>,
@@ -44,11 +45,11 @@ struct Inner {
     folder: PathBuf,
     images: PathBuf,
     hosts: Mutex<BTreeMap<String, u8>>,
-    /// How many machines were instances of a cloud.
+    /// The number of machines that were instances of a cloud.
     instances: AtomicU32,
 }
 
-/// A running server of [`Network::serve`]. It ends with the value.
+/// A running server of [`Network::serve`]. It ends when the value is dropped.
 #[derive(Debug)]
 pub struct FileServer(Child);
 
@@ -59,14 +60,14 @@ impl Drop for FileServer {
     }
 }
 
-/// Tells the networks of one process apart.
+/// Makes the names of networks of one process unique.
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 impl Network {
-    /// Makes one, after installing what machines need if need be.
+    /// Makes a network, after installing the programs of machines if need be.
     ///
     /// # Errors
-    /// When this is not root, something cannot be installed, or the kernel refuses a namespace.
+    /// When this is not root, a program cannot be installed, or the kernel refuses a namespace.
     pub fn new() -> Result<Self> {
         if !rustix::process::geteuid().is_root() {
             bail!("machines are made of namespaces: that needs root");
@@ -84,7 +85,7 @@ impl Network {
         fs::create_dir(&folder)?;
         fs::write(folder.join("clear.sh"), include_str!("network/clear.sh"))?;
         fs::write(folder.join("switch.sh"), include_str!("network/switch.sh"))?;
-        // A session of its own: what is typed at the terminal does not end it before it has cleared up.
+        // In a separate session, so that a signal of the terminal does not end it before it has cleaned up.
         let mut guard = Command::new("setsid");
         guard.args(["sh", "-c", include_str!("network/guard.sh"), "sh"]).arg(&folder);
         guard.env("SWITCH_ADDRESSES", format!("{INTERNAL}.1/24 {PUBLIC}.1/24"));
@@ -110,8 +111,8 @@ impl Network {
         if hosts.contains_key(name) {
             bail!("there is a machine {name} already");
         }
-        // The first is 10.150.0.11, behind the switch itself, and room for addresses of no machine. Instances have
-        // addresses of their own; their numbers only name their plugs.
+        // The first address is 10.150.0.11, after the switch and a reserve of addresses without a machine.
+        // Instances have other addresses; their numbers only name their interfaces.
         let instances = &self.inner.instances;
         let number = match options.instance {
             Some(_) => 1000 + instances.fetch_add(1, Ordering::Relaxed),
@@ -125,23 +126,23 @@ impl Network {
         Machine::create(self.clone(), name, number, options)
     }
 
-    /// Runs a command in the network, outside of all machines: as somebody who operates them would.
+    /// Runs a command in the network, outside of all machines, like an operator's workstation.
     ///
     /// # Errors
-    /// When it cannot be started; that it failed is for the caller to see.
+    /// When it cannot be started. The caller checks whether it failed.
     pub fn run<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Output> {
         self.command(command).output().context("nsenter cannot be started")
     }
 
-    /// A command in the network, outside of all machines, with the files of the host and the test's environment. Relative
-    /// names mean what they mean to the test.
+    /// A command in the network, outside of all machines, with the files of the host and the test's
+    /// environment. Relative paths are relative to the test's folder.
     #[must_use]
     pub fn command<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Command {
         self.enter(std::env::current_dir().ok().as_deref(), command)
     }
 
-    /// The same, with this folder as its own, and a `/proc` that counts processes as the network does: a program finds
-    /// itself there by its own number.
+    /// The same, with this working folder, and a `/proc` with the network's process ids, so that a program
+    /// finds itself there by its own id.
     #[must_use]
     pub fn command_in<S: AsRef<OsStr>>(
         &self,
@@ -189,7 +190,7 @@ impl Network {
         format!("{INTERNAL}.1")
     }
 
-    /// The folder with all that it is on disk.
+    /// The folder with all its files on disk.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.inner.folder
@@ -201,12 +202,12 @@ impl Network {
         self.inner.switch
     }
 
-    /// What is known to nobody but this network.
+    /// A text that identifies this network.
     pub(crate) fn id(&self) -> String {
         self.inner.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// The store of images that its machines have.
+    /// The store of images for its machines.
     pub(crate) fn images(&self) -> &Path {
         &self.inner.images
     }
@@ -217,7 +218,7 @@ impl Network {
         hosts.iter().map(|(name, number)| format!("{INTERNAL}.{number} {name}\n")).collect()
     }
 
-    /// Runs commands of a shell that change the network itself. Processes have the numbers that the test knows.
+    /// Runs shell commands that change the network itself. Process ids are those of the test.
     pub(crate) fn configure(&self, script: &str) -> Result<()> {
         let mut nsenter = Command::new("nsenter");
         nsenter
@@ -235,11 +236,11 @@ impl Drop for Inner {
     }
 }
 
-/// How many sets of watched files root may have: every kubelet and every container runtime has some, and the kernel counts
-/// those of all machines as one user's. A runtime that gets none serves no kubelet.
+/// Minimum number of inotify instances for root: every kubelet and every container runtime needs some, and
+/// the kernel counts those of all machines for one user. A runtime without one serves no kubelet.
 const WATCHES: (&str, u32) = ("/proc/sys/fs/inotify/max_user_instances", 2048);
 
-/// Raises what the kernel allows, when it is less than several machines need.
+/// Raises the kernel's limit, when it is too low for several machines.
 fn allow_watches() -> Result<()> {
     let (path, wanted) = WATCHES;
     let allowed: u32 = fs::read_to_string(path).context(path)?.trim().parse().context(path)?;
@@ -249,7 +250,7 @@ fn allow_watches() -> Result<()> {
     Ok(())
 }
 
-/// Clears up after networks whose guards were killed too.
+/// Cleans up after networks whose guards were killed too.
 fn sweep(all: &Path) -> Result<()> {
     for entry in fs::read_dir(all)?.flatten() {
         let lock =

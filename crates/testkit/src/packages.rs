@@ -1,4 +1,4 @@
-//! What machines of tests need of the system's packages.
+//! The system packages that machines of tests need.
 
 use std::path::Path;
 use std::process::Command;

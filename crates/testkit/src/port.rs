@@ -4,8 +4,8 @@ use std::net::{TcpListener, TcpStream};
 
 use anyhow::Result;
 
-/// Ports that nobody has at the moment, for servers that have to know theirs before they start. Somebody else may take
-/// one in between.
+/// Ports that are free at the moment, for servers that must know their port before they start. Another
+/// process may take one in between.
 ///
 /// # Errors
 /// When there are none.
@@ -21,7 +21,7 @@ pub fn free<const COUNT: usize>() -> Result<[u16; COUNT]> {
     Ok(ports)
 }
 
-/// Whether somebody listens there.
+/// Whether a process listens on a port.
 #[must_use]
 pub fn listens(port: u16) -> bool {
     TcpStream::connect(("127.0.0.1", port)).is_ok()

@@ -21,7 +21,7 @@ cat <&3 >/dev/null
 kill -KILL $process
 wait $process"#;
 
-/// How much of the end of a log is told in a message.
+/// Maximum length of the end of a log in a message.
 const TOLD: usize = 2000;
 
 /// A running process. It is killed with its value.
@@ -34,7 +34,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a command; what it says is added to the file.
+    /// Starts a command; its output is appended to the file.
     ///
     /// # Errors
     /// When it cannot be started.

@@ -38,7 +38,7 @@ impl Request {
     }
 }
 
-/// What becomes of a request.
+/// The treatment of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     /// It is passed on, and so is the answer.
@@ -78,7 +78,7 @@ impl Verdict {
 /// Looks at a request, may change it, and says what becomes of it.
 pub type Judge = dyn Fn(&mut Request) -> Verdict + Send + Sync;
 
-/// A running proxy. It takes no more connections when it is dropped.
+/// A running proxy. It accepts no more connections after it is dropped.
 pub struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -115,7 +115,7 @@ impl Proxy {
                     return;
                 }
                 let (Ok(client), server) = (client, server.clone()) else { continue };
-                // Whatever goes wrong shows at the client as a closed connection.
+                // The client sees every failure as a closed connection.
                 thread::spawn(move || server.serve(&client));
             }
         });

@@ -11,7 +11,7 @@ use crate::cache;
 /// The version of gRPC that is installed, with its compiler.
 const GRPC: &str = "1.85.1";
 
-/// What a provider in Python is made of.
+/// The parts of a provider in Python.
 #[derive(Clone, Debug)]
 pub struct PythonProvider {
     /// The script.

@@ -1,10 +1,10 @@
-//! What a call of a program said: its code, its output, its errors.
+//! The result of a program: its exit code, its output, its errors.
 
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail};
 
-/// What a program that has ended said.
+/// The result of an ended program.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// Its exit code; none when a signal ended it.
@@ -16,10 +16,10 @@ pub struct Said {
 }
 
 impl Said {
-    /// What a program said that speaks UTF-8.
+    /// The result of a program with UTF-8 output.
     ///
     /// # Errors
-    /// When it did not.
+    /// When its output is not UTF-8.
     pub fn of(output: Output) -> Result<Self> {
         Ok(Self {
             code: output.status.code(),
@@ -55,7 +55,7 @@ impl Said {
     }
 }
 
-/// What is no UTF-8 is replaced.
+/// Invalid UTF-8 is replaced.
 impl From<Output> for Said {
     fn from(output: Output) -> Self {
         Self {

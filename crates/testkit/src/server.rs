@@ -1,4 +1,4 @@
-//! A server of a test's own.
+//! A server for a test.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Runs the command that follows until standard input ends, which it does when the starting process is gone,
-/// whatever it died of.
+/// Runs the following command until standard input ends, which happens when the starting process ends for any
+/// reason.
 const UNTIL_STDIN_ENDS: &str = r#"exec 3<&0
 "$@" </dev/null 3<&- &
 server=$!
@@ -20,15 +20,15 @@ cat <&3 >/dev/null
 kill -KILL $server
 wait $server"#;
 
-/// How many of the last lines are kept for a message.
+/// Number of last lines that are kept for a message.
 const KEPT: usize = 40;
 
-/// How long a server may take until it listens. Machines of continuous integration are slow at times.
+/// Timeout until a server listens. Machines of continuous integration are slow at times.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 type Lines = Arc<Mutex<VecDeque<String>>>;
 
-/// A running server. It ends with its value.
+/// A running server. It ends when the value is dropped.
 #[derive(Debug)]
 pub struct Server {
     guard: Child,
@@ -37,10 +37,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server that says `http://127.0.0.1:<port>` on one of its outputs when it listens.
+    /// Starts a server that prints `http://127.0.0.1:<port>` on one of its outputs when it listens.
     ///
     /// # Errors
-    /// When it cannot be started, or ends or says nothing of the kind within a minute; with what it said.
+    /// When it cannot be started, or ends or prints no such line within a minute; with its output.
     pub fn start(command: &Command) -> Result<Self> {
         let name = command.get_program().to_string_lossy().into_owned();
         let mut guard = Command::new("sh");
@@ -84,7 +84,7 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The last of what it said, for messages.
+    /// Its last output, for messages.
     #[must_use]
     pub fn log(&self) -> String {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl Drop for Server {
     }
 }
 
-/// Reads an output to its end, so that its writer never waits, and looks for the port in it.
+/// Reads an output to its end, so that its writer never blocks, and searches it for the port.
 fn follow(output: impl Read + Send + 'static, lines: Lines, found: Sender<u16>) {
     thread::spawn(move || {
         let mut found = Some(found);
@@ -107,7 +107,7 @@ fn follow(output: impl Read + Send + 'static, lines: Lines, found: Sender<u16>) 
             let line = String::from_utf8_lossy(&line).into_owned();
             let port = port_in(&line);
             {
-                // Before the port is known: a caller that knows the port finds its line in the log.
+                // Before the port is sent: a caller that knows the port finds its line in the log.
                 let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
                 lines.push_back(line);
                 if lines.len() > KEPT {
@@ -117,7 +117,7 @@ fn follow(output: impl Read + Send + 'static, lines: Lines, found: Sender<u16>) 
             if let Some(port) = port
                 && let Some(found) = found.take()
             {
-                // Nobody waits any more for the second.
+                // For a second line the receiver is already dropped.
                 let _ = found.send(port);
             }
         }

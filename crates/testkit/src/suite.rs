@@ -13,15 +13,15 @@ use crate::{Network, kubernetes};
 /// How long a suite may take before Ginkgo ends it: its own limit is an hour.
 const TIMEOUT: &str = "6h";
 
-/// What [`run`] leaves in the network's folder: all that Ginkgo has to tell.
+/// The file in which [`run`] leaves Ginkgo's report, in the network's folder.
 pub const REPORT: &str = "suite.json";
 
-/// What came of one of a suite's specs.
+/// The result of one spec of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// Its name, with those of the groups that it is in.
     pub name: String,
-    /// What came of it.
+    /// Its result.
     pub state: State,
     /// Why it failed or was skipped; empty when it passed.
     pub message: String,
@@ -29,12 +29,12 @@ pub struct Spec {
     pub took: Duration,
 }
 
-/// What came of a spec.
+/// The results of a spec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It passed.
     Passed,
-    /// It was skipped by the suite itself, for what the cluster is.
+    /// The suite skipped it, because it does not fit the cluster.
     Skipped,
     /// It failed, whatever the reason.
     Failed,
@@ -116,13 +116,14 @@ fn spec(report: &Value) -> Option<Spec> {
     let message = report["Failure"]["Message"].as_str().unwrap_or_default().to_owned();
     let state = match report["State"].as_str()? {
         "passed" => State::Passed,
-        // What an argument leaves out was skipped for no reason; what the suite skips, for one.
+        // A spec that an argument excludes is skipped without a message; one that the suite skips has a
+        // message.
         "skipped" if message.is_empty() => return None,
         "skipped" => State::Skipped,
         "pending" => return None,
         _ => State::Failed,
     };
-    // What is done before and after all specs is told only when it fails.
+    // Steps before and after all specs are reported only when they fail.
     if report["LeafNodeType"] != "It" && state != State::Failed {
         return None;
     }

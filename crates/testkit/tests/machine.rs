@@ -1,4 +1,4 @@
-//! Machines: what is on them, what outlives a restart, and that nothing of them is left on the host.
+//! Machines: their contents, what survives a restart, and that they leave nothing on the host.
 #![cfg(test)]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "what fails in a test ends it; times are told")]
 
@@ -23,7 +23,7 @@ fn sysctls() -> Vec<String> {
     SYSCTLS.iter().map(|name| fs::read_to_string(format!("/proc/sys/{name}")).unwrap()).collect()
 }
 
-/// What there is of a network on the host: mounts, control groups, processes, its folder.
+/// The traces of a network on the host: mounts, control groups, processes, its folder.
 fn traces(id: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
@@ -63,7 +63,7 @@ fn images_of(machine: &Machine) -> BTreeSet<String> {
 fn a_machine_has_a_runtime_images_and_ssh_and_is_gone_afterwards() {
     let before = sysctls();
     let network = Network::new().unwrap();
-    // Every kubelet and container runtime takes some of these, and all machines are one user's.
+    // Every kubelet and container runtime needs some of these, and all machines count as one user.
     let watches = fs::read_to_string("/proc/sys/fs/inotify/max_user_instances").unwrap();
     assert!(watches.trim().parse::<u32>().unwrap() >= 2048, "{watches}");
     let id = id(&network);
@@ -92,7 +92,7 @@ fn a_machine_has_a_runtime_images_and_ssh_and_is_gone_afterwards() {
     }
     assert!(machine.check(["kubelet", "--version"]).unwrap().contains("1.34.4"));
 
-    // What the operator pins is the machine's own key, and what she does is done on the machine.
+    // The operator pins the key of the machine itself, and the commands run on the machine.
     let known = keys.path().join("known");
     fs::write(&known, format!("{} {}\n", machine.address(), machine.host_key().unwrap())).unwrap();
     let ssh = |command: &str| {
@@ -110,7 +110,7 @@ fn a_machine_has_a_runtime_images_and_ssh_and_is_gone_afterwards() {
     assert!(said.starts_with("cp-0\n/usr/local/bin/kubelet\n"), "{said}");
     assert!(said.lines().skip(2).all(|line| line.ends_with(":/") || line.starts_with("0::")), "{said}");
 
-    // A container runs, and two addresses are the machine's.
+    // A container runs, and the machine has two addresses.
     let run = [
         "ctr",
         "--namespace",
@@ -126,7 +126,7 @@ fn a_machine_has_a_runtime_images_and_ssh_and_is_gone_afterwards() {
     let public = machine.public_address().unwrap();
     assert!(network.run(["busybox", "ping", "-c1", "-W2", &public]).unwrap().status.success());
 
-    // The disk outlives the power, what runs does not.
+    // The disk survives a power cut, processes do not.
     machine.write("/etc/kubernetes/kept", "600", "on disk").unwrap();
     machine.write("/run/lost", "600", "in memory").unwrap();
     let mut running = machine.spawn(["sh", "-c", "echo started; sleep 1000"]).unwrap();
@@ -226,7 +226,7 @@ fn start_child() -> (Child, String) {
 #[ignore = "needs root and namespaces"]
 fn a_killed_test_leaves_nothing() {
     let (mut child, id) = start_child();
-    // While it lives, its network is nobody's to clear up, and another is no neighbour of it.
+    // While it lives, no other network removes its network, and another network is separate from it.
     let other = Network::new().unwrap();
     assert!(traces(&id).len() > 5, "{:?}", traces(&id));
     drop(other);
@@ -239,12 +239,12 @@ fn a_killed_test_leaves_nothing() {
 #[ignore = "needs root and namespaces"]
 fn what_a_killed_guard_leaves_goes_with_the_next_network() {
     let (mut child, id) = start_child();
-    // Test and guard at once, as when a whole container is told to end.
+    // Test and guard are killed at once, as at the end of a whole container.
     let guard =
         Command::new("pgrep").args(["--parent", &child.id().to_string(), "--full", &id]).output().unwrap();
     let guards = String::from_utf8(guard.stdout).unwrap();
     assert!(!guards.is_empty());
-    // Nobody else makes a network, and clears up, before this test has seen what is left.
+    // With the lock, no other test makes a network and cleans up before this test has seen the traces.
     let alone = cache::lock("machines").unwrap();
     let killed = Command::new("kill")
         .arg("-KILL")

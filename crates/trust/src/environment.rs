@@ -20,7 +20,7 @@ impl TrustedVariable {
     }
 }
 
-/// What begins with one of these holds credentials or settings of the one who runs Slipway.
+/// The prefixes of variables with credentials or settings of the user who runs Slipway.
 const CREDENTIALS: [&str; 18] = [
     "ACTIONS_",
     "ANSIBLE_",
@@ -47,7 +47,7 @@ pub(crate) fn is_credential(name: &str) -> bool {
     name == "KUBECONFIG" || CREDENTIALS.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a name fits one of some patterns, of which a `*` at the end stands for anything.
+/// Whether a name matches one of the patterns, in which a `*` at the end matches any text.
 pub(crate) fn fits<'a>(name: &str, patterns: impl IntoIterator<Item = &'a str>) -> bool {
     patterns.into_iter().any(|pattern| match pattern.strip_suffix('*') {
         Some(prefix) => name.starts_with(prefix),
@@ -55,7 +55,7 @@ pub(crate) fn fits<'a>(name: &str, patterns: impl IntoIterator<Item = &'a str>) 
     })
 }
 
-/// What every process needs to find its files and to speak to its network.
+/// The variables that every process needs to find its files and to use its network.
 const USUAL: [&str; 26] = [
     "ALL_PROXY",
     "HOME",
@@ -85,7 +85,7 @@ const USUAL: [&str; 26] = [
     "http_proxy",
 ];
 
-/// What opens the state and its secrets: nothing that a provider needs.
+/// The variables that open the state and its secrets. No provider needs them.
 const NEVER: [&str; 8] = [
     "SLIPWAY_AGE_IDENTITY_FILE",
     "SLIPWAY_FALLBACK_PASSPHRASE",
@@ -105,8 +105,8 @@ pub struct ProcessEnvironment {
 }
 
 impl ProcessEnvironment {
-    /// What a provider that declares these names gets: them, and what every process needs. One that declares nothing gets
-    /// all but what opens the state.
+    /// The environment of a provider that declares these names: they and the usual variables. A provider
+    /// without a declaration gets all variables except those that open the state.
     #[must_use]
     pub fn declared(names: Option<Vec<String>>) -> Self {
         Self { declared: names }

@@ -25,7 +25,7 @@ impl TrustedFile {
         &self.path
     }
 
-    /// Opens the file: what has become a link, a pipe or a device since is not opened.
+    /// Opens the file. A path that has become a link, a pipe or a device since is not opened.
     ///
     /// # Errors
     /// When it cannot be opened, or is no regular file.

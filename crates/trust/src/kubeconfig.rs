@@ -1,4 +1,4 @@
-//! What a kubeconfig may say that a spec names, and not the caller: it is data, and names nothing else.
+//! Limits of a kubeconfig that a spec names, and not the caller: it is data, and names nothing else.
 
 use serde_json::Value;
 
@@ -25,10 +25,10 @@ const CLUSTER: [(&str, &str); 2] = [
 
 /// Checks that a kubeconfig has everything in it. Returns the URLs of its servers.
 ///
-/// All users and clusters are looked at, also those that no context names.
+/// All users and clusters are checked, also those that no context names.
 ///
 /// # Errors
-/// What it does that only a kubeconfig of the caller's own may.
+/// The part of it that only a kubeconfig of the caller may have.
 pub fn confined(document: &Value) -> Result<Vec<String>, String> {
     let each = |list: &str, inner: &str| -> Vec<Value> {
         let entries = document.get(list).and_then(Value::as_array).cloned().unwrap_or_default();

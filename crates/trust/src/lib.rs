@@ -1,12 +1,14 @@
-//! What a spec may name is decided by the one who runs Slipway.
+//! The user who runs Slipway decides which files, variables and addresses a spec may name.
 //!
-//! A spec can name files, environment variables, kubeconfigs, endpoints, hosts, URLs and providers. Whoever plans a
-//! stranger's spec must not have their own files read, their own commands run or their own network spoken to by it. So
-//! nothing that a spec names is opened by its name: the name goes to the [`Policy`], which is made of the settings of
-//! the user and never of the spec's folder, and which hands out a value that can be opened ([`TrustedFile`],
-//! [`TrustedVariable`], [`TrustedUrl`], [`TrustedProvider`], and [`Reach`] for the name of a server) or a [`Refusal`] that names the setting to change.
+//! A spec can name files, environment variables, kubeconfigs, endpoints, hosts, URLs and providers. A plan of
+//! another person's spec must not read files of the user, run commands on the user's machine, or send
+//! requests into the user's network. So no code opens a name from a spec directly. The name goes to the
+//! [`Policy`], which is made from the settings of the user and never from the spec's folder. The policy
+//! returns a value that can be opened ([`TrustedFile`], [`TrustedVariable`], [`TrustedUrl`],
+//! [`TrustedProvider`], and [`Reach`] for the name of a server) or a [`Refusal`] that names the setting to
+//! change.
 //!
-//! The crate knows no other crate of Slipway but the limits of what is read.
+//! The crate depends on no other crate of Slipway except the one with the limits of reads.
 
 mod environment;
 mod file;

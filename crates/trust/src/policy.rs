@@ -1,4 +1,4 @@
-//! The policy: from a name in a spec to something that may be opened.
+//! The policy: turns a name in a spec into a value that may be opened.
 
 use std::path::{Path, PathBuf};
 
@@ -7,26 +7,28 @@ use crate::network::{address_of, host_of, is_below, is_here, is_in};
 use crate::tree::normal;
 use crate::{Reach, Refusal, Settings, Tree, TrustedFile, TrustedUrl, TrustedVariable, is_reserved, reach};
 
-/// Whose spec it is.
+/// The author of the spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The caller's own, from a folder of their own.
+    /// The caller, who wrote it in a folder of their own.
     #[default]
     Own,
-    /// A stranger's, as in a pull request: nothing is opened beyond the spec's folders that the caller has not allowed.
+    /// Another person, as in a pull request: beyond the spec's folders, only names are opened that the caller
+    /// has allowed.
     Untrusted,
 }
 
-/// Where a provider is.
+/// The location of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProviderKind {
-    /// Part of the program, and speaks to nobody.
+    /// Part of the program, without network access.
     Embedded,
-    /// Part of the program, and speaks to nobody offline.
+    /// Part of the program, without network access when offline.
     Linked,
-    /// An executable of its own beside that of the program: as trusted as the program, as long as it speaks to nobody.
+    /// A separate executable beside that of the program: as trusted as the program, as long as it has no
+    /// network access.
     Beside,
-    /// An executable of its own.
+    /// A separate executable.
     Process,
 }
 
@@ -51,7 +53,7 @@ impl TrustedProvider {
     }
 }
 
-/// What a spec may name, by the settings of the one who runs Slipway.
+/// The names that a spec may use, by the settings of the user who runs Slipway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     settings: Settings,
@@ -69,27 +71,28 @@ impl Policy {
         Self { settings, mode, read_only: false, home, working: std::env::current_dir().ok() }
     }
 
-    /// The same for a command that only shows something: nothing is written anywhere.
+    /// The same for a command that only shows something: no file is written.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.read_only = read_only;
         self
     }
 
-    /// Whether nothing may be written.
+    /// Whether no file may be written.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only || self.is_untrusted()
     }
 
-    /// Whether the spec is a stranger's.
+    /// Whether another person wrote the spec.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         self.mode == Mode::Untrusted
     }
 
-    /// The folders of specs that the caller names by these paths: the folder that is named, or that of the file; and the
-    /// working directory around them, where the spec is the caller's own and it is no home directory.
+    /// The folders of specs that the caller names by these paths: the named folder, or that of the named
+    /// file. Also the working directory around them, if the caller wrote the spec and it is not a home
+    /// directory.
     #[must_use]
     pub fn tree(&self, paths: &[PathBuf]) -> Tree {
         let mut tree = Tree::default();
@@ -100,7 +103,8 @@ impl Policy {
                 Some(working) => Some(working.clone()),
                 None => self.is_untrusted().then(|| parent(path)),
             };
-            // The caller named a folder in this one: a link out of it was somebody else's idea.
+            // The caller named a folder inside `around`, so a link out of it comes from the author of the
+            // spec.
             let leads_out = around.is_some_and(|around| {
                 let (real, around) = (std::fs::canonicalize(&folder), std::fs::canonicalize(around));
                 matches!((real, around), (Ok(real), Ok(around)) if !real.starts_with(&around))
@@ -122,7 +126,7 @@ impl Policy {
         tree
     }
 
-    /// The files of a spec that the caller's own state has: it was accepted when it was applied.
+    /// The files of a spec that the caller's own state has. The spec was accepted when it was applied.
     #[must_use]
     pub fn recorded(&self) -> Tree {
         if self.is_untrusted() { Tree::default() } else { Tree::everywhere() }
@@ -139,13 +143,14 @@ impl Policy {
     pub fn spec(&self, tree: &Tree, path: &Path) -> Result<(), Refusal> {
         let stream = |place: &str| path.starts_with(place);
         if !self.is_untrusted() && (stream("/dev") || stream("/proc/self/fd")) {
-            // What a shell hands over; no repository has such a name.
+            // A shell passes this path; no repository has such a name.
             return Ok(());
         }
         self.file(tree, "the spec", path).map(drop)
     }
 
-    /// A file that a spec names. `what` says what it is, for people. A relative path begins at the working directory.
+    /// A file that a spec names. `what` describes it in messages. A relative path begins at the working
+    /// directory.
     ///
     /// # Errors
     /// When it is not in the tree, or leads out of it.
@@ -157,18 +162,18 @@ impl Policy {
         match std::fs::canonicalize(path) {
             Ok(real) if tree.holds(&real) => Ok(TrustedFile::new(real)),
             Ok(_) => Err(Refusal::Link { what, path: shown, roots: tree.shown() }),
-            // Opening it says why it cannot be opened.
+            // The later attempt to open the file reports why it cannot be opened.
             Err(_) => Ok(TrustedFile::new(normal(path))),
         }
     }
 
-    /// A folder that a spec names, as a file; it need not exist.
+    /// A folder that a spec names, with the rules of a file; it need not exist.
     ///
     /// # Errors
     /// As for [`Self::file`].
     pub fn folder(&self, tree: &Tree, what: &str, path: &Path) -> Result<(), Refusal> {
         self.file(tree, what, path)?;
-        // Of a folder that is not there yet, the nearest one that is.
+        // For a folder that does not exist yet, check the nearest existing one.
         let there = normal(path).ancestors().find_map(|folder| std::fs::canonicalize(folder).ok());
         match there {
             Some(real) if !tree.holds(&real) && !tree.names(&real) && !tree.is_below(&real) => {
@@ -178,10 +183,11 @@ impl Policy {
         }
     }
 
-    /// The private key that a host is entered with: in the tree, or with the user's own keys. It is used, and sent to nobody.
+    /// The private key for SSH to a host: in the tree, or among the user's own keys. It is used and never
+    /// sent.
     ///
     /// # Errors
-    /// When it is elsewhere, or the spec is a stranger's.
+    /// When it is elsewhere, or is one of the user's own keys and another person wrote the spec.
     pub fn identity_file(&self, tree: &Tree, path: &Path) -> Result<TrustedFile, Refusal> {
         let mut tree = tree.clone();
         if let Some(home) = self.home.as_ref().filter(|_| !self.is_untrusted()) {
@@ -190,10 +196,10 @@ impl Policy {
         self.file(&tree, "the SSH key", path)
     }
 
-    /// A secret's file.
+    /// The file of a secret.
     ///
     /// # Errors
-    /// When the spec is a stranger's, or as for [`Self::file`].
+    /// When another person wrote the spec, or as for [`Self::file`].
     pub fn secret_file(&self, tree: &Tree, path: &Path) -> Result<TrustedFile, Refusal> {
         self.secrets(&format!("the file {}", path.display()))?;
         self.file(tree, "the secret", path)
@@ -202,7 +208,7 @@ impl Policy {
     /// An environment variable that a spec names.
     ///
     /// # Errors
-    /// When the spec is a stranger's, or the variable is one of the caller's credentials.
+    /// When another person wrote the spec, or the variable has credentials of the caller.
     pub fn variable(&self, name: &str) -> Result<TrustedVariable, Refusal> {
         self.secrets(&format!("the environment variable {name}"))?;
         if is_credential(name) && !fits(name, self.settings.environment.iter().map(String::as_str)) {
@@ -214,13 +220,13 @@ impl Policy {
     /// Whether secrets may be opened at all.
     ///
     /// # Errors
-    /// When the spec is a stranger's.
+    /// When another person wrote the spec.
     pub fn secrets(&self, what: &str) -> Result<(), Refusal> {
         if self.is_untrusted() { Err(Refusal::Secret { what: what.to_owned() }) } else { Ok(()) }
     }
 
-    /// A kubeconfig that a spec names. Returns whether it counts as the caller's own, so that it may run commands and name
-    /// files.
+    /// A kubeconfig that a spec names. Returns whether it counts as the caller's own, so that it may run
+    /// commands and name files.
     ///
     /// # Errors
     /// When it is neither the caller's nor in the tree.
@@ -239,8 +245,8 @@ impl Policy {
         self.file(tree, "the kubeconfig", path).map(|_| false)
     }
 
-    /// The URL of an endpoint, and where a name in it may lead. One that is spoken to with the caller's credentials must be
-    /// allowed or on this machine.
+    /// The URL of an endpoint, and the addresses to which a name in it may resolve. An endpoint that gets the
+    /// caller's credentials must be allowed or on this machine.
     ///
     /// # Errors
     /// When it is not allowed.
@@ -271,7 +277,7 @@ impl Policy {
         Ok(reach)
     }
 
-    /// The address or name of a host that is spoken to, and where a name may lead.
+    /// The address or name of a host, and the addresses to which a name may resolve.
     ///
     /// # Errors
     /// When it is not allowed.
@@ -295,16 +301,17 @@ impl Policy {
         Ok(reach)
     }
 
-    /// The networks and names in which hosts may be by the caller's word, also where their addresses are reserved.
+    /// The networks and names of hosts that the caller allows, including reserved addresses.
     #[must_use]
     pub fn networks(&self) -> &[String] {
         &self.settings.host_networks
     }
 
-    /// A socket of this machine that a spec names: the agent of a host that is this machine, or one that was forwarded here.
+    /// A socket of this machine that a spec names: of the agent of a host that is this machine, or a
+    /// forwarded one.
     ///
     /// # Errors
-    /// When it is neither in the tree nor in a folder of Slipway's.
+    /// When it is neither in the tree nor in a folder of Slipway.
     pub fn socket(&self, tree: &Tree, path: &Path) -> Result<(), Refusal> {
         let mut tree = tree.clone();
         if !self.is_untrusted() {
@@ -315,7 +322,7 @@ impl Policy {
         self.file(&tree, "the agent's socket", path).map(drop)
     }
 
-    /// A URL that is fetched from, without credentials.
+    /// A URL that is fetched without credentials.
     ///
     /// # Errors
     /// When it is not allowed.
@@ -341,7 +348,8 @@ impl Policy {
     /// A provider that a spec asks for.
     ///
     /// # Errors
-    /// When the spec is a stranger's and the caller has not named the provider, or no lock file that pins it.
+    /// When another person wrote the spec and the caller has not named the provider, or no lock file that
+    /// pins it.
     pub fn provider(
         &self,
         name: &str,
@@ -366,7 +374,7 @@ impl Policy {
         trusted(self.settings.lock_file.clone())
     }
 
-    /// The lock file of commands that work on it: the caller's, or that of the working directory.
+    /// The lock file for commands that change it: the caller's, or that of the working directory.
     #[must_use]
     pub fn lock_file(&self) -> &Path {
         self.settings.lock_file.as_deref().unwrap_or(Path::new("slipway.lock"))
@@ -375,7 +383,7 @@ impl Policy {
     /// The state in its default folder, which neither a flag nor the configuration names.
     ///
     /// # Errors
-    /// When the spec is a stranger's and there is such a folder.
+    /// When another person wrote the spec and the folder exists.
     pub fn unnamed_state(&self, path: &Path) -> Result<(), Refusal> {
         if self.is_untrusted() && std::fs::symlink_metadata(path).is_ok() {
             return Err(Refusal::State { path: path.to_owned() });
@@ -383,7 +391,7 @@ impl Policy {
         Ok(())
     }
 
-    /// A setting of a provider that only the caller says.
+    /// A setting of a provider that only the caller may set.
     ///
     /// # Errors
     /// Always.
@@ -394,7 +402,7 @@ impl Policy {
     /// A setting of a provider that chooses among the caller's credentials.
     ///
     /// # Errors
-    /// When the spec is a stranger's.
+    /// When another person wrote the spec.
     pub fn credentials(&self, field: &str, value: &str, provider: &str) -> Result<(), Refusal> {
         if !self.is_untrusted() {
             return Ok(());

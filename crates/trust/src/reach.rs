@@ -1,7 +1,8 @@
-//! From the name of a server to the addresses that are connected to.
+//! Turns the name of a server into the addresses of connections.
 //!
-//! A name says nothing of where its server is, and a resolver may answer otherwise the next time. So a grant for a name is a
-//! [`Reach`]: it resolves the name, keeps the addresses at which the server may be, and the connection goes to one of those.
+//! A name does not say where its server is, and a resolver may answer differently the next time. So a grant
+//! for a name is a [`Reach`]: it resolves the name, keeps the allowed addresses, and the connection uses one
+//! of these.
 
 use std::fmt;
 use std::future::Future;

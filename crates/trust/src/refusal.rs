@@ -1,28 +1,28 @@
-//! Why something that a spec names is not opened.
+//! Reasons why a thing that a spec names is not opened.
 
 use std::path::PathBuf;
 
-/// Something that a spec names, and that the one who runs Slipway has not allowed.
+/// A thing that a spec names, and that the user who runs Slipway has not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// A file outside of the spec's own folders.
     #[error("{what} `{}` is outside of the spec's own folders ({roots})", path.display())]
     File {
-        /// What the file is.
+        /// The description of the file.
         what: String,
         /// As the spec names it.
         path: PathBuf,
-        /// The folders, for people.
+        /// The folders, for the message.
         roots: String,
     },
     /// A symbolic link that leads out of the spec's own folders.
     #[error("{what} `{}` is a symbolic link that leads out of the spec's own folders ({roots})", path.display())]
     Link {
-        /// What the file is.
+        /// The description of the file.
         what: String,
         /// As the spec names it.
         path: PathBuf,
-        /// The folders, for people.
+        /// The folders, for the message.
         roots: String,
     },
     /// An environment variable that holds credentials of the caller, or is not allowed.
@@ -34,18 +34,18 @@ pub enum Refusal {
     /// A secret, where none is opened.
     #[error("no secret is opened with --untrusted: {what}")]
     Secret {
-        /// What would be opened.
+        /// The secret that would be opened.
         what: String,
     },
-    /// A kubeconfig that is not the caller's own and asks for more than a stranger's may.
+    /// A kubeconfig that is not the caller's own and asks for more than such a kubeconfig may.
     #[error("the kubeconfig `{path}` is named by the spec, and {reason}")]
     Kubeconfig {
         /// As the spec names it.
         path: String,
-        /// What it asks for.
+        /// The request that is refused.
         reason: String,
     },
-    /// The URL of an endpoint that gets credentials of the caller, or that nobody may be sent to.
+    /// The URL of an endpoint that would get credentials of the caller, or that no request may be sent to.
     #[error("the spec names the endpoint {url}, {reason}")]
     Endpoint {
         /// The URL.
@@ -56,7 +56,7 @@ pub enum Refusal {
     /// The address of a host.
     #[error("the spec names {what} at {address}, {reason}")]
     Host {
-        /// Who is at the address.
+        /// The description of the host.
         what: String,
         /// The address.
         address: String,
@@ -79,7 +79,7 @@ pub enum Refusal {
         /// The provider.
         name: String,
     },
-    /// The lock file of the working directory, which may be the stranger's own.
+    /// The lock file of the working directory, which the author of the spec may have written.
     #[error(
         "the provider {name} is pinned by no lock file of yours; that of the working directory is not read with --untrusted"
     )]
@@ -87,7 +87,7 @@ pub enum Refusal {
         /// The provider.
         name: String,
     },
-    /// A setting that only the caller may say.
+    /// A setting that only the caller may set.
     #[error("`{field}` can be set only by the user who runs Slipway, not by a spec")]
     Setting {
         /// The setting.
@@ -95,7 +95,7 @@ pub enum Refusal {
         /// The provider that has it.
         provider: String,
     },
-    /// Which credentials of the caller are used.
+    /// A choice among the caller's credentials.
     #[error("`{field}: {value}` selects credentials of the user who runs Slipway")]
     Credentials {
         /// The setting.
@@ -105,7 +105,7 @@ pub enum Refusal {
         /// The provider that has it.
         provider: String,
     },
-    /// The state of the working directory, which may be the stranger's own.
+    /// The state of the working directory, which the author of the spec may have written.
     #[error("the state in `{}` was not named by you, and may be part of what is planned", path.display())]
     State {
         /// The folder.
@@ -154,12 +154,12 @@ impl Refusal {
         }
     }
 
-    /// What allows it: a line of the configuration and the flag that means the same.
+    /// The remedy: a line of the configuration and the equivalent flag.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
             Self::File { path, .. } | Self::Link { path, .. } => {
-                // Not its folder: others can put files beside it, as in /tmp.
+                // Not its folder: other users can put files beside it, as in /tmp.
                 let file = Some(path).filter(|path| path.is_absolute());
                 let file = file.map_or_else(|| "/PATH".to_owned(), |path| path.display().to_string());
                 allow("file-roots", "file-root", &file)

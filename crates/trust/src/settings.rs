@@ -1,11 +1,11 @@
-//! What the user allows: `[trust]` of the configuration file, and `--trust KEY=VALUE`.
+//! Permissions of the user: `[trust]` of the configuration file, and `--trust KEY=VALUE`.
 
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
 use serde::Deserialize;
 
-/// What the one who runs Slipway allows beyond the defaults.
+/// The permissions of the user who runs Slipway, beyond the defaults.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Settings {
@@ -15,7 +15,8 @@ pub struct Settings {
     pub lock_file: Option<PathBuf>,
     /// Folders beside the spec's own in which specs may name files.
     pub file_roots: Vec<PathBuf>,
-    /// Environment variables that specs may read, also those that hold credentials; a `*` at the end stands for anything.
+    /// Environment variables that specs may read, including those with credentials; a `*` at the end matches
+    /// any text.
     pub environment: Vec<String>,
     /// Kubeconfigs that count as the caller's own when a spec names them.
     pub kubeconfigs: Vec<PathBuf>,
@@ -23,7 +24,7 @@ pub struct Settings {
     pub endpoints: Vec<String>,
     /// Networks in which hosts may be, as `10.0.0.0/8`, or names, as `*.example.com`.
     pub host_networks: Vec<String>,
-    /// What URLs that are fetched may begin with.
+    /// Prefixes of URLs that may be fetched.
     pub urls: Vec<String>,
 }
 

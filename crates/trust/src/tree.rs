@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 pub struct Tree {
     /// As they are named, absolute, and as they really are.
     roots: Vec<(PathBuf, PathBuf)>,
-    /// Whether files everywhere count as the spec's: what the state has recorded was accepted when it was applied.
+    /// Whether files everywhere count as the spec's: a recorded spec was accepted when it was applied.
     everywhere: bool,
 }
 

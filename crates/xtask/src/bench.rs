@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: what Slipway costs, beside a named peer in the same run.
+//! `cargo xtask bench`: the costs of Slipway, beside those of a named peer in the same run.
 
 mod aws;
 mod grpc;
@@ -115,7 +115,7 @@ impl Bench {
     }
 }
 
-/// What the two halves of a life cost.
+/// The costs of the two halves of a life.
 struct Life {
     apply: Usage,
     plan: Usage,

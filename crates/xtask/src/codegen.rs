@@ -49,7 +49,7 @@ fn contract(builder: Builder) -> Builder {
     builder
         // Values are encoded straight from the engine's own type, without a second tree in between.
         .extern_path(format!(".{CONTRACT}.Value"), "crate::wire::WireValue")
-        // What is secret in them must not be printed.
+        // Their secrets must not be printed.
         .skip_debug(
             [
                 "Secret",

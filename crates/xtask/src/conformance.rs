@@ -17,10 +17,10 @@ use crate::output::say;
 use crate::workspace;
 use verdict::Verdict;
 
-/// What a spec is called that conformance asks for.
+/// The mark in the names of conformance specs.
 const CONFORMANCE: &str = r"\[Conformance\]";
 
-/// What a spec is called that may not run beside others.
+/// The mark in the names of specs that may not run in parallel.
 const SERIAL: &str = "[Serial]";
 
 /// The name that the example gives its cluster.
@@ -114,7 +114,7 @@ fn cluster(program: &Path) -> Result<Hosts> {
     Ok(hosts)
 }
 
-/// What suites run against.
+/// The cluster of the suites.
 struct Runs {
     hosts: Hosts,
     kubeconfig: PathBuf,
@@ -135,7 +135,7 @@ impl Runs {
         Ok(specs)
     }
 
-    /// Runs once more alone what failed beside others: a machine that is too busy is not what is asked about.
+    /// Runs specs again alone that failed in parallel: an overloaded machine is not a failure of the cluster.
     fn again(&self, suite: &Path, specs: Vec<Spec>) -> Result<Vec<Spec>> {
         let failed = specs.iter().filter(|spec| spec.state == State::Failed);
         let only: Vec<String> = failed.map(|spec| literally(&spec.name)).collect();

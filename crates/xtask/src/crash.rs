@@ -34,7 +34,7 @@ enum Cloud {
     Nodes,
 }
 
-/// Which tests there are: their cloud, package and target, and what the target is told: the beginning of their names.
+/// The tests: their cloud, package and target, and the target's filters, which are prefixes of names.
 const TESTS: &[(Cloud, &str, &str, &[&str])] = &[
     (Cloud::Sim, "slipway-integration", "it", &["crash::", "requests::"]),
     // Its harness takes one name.

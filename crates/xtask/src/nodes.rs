@@ -10,10 +10,10 @@ use slipway_testkit::wait::until_within;
 /// How long anything here may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
-/// What kubectl prints of a node: whether it is ready.
+/// The output of kubectl for a node's readiness.
 pub(crate) const READY: &str = "jsonpath={.status.conditions[?(@.type==\"Ready\")].status}";
 
-/// What joining machines are admitted by.
+/// The token of joining machines.
 const TOKEN: &str = "abcdef.0123456789abcdef";
 
 /// The container runtime of machines.

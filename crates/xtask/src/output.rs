@@ -1,9 +1,9 @@
-//! What tasks say.
+//! Output of tasks.
 
 use std::io::Write;
 
-/// Writes a line to standard error, where the output of cargo goes too.
+/// Writes a line to standard error, like the output of cargo.
 pub fn say(line: &str) {
-    // Nobody is left to be told when standard error is closed.
+    // A write to a closed standard error has no reader, so its failure is ignored.
     let _ = writeln!(std::io::stderr(), "{line}");
 }

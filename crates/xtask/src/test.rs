@@ -30,8 +30,8 @@ const QUICK: [Stage; 8] = [
     Stage::Test,
 ];
 
-/// What the quick tier leaves out: programs, and tests of programs by the beginnings of their names. They need components
-/// that are built with Go or installed, or try one thing for minutes.
+/// The tests that the quick tier leaves out: programs, and tests of programs by prefixes of their names. They
+/// need components that are built with Go or installed, or run for minutes.
 ///
 /// The test kit refuses to start a component in the quick tier, so a test that is missing here fails there.
 const NOT_QUICK: &[&str] = &[

@@ -12,8 +12,8 @@ use anyhow::{Context as _, Result, bail};
 use crate::output::say;
 use crate::test_programs::TestProgram;
 
-/// What takes longest, the longest first, by the beginnings of names. It begins before everything else, so that none
-/// of it is left alone at the end.
+/// The longest tests, the longest first, by prefixes of names. They start before all others, so that none of
+/// them runs alone at the end.
 const LONGEST: [&str; 10] = [
     "machine_hosts grow::",
     "machine_nodes life::",

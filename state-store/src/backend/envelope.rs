@@ -1,11 +1,11 @@
-//! What stands before the bytes in each stored object: random digits of this write, and the digest of the bytes.
+//! The header of each stored object: random digits of this write, and the digest of the bytes.
 //!
 //! ```text
 //! slipway-object 1 <32 hexadecimal digits> <64 hexadecimal digits>\n
 //! ```
 //!
-//! The digits make an object that is changed and changed back another version, also where a place names versions by a
-//! digest of what is stored, as S3 does. In files they are the tag.
+//! The digits make an object that is changed and changed back another version, also where a backend names
+//! versions by a digest of the content, as S3 does. In files they are the tag.
 
 use std::fs::File;
 use std::io::{self, Read};

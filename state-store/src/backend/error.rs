@@ -1,4 +1,4 @@
-//! What can go wrong with one object, in the classes that callers act on.
+//! Errors of one object, in the classes that callers distinguish.
 
 use std::io;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 /// A result of a backend.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with one object.
+/// An error of one object.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
     /// A create found the key taken.
@@ -36,7 +36,7 @@ pub enum Error {
     Transient {
         /// Which object.
         key: String,
-        /// What the place said.
+        /// The error of the backend.
         #[source]
         source: Source,
     },
@@ -45,7 +45,7 @@ pub enum Error {
     OutcomeUnknown {
         /// Which object.
         key: String,
-        /// What was seen instead of an answer.
+        /// The error that came instead of an answer.
         #[source]
         source: Source,
     },
@@ -54,24 +54,24 @@ pub enum Error {
     Permission {
         /// Which object.
         key: String,
-        /// What the place said.
+        /// The error of the backend.
         #[source]
         source: Source,
     },
-    /// What is stored is not what was written.
+    /// The stored bytes are not the written ones.
     #[error("{key} is damaged: {reason}")]
     Corrupt {
         /// Which object.
         key: String,
-        /// What does not fit.
+        /// Why it is damaged.
         reason: String,
     },
-    /// Reading or writing failed for good; a write had no effect.
+    /// Reading or writing failed permanently; a write had no effect.
     #[error("{key} cannot be read or written")]
     Io {
         /// Which object.
         key: String,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Arc<io::Error>,
     },
@@ -80,7 +80,7 @@ pub enum Error {
     InvalidKey {
         /// The text.
         key: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         reason: &'static str,
     },
     /// The address of a state store is not understood.
@@ -88,7 +88,7 @@ pub enum Error {
     InvalidUrl {
         /// The address as given.
         url: String,
-        /// What is wrong, and what is supported.
+        /// The problem, and the supported values.
         reason: String,
     },
     /// There is no such bucket or container.
@@ -96,7 +96,7 @@ pub enum Error {
     NoBucket {
         /// Its name.
         bucket: String,
-        /// What the place said.
+        /// The error of the backend.
         #[source]
         source: Source,
     },
@@ -107,7 +107,7 @@ pub enum Error {
         bucket: String,
         /// Where it is, if the place says so.
         region: Option<String>,
-        /// What the place said.
+        /// The error of the backend.
         #[source]
         source: Source,
     },
@@ -116,16 +116,16 @@ pub enum Error {
     Credentials {
         /// The bucket.
         bucket: String,
-        /// What was tried, and what was said.
+        /// The attempts, and their errors.
         #[source]
         source: Source,
     },
     /// The place does not do what a state store needs: conditional writes above all.
     #[error("this place cannot keep state: {rule}; {seen}")]
     Unfit {
-        /// What a place has to do.
+        /// The rule of backends.
         rule: &'static str,
-        /// What this one did.
+        /// The behaviour of this backend.
         seen: String,
     },
     /// A setting of the place that cannot be used.
@@ -133,7 +133,7 @@ pub enum Error {
     InvalidSetting {
         /// The setting: an option, a variable, an entry of a file.
         setting: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         reason: String,
     },
     /// The store was made by a newer Slipway.
@@ -153,7 +153,7 @@ pub enum Error {
         code: &'static str,
         /// The way out, when there is one to name.
         hint: Option<String>,
-        /// What the layer says.
+        /// The error of the layer.
         #[source]
         source: Source,
     },
@@ -247,18 +247,18 @@ impl Error {
         }
     }
 
-    /// What is stored under `key` is not what was written.
+    /// The error for stored bytes under `key` that are not the written ones.
     pub(crate) fn corrupt(key: impl ToString, reason: impl ToString) -> Self {
         Self::Corrupt { key: key.to_string(), reason: reason.to_string() }
     }
 }
 
-/// An error and what stands behind it, in one line.
+/// An error and its causes, in one line.
 pub(crate) fn describe(error: &dyn std::error::Error) -> String {
     let (mut texts, mut next) = (vec![error.to_string()], error.source());
     while let Some(cause) = next {
         let text = cause.to_string();
-        // Many a library repeats the cause in its own text.
+        // Many libraries repeat the cause in their own text.
         if !texts.iter().any(|known| known.contains(&text)) {
             texts.push(text);
         }

@@ -29,7 +29,7 @@ use super::{Backend, Error, Key, Locality, Prefix, Result, Tag};
 use lock::Lock;
 use temporary::Temporary;
 
-/// What belongs to the backend itself, below its directory.
+/// The folder of the backend's own files, below its directory.
 const OWN: &str = ".slipway";
 
 /// Keeps objects as files below a directory.
@@ -210,7 +210,7 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What was written is visible; until this is done it may not survive a loss of power.
+/// The written file is visible; until this sync it may not survive a loss of power.
 fn sync(key: &Key, path: &Path) -> Result<()> {
     let synced = path.parent().map_or(Ok(()), directory::sync);
     synced.map_err(|error| Error::OutcomeUnknown { key: key.to_string(), source: Arc::new(error) })

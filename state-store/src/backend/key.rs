@@ -76,7 +76,7 @@ impl Prefix {
         &self.0
     }
 
-    /// What follows the prefix and its `/`, when the key is below it.
+    /// The part after the prefix and its `/`, when the key is below it.
     pub fn strip<'a>(&self, key: &'a str) -> Option<&'a str> {
         if self.0.is_empty() { Some(key) } else { key.strip_prefix(&self.0)?.strip_prefix('/') }
     }
@@ -95,7 +95,7 @@ fn check(text: &str) -> Option<&'static str> {
     text.split('/').find_map(check_segment)
 }
 
-/// What is wrong with one segment.
+/// The problem of a segment; `None` for a valid one.
 pub(crate) fn check_segment(segment: &str) -> Option<&'static str> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-' | b'=');
     if segment.is_empty() {

@@ -1,4 +1,4 @@
-//! From the address of a state store to its backend.
+//! Opens the backend of a state store's address.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::settings::Settings;
 use super::url::Location;
 use super::{Backend, Result};
 
-/// Opens the place that `url` names: a path, `file:///path`, `s3://bucket/prefix`, `gs://bucket/prefix` or
-/// `az://container/prefix`, with the environment of this process. Nothing is read or written yet.
+/// Opens the backend that `url` names: a path, `file:///path`, `s3://bucket/prefix`, `gs://bucket/prefix` or
+/// `az://container/prefix`, with the environment of this process. Reads and writes nothing yet.
 ///
-/// The first write to a bucket proves that it honours conditional writes, if nobody did so before ([`Proved`]).
+/// The first write to a bucket without a marker probes whether it honours conditional writes ([`Proved`]).
 ///
 /// # Errors
 /// [`super::Error::InvalidUrl`] and [`super::Error::InvalidSetting`].
@@ -21,7 +21,7 @@ pub fn open(url: &str) -> Result<Arc<dyn Backend>> {
     open_with(url, &Settings::from_process())
 }
 
-/// Opens the place that `url` names, as [`open`] does, with other settings.
+/// Opens the backend that `url` names, as [`open`] does, with other settings.
 ///
 /// # Errors
 /// [`super::Error::InvalidUrl`] and [`super::Error::InvalidSetting`].

@@ -1,4 +1,4 @@
-//! Reads that are sent again when they did not get through.
+//! Retries of reads that failed for a transient reason.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,14 +10,14 @@ use super::{Backend, Key, Locality, Prefix, Result, Tag};
 use crate::clock::SystemClock;
 use crate::retry::Retry;
 
-/// How often a read is sent again.
+/// Attempts of a read, and the wait before the first retry.
 const RETRY: Retry = Retry { attempts: 5, first_wait: Duration::from_millis(100) };
 
-/// A read that took so long is not sent again: whoever waits for it has waited enough.
+/// A read that took this long is not retried.
 const ENOUGH: Duration = Duration::from_secs(20);
 
-/// A backend whose reads, and deletes, are sent again when they fail for a reason that passes. Writes are not: only who
-/// writes can tell what became of a write.
+/// A backend that retries reads and deletes after transient failures. It does not retry writes: only the
+/// writer can resolve the outcome of a write.
 #[derive(Debug)]
 pub struct Patient {
     inner: Arc<dyn Backend>,

@@ -1,10 +1,10 @@
-//! Objects in an object store: S3 and what speaks its language, Google Cloud Storage, Azure Blob Storage.
+//! Objects in an object store: S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 //!
-//! - Each object begins with a line of its own (`envelope`), so that every write makes another version, and
-//!   damage is noticed.
-//! - The client library retries nothing: a conditional write that is sent again after a lost answer would find itself
-//!   in the way. Who writes resolves that by reading; reads are sent again by [`super::patient`].
-//! - Errors are classed by what was seen on the wire (`classify`), never by their text.
+//! - Each object begins with a header line (`envelope`), so that every write makes another version, and
+//!   damage is detected.
+//! - The client library retries nothing: a conditional write that is repeated after a lost answer would
+//!   conflict with itself. The writer resolves that by reading; [`super::patient`] retries reads.
+//! - Errors are classified by the observed exchange (`classify`), never by their text.
 
 mod azure;
 mod classify;
@@ -32,7 +32,7 @@ use classify::{Failed, Intent};
 
 pub use classify::Cause;
 
-/// What is sent and received at least, whatever else is under way: time for bodies is reckoned by it.
+/// The minimum rate of transfer, whatever else is in progress. The timeout for bodies depends on it.
 const SLOWEST_BYTES_PER_SECOND: usize = 128 << 10;
 
 /// Keeps objects in a bucket.
@@ -47,7 +47,7 @@ pub struct RemoteBackend {
 #[derive(Clone, Debug)]
 struct Place {
     bucket: String,
-    /// What stands before each key.
+    /// The prefix of each key.
     prefix: String,
     /// The host and port of the store.
     authority: String,
@@ -150,7 +150,7 @@ impl RemoteBackend {
         Path::from(parts.collect::<Vec<_>>().join("/"))
     }
 
-    /// What a listing is of, for messages: the root has no name of its own.
+    /// The subject of a listing, for messages: the root has no name of its own.
     fn name(&self, prefix: &Prefix) -> String {
         if prefix.as_str().is_empty() {
             format!("the bucket `{}`", self.place.bucket)
@@ -159,7 +159,7 @@ impl RemoteBackend {
         }
     }
 
-    /// What follows this store's own prefix.
+    /// The part of a path after this store's prefix.
     fn strip<'a>(&self, path: &'a Path) -> Option<&'a str> {
         let path: &str = path.as_ref();
         if self.place.prefix.is_empty() {
@@ -212,7 +212,7 @@ impl Backend for RemoteBackend {
         let (mut listing, mut keys) = (self.store.list(Some(&path)), Vec::new());
         while let Some(found) = self.call(&name, Intent::Read, 0, listing.try_next()).await? {
             let name = self.strip(&found.location).filter(|name| prefix.strip(name).is_some());
-            // What others put there is none of ours when it cannot be a key.
+            // An object whose name cannot be a key was stored by another program.
             keys.extend(name.and_then(|name| Key::new(name).ok()));
         }
         keys.sort();
@@ -243,7 +243,7 @@ fn untagged(key: &Key) -> Error {
     Error::Unfit { rule: "each object has a version", seen: format!("{key} has none") }
 }
 
-/// What all stores' clients have in common. Time is kept by [`RemoteBackend::call`].
+/// Options of all stores' clients. [`RemoteBackend::call`] applies the timeouts.
 fn client_options(allow_http: bool) -> ClientOptions {
     ClientOptions::new()
         .with_allow_http(allow_http)

@@ -1,4 +1,4 @@
-//! What a place needs to know beside its address: the environment, and the options of the configuration file.
+//! Settings of a backend beside its address: the environment, and the options of the configuration file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The environment of the process, and what the user set.
 ///
-/// What a user set explicitly comes before the environment, and the environment before shared files.
+/// Explicit settings of the user take precedence over the environment, and the environment over shared files.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     environment: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ pub struct Azure {
 impl Settings {
     /// The environment of this process, and no options.
     pub fn from_process() -> Self {
-        // What is no text is none of the variables that are looked at.
+        // The known variables are text, so others are skipped.
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{Error, Key};
 
-/// What is understood, for messages.
+/// The supported addresses, for messages.
 pub const SUPPORTED: &str =
     "supported are a path, file:///path, s3://bucket/prefix, gs://bucket/prefix and az://container/prefix";
 
@@ -22,7 +22,7 @@ pub enum Location {
     Azure(Bucket),
 }
 
-/// A bucket or container, and what stands before each key in it.
+/// A bucket or container, and the prefix of each key in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bucket {
     /// Its name.
@@ -59,8 +59,8 @@ impl FromStr for Location {
     }
 }
 
-/// The address that was probably meant by one that begins with a scheme and goes on otherwise, as `s3:/bucket` does. No
-/// state is to be looked for in a folder of that name.
+/// The probable address behind one with a malformed scheme, such as `s3:/bucket`. No state must be looked for
+/// in a folder of that name.
 fn meant(url: &str) -> Option<String> {
     let (scheme, rest) = url.split_once(':')?;
     let is_scheme = scheme.len() > 1

@@ -1,4 +1,4 @@
-//! A clock that stands still until a test moves it.
+//! A clock that a test moves.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Clock;
 
-/// A clock that stands still until it is moved; clones do not share it, put it into an `Arc`.
+/// A clock that moves only when it is told to; clones do not share it, put it into an `Arc`.
 #[derive(Debug)]
 pub struct ManualClock {
     now: watch::Sender<Duration>,

@@ -1,4 +1,4 @@
-//! The rules for many callers at once.
+//! The rules for concurrent callers.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use tokio::task::JoinSet;
 use super::{Failure, Result, Room, expect, expect_same};
 use crate::backend::{self, Backend, Error, Key, Tag};
 
-/// How many, and how often.
+/// The size of a race.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Race {
-    /// How many write at once.
+    /// Number of concurrent writers.
     pub writers: u64,
-    /// How often each.
+    /// Number of writes of each.
     pub times: u64,
 }
 
-/// How often a writer is told to come again before that counts as a failure.
+/// Maximum number of retries of a writer before the rule fails.
 const PATIENCE: u32 = 200;
 
-/// Exactly one of many creates wins, and what is stored is its bytes.
+/// Exactly one of many creates succeeds, and its bytes are stored.
 pub(super) async fn create(room: &Room, race: Race) -> Result {
     for round in 0..race.times {
         let key = room.key(&format!("race/{round}"))?;
@@ -46,7 +46,7 @@ pub(super) async fn create(room: &Room, race: Race) -> Result {
     Ok(())
 }
 
-/// Some stores turn those away who come at the same time (S3 with 409): nothing happened, and they come again.
+/// Some stores refuse concurrent requests (S3 with 409): nothing happened, and the writers retry.
 async fn create_patiently(backend: &dyn Backend, key: &Key, bytes: Bytes) -> backend::Result<Tag> {
     let mut times = 0;
     loop {
@@ -57,7 +57,7 @@ async fn create_patiently(backend: &dyn Backend, key: &Key, bytes: Bytes) -> bac
     }
 }
 
-/// No update of many is lost.
+/// No update of concurrent writers is lost.
 pub(super) async fn update(room: &Room, race: Race) -> Result {
     let key = room.key("counter")?;
     room.create(&key, b"0").await?;
@@ -74,10 +74,10 @@ pub(super) async fn update(room: &Room, race: Race) -> Result {
     expect_same("no update of many is lost", stored, Some(wanted))
 }
 
-/// Counts the decimal number that is stored under `key` up by one, `times` times, against whoever else does it.
+/// Increments the decimal number that is stored under `key`, `times` times, against concurrent writers.
 ///
 /// # Errors
-/// When the backend fails in another way than by a conflict, or what is stored is not a number.
+/// When the backend fails with another error than a conflict, or the stored value is not a number.
 pub async fn increment(backend: &Arc<dyn Backend>, key: &Key, times: u64) -> Result {
     let rule = "an update either replaces what was read, or finds a conflict";
     let (mut left, mut patience) = (times, PATIENCE);

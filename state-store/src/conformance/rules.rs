@@ -71,7 +71,7 @@ pub(super) async fn delete(room: &Room) -> Result {
     expect_that("what was deleted and made again is another version", is_refused, late)
 }
 
-/// What the rules before left is there, and nothing else.
+/// A listing has exactly the objects of the earlier rules.
 pub(super) async fn listed(room: &Room) -> Result {
     let rule = "a listing has what was written, right after it was";
     let listed = expect(rule, room.backend.list(&room.prefix("")?).await)?;

@@ -1,4 +1,4 @@
-//! What a holder takes for the head, and how that changes: a pure state machine.
+//! The holder's knowledge of the head: a pure state machine.
 
 use super::Head;
 use super::protocol::{self, Event, Hold, Refusal};
@@ -33,7 +33,8 @@ impl<T> Belief<T> {
     /// The head that `event` would make.
     pub(crate) fn propose(&self, hold: &Hold, event: &Event, salt: String) -> Result<Head, Refusal> {
         protocol::apply(&self.head, hold, event, salt).map_err(|refusal| match refusal {
-            // Who took over has let it go since: a commit that this holder did not make tells who it was.
+            // The next holder has released the cluster since. A commit that this holder did not make names
+            // it.
             Refusal::Lost { by: None } if self.head.generation > self.own => {
                 Refusal::Lost { by: self.head.last_commit.as_ref().map(|commit| commit.who.clone()) }
             }

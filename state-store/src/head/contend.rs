@@ -1,4 +1,4 @@
-//! How a contender comes to hold a cluster: what it makes of each look at the head, as a pure state machine.
+//! How a contender acquires a cluster: a pure state machine over its looks at the head.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::protocol::{self, Claim, Presence, Refusal};
 use super::{Head, Holding};
 use crate::name::ClusterName;
 
-/// A contender: its claim, and what it has seen of the present holder.
+/// A contender: its claim, and its observation of the present holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Contender<T> {
     cluster: ClusterName,
@@ -21,33 +21,33 @@ struct Watch<T> {
     since: Duration,
 }
 
-/// When a look at the head was taken, on the contender's own clock.
+/// The times of a look at the head, on the contender's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Look {
-    /// When the head was asked for.
+    /// Time of the request.
     pub asked: Duration,
-    /// When the answer was there.
+    /// Time of the answer.
     pub answered: Duration,
 }
 
-/// What a contender does next.
+/// The next action of a contender.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Turn {
-    /// Swaps the head that it has seen, or its absence, for this one.
+    /// Swaps the head that it has read, or its absence, for this one.
     Swap(Box<Head>),
-    /// Looks again; whoever holds the cluster counts as silent at `until`, on the contender's own clock.
+    /// Looks again. At `until`, on the contender's own clock, the holder counts as silent.
     Wait {
-        /// Who holds it.
+        /// The present holder.
         holder: Box<Holding>,
-        /// When its term is over, if nothing changes.
+        /// The end of its term, if the head does not change.
         until: Duration,
     },
-    /// There is no cluster, and none was to be made.
+    /// There is no cluster, and the claim does not create one.
     NoCluster,
 }
 
 impl<T: Clone + PartialEq> Contender<T> {
-    /// A contender that has not looked yet.
+    /// A contender that has not yet read the head.
     pub fn new(cluster: ClusterName, claim: Claim) -> Self {
         Self { cluster, claim, watch: None }
     }
@@ -57,7 +57,7 @@ impl<T: Clone + PartialEq> Contender<T> {
         &self.claim
     }
 
-    /// Takes in a look at the head. `is_dead` tells whether a holder is a process of this host that is no more.
+    /// Processes a look at the head. `is_dead` says whether a holder is a dead process of this host.
     pub fn look(
         &mut self,
         stored: Option<(&Head, &T)>,
@@ -82,7 +82,7 @@ impl<T: Clone + PartialEq> Contender<T> {
         }
     }
 
-    /// Silent is who left this very version of the head in place for a full term.
+    /// A holder is silent when this version of the head has stayed in place for a full term.
     fn presence(&mut self, holder: &Holding, tag: &T, look: Look) -> Presence {
         match &self.watch {
             Some(watch) if watch.tag == *tag => {
@@ -90,7 +90,7 @@ impl<T: Clone + PartialEq> Contender<T> {
                     return Presence::Silent;
                 }
             }
-            // It counts from when the answer was there: what it shows was sent before.
+            // The term counts from the answer: the version that it shows was written before.
             _ => self.watch = Some(Watch { tag: tag.clone(), since: look.answered }),
         }
         Presence::Assumed

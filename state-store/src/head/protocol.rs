@@ -1,7 +1,8 @@
-//! How a head may change, as pure functions: who may take it, and what its holder may do with it.
+//! The permitted changes of a head, as pure functions: how a contender acquires it, and how its holder
+//! changes it.
 //!
-//! Everything that decides is here; [`crate::holder`] only reads, calls, and writes by compare-and-swap. Whoever loses
-//! the swap reads again and asks again.
+//! All decisions are made here; [`crate::holder`] only reads, calls, and writes by compare-and-swap. After a
+//! lost swap it reads again and calls again.
 
 use std::time::Duration;
 
@@ -11,33 +12,33 @@ use super::{CommitMeta, FORMAT, Head, Holding, JournalStart, Lease, SnapshotRef}
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId};
 use crate::process::Identity;
 
-/// Who wants to hold a cluster.
+/// A claim to hold a cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claim {
-    /// New for each take-over.
+    /// New for each takeover.
     pub id: HolderId,
-    /// Who, to do what, in which process.
+    /// The operator, the operation and the process.
     pub identity: Identity,
-    /// The wall clock, to be shown.
+    /// The wall clock, for messages.
     pub since: Timestamp,
     /// The term of the lease; whole seconds.
     pub term: Duration,
-    /// The uid of the cluster that is to be made when there is none, or only a tombstone.
+    /// The uid of the cluster to create when there is none, or only a tombstone.
     pub create: Option<ClusterUid>,
 }
 
-/// What a contender found out about the present holder.
+/// The observed state of the present holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Presence {
-    /// Nothing yet: it has to be taken for alive.
+    /// Not known yet: the holder counts as alive.
     Assumed,
-    /// This very version of the head stood unchanged for a full term on the contender's own clock.
+    /// This version of the head stayed unchanged for a full term on the contender's own clock.
     Silent,
-    /// It is a process of this host that is no more.
+    /// It is a dead process of this host.
     Dead,
 }
 
-/// What a holder knows itself by.
+/// The identification of a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Hold {
     /// The epoch that it holds.
@@ -46,59 +47,60 @@ pub struct Hold {
     pub id: HolderId,
 }
 
-/// A new state, to be committed.
+/// A new state to commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Commit {
-    /// The generation that this makes: one more than the head's.
+    /// The new generation: one more than the head's.
     pub generation: Generation,
     /// The snapshot, stored before.
     pub snapshot: SnapshotRef,
     /// The first segment that the snapshot does not include.
     pub journal_from: JournalStart,
-    /// Who, when, by what.
+    /// The operator, time and operation.
     pub meta: CommitMeta,
 }
 
-/// What a holder does with the head.
+/// A change of the head by its holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
-    /// Shows that it is there.
+    /// Renews the lease.
     Renew,
     /// Makes a new generation.
     Commit(Box<Commit>),
-    /// Tells of a run that ends without a commit.
+    /// Records a run that ends without a commit.
     Unfinished(Box<CommitMeta>),
-    /// Goes, with or without a last commit.
+    /// Releases the hold, with or without a last commit.
     Release(Option<Box<Commit>>),
-    /// Marks the cluster as deleted, and goes. Epoch and generation stay, so that the next life counts on.
+    /// Marks the cluster as deleted, and releases the hold. Epoch and generation stay, so that a later
+    /// cluster of the name continues them.
     Tombstone {
-        /// The first segment that nobody needs to read.
+        /// The first segment that no reader needs.
         journal_from: JournalStart,
-        /// Who, when, by what.
+        /// The operator, time and operation.
         meta: CommitMeta,
     },
 }
 
-/// Why the head may not be changed so.
+/// Why a change of the head is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// Somebody holds it, and may be alive.
+    /// Another holder has the cluster, and may be alive.
     Held(Box<Holding>),
-    /// There is no cluster, and none was to be made.
+    /// There is no cluster, and the claim does not create one.
     NoCluster,
-    /// Somebody else took over, or this holder released it.
+    /// Another holder took over, or this holder released the hold.
     Lost {
-        /// Who holds it now.
+        /// The present holder.
         by: Option<String>,
     },
-    /// The commit was made for another generation than the next one.
+    /// The commit was not made for the next generation.
     OutOfTurn {
         /// The generation of the head.
         generation: Generation,
     },
 }
 
-/// A claim on a head, or on its absence. The epoch counts up, always.
+/// Acquires a head, or creates one. The epoch always increases.
 pub fn acquire(
     cluster: &ClusterName,
     head: Option<&Head>,
@@ -137,7 +139,7 @@ pub fn acquire(
     }
 }
 
-/// What `hold` does with the head, if it still holds it.
+/// Applies a change to the head, if `hold` still holds it.
 pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<Head, Refusal> {
     let mut next = Head { salt, ..head.clone() };
     let holder = match &mut next.holder {
@@ -146,7 +148,7 @@ pub fn apply(head: &Head, hold: &Hold, event: &Event, salt: String) -> Result<He
             return Err(Refusal::Lost { by: other.as_ref().map(|holder| holder.who.clone()) });
         }
     };
-    // Whatever the holder writes shows that it is there.
+    // Every write of the holder renews its lease.
     holder.lease.renewals += 1;
     match event {
         Event::Renew => {}

@@ -1,28 +1,28 @@
-//! What a holder knows of its own lease: a pure state machine that is told the time.
+//! The lease from the holder's point of view: a pure state machine that gets the time as an argument.
 
 use std::time::Duration;
 
 /// A lease, as its holder sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tenure {
-    /// How long the lease holds after a renewal was sent, less the margin.
+    /// How long the lease is valid after a renewal was sent, less the margin.
     usable: Duration,
-    /// When the last renewal that succeeded was sent.
+    /// The time at which the last successful renewal was sent.
     renewed: Duration,
-    /// Somebody took over; who, if it is known.
+    /// Another holder took over, with its name if that is known.
     lost: Option<Option<String>>,
-    /// The holder let go.
+    /// The holder released its hold.
     has_ended: bool,
 }
 
-/// Why nothing may begin under a lease.
+/// Why no call may begin under a lease.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Invalid {
-    /// Somebody took over; who, if it is known.
+    /// Another holder took over, with its name if that is known.
     Lost(Option<String>),
-    /// The holder let go.
+    /// The holder released its hold.
     Ended,
-    /// Somebody may have taken over.
+    /// The lease lapsed: another holder may have taken over.
     Lapsed,
 }
 
@@ -32,18 +32,18 @@ impl Tenure {
         Self { usable, renewed: sent, lost: None, has_ended: false }
     }
 
-    /// Nobody is known to have taken over.
+    /// Checks that no takeover is known.
     ///
     /// # Errors
-    /// [`Invalid::Lost`] when somebody is.
+    /// [`Invalid::Lost`] when one is.
     pub fn held(&self) -> Result<(), Invalid> {
         self.lost.clone().map_or(Ok(()), |by| Err(Invalid::Lost(by)))
     }
 
-    /// Nobody can have taken over.
+    /// Checks that no takeover is possible.
     ///
     /// # Errors
-    /// Why that is not certain.
+    /// Why one is possible.
     pub fn valid(&self, now: Duration) -> Result<(), Invalid> {
         self.held()?;
         if self.has_ended {
@@ -52,18 +52,18 @@ impl Tenure {
         if now < self.renewed + self.usable { Ok(()) } else { Err(Invalid::Lapsed) }
     }
 
-    /// A write of the head that was sent at `sent` succeeded. It counts from then: a contender can have seen it at any
-    /// time since.
+    /// A write of the head that was sent at `sent` succeeded. The lease counts from then: a contender may
+    /// have read the head at any time since.
     pub fn renew(&mut self, sent: Duration) {
         self.renewed = self.renewed.max(sent);
     }
 
-    /// The holder lets go: nothing new begins under it.
+    /// Ends the lease: no new call begins under it.
     pub fn end(&mut self) {
         self.has_ended = true;
     }
 
-    /// Somebody took over. The first who says so is believed.
+    /// Records a takeover. The first reported name stays.
     pub fn lose(&mut self, by: Option<String>) -> Option<String> {
         self.lost.get_or_insert(by).clone()
     }

@@ -1,4 +1,5 @@
-//! Taking a cluster: waiting for its holder to go, counting the epoch up, sealing the journal of the epoch before.
+//! Acquires a cluster: waits for its holder, increments the epoch, and seals the journal of the earlier
+//! epoch.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,28 +21,28 @@ use crate::runs::{self, Describe};
 use crate::state::{self, Lost};
 use crate::write::{Outcome, Writer};
 
-/// How a cluster is to be taken.
+/// Options for acquiring a cluster.
 #[derive(Clone, Debug)]
 pub struct Acquire {
-    /// Who, to do what, in which process.
+    /// The operator, the operation and the process.
     pub identity: Identity,
-    /// The uid of the cluster that is to be made when there is none, or only a tombstone.
+    /// The uid of the cluster to create when there is none, or only a tombstone.
     pub create: Option<ClusterUid>,
-    /// How long to wait for another holder. It is replaced when it was silent for its full term, so that waiting for
-    /// more than the term always ends.
+    /// How long to wait for another holder. A holder that is silent for its full term is replaced, so a wait
+    /// longer than the term always ends.
     pub wait: Option<Duration>,
-    /// The holder that is replaced at once, whatever it does: somebody knows that it is gone, or wants it to end.
+    /// The holder to replace at once, alive or not: the operator knows that it is dead, or wants it to end.
     pub replace: Option<HolderId>,
-    /// Whether a journal whose last segment is damaged is sealed all the same, as for a state that is made anew.
+    /// Whether a journal whose last segment is damaged is sealed nevertheless, as for a rebuilt state.
     pub over_damage: bool,
-    /// What tells from its journal how far a holder came that is replaced.
+    /// Describes from its journal how far a replaced holder came.
     pub describe: Option<Describe>,
     /// Term, window, retries.
     pub options: Options,
 }
 
 impl Acquire {
-    /// Takes a cluster that exists and that nobody holds.
+    /// Acquires an existing cluster that has no holder.
     pub fn new(identity: Identity) -> Self {
         Self {
             identity,
@@ -54,7 +55,7 @@ impl Acquire {
         }
     }
 
-    /// Makes the cluster when there is none, or only a tombstone.
+    /// Creates the cluster when there is none, or only a tombstone.
     #[must_use]
     pub fn create(self, uid: ClusterUid) -> Self {
         Self { create: Some(uid), ..self }
@@ -72,36 +73,36 @@ impl Acquire {
         Self { replace: Some(holder), ..self }
     }
 
-    /// Seals the journal also behind a damaged segment.
+    /// Seals the journal also after a damaged segment.
     #[must_use]
     pub fn over_damage(self) -> Self {
         Self { over_damage: true, ..self }
     }
 
-    /// Writes down what a holder did that is replaced.
+    /// Records the work of a replaced holder.
     #[must_use]
     pub fn describe(self, describe: Describe) -> Self {
         Self { describe: Some(describe), ..self }
     }
 
-    /// Other options than the usual ones.
+    /// Uses other options than the default.
     #[must_use]
     pub fn options(self, options: Options) -> Self {
         Self { options, ..self }
     }
 }
 
-/// What was taken.
+/// An acquired cluster.
 #[derive(Debug)]
 pub(super) struct Taken {
     pub(super) head: Head,
     pub(super) tag: Tag,
     pub(super) hold: Hold,
-    /// When the write that took it was sent.
+    /// The time at which the acquiring write was sent.
     pub(super) sent: Duration,
 }
 
-/// Takes the head, and seals the epochs before.
+/// Acquires the head, and seals the earlier epochs.
 pub(super) async fn take(writer: &Writer, cluster: &ClusterName, acquire: &Acquire) -> Result<Taken> {
     let claim = Claim {
         id: HolderId::random()?,
@@ -129,7 +130,7 @@ struct Contending<'a> {
 }
 
 impl Contending<'_> {
-    /// Swaps the head, with the one before.
+    /// Swaps the head. Returns it with the earlier one.
     async fn swap(&self) -> Result<(Option<Head>, Taken)> {
         let (clock, key) = (&*self.writer.clock, layout::head(self.cluster));
         let is_dead = |holder: &Holding| {
@@ -151,7 +152,7 @@ impl Contending<'_> {
                 Turn::Swap(next) => {
                     let (head, tag) = stored.unzip();
                     if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
-                        // The next life tells of its own commits only.
+                        // The head of the new cluster describes its own commits only.
                         history::keep(self.writer, tombstone).await?;
                     }
                     let replaced = head.as_ref().filter(|head| head.holder.is_some());
@@ -186,7 +187,8 @@ impl Contending<'_> {
         }
     }
 
-    /// Whether a cluster without a head has got one since. One that had a head before is not begun anew.
+    /// Whether a cluster without a head has got one since. A cluster that had a head before is not created
+    /// again.
     async fn begun_meanwhile(&self) -> Result<bool> {
         match state::lost(&*self.writer.backend, self.cluster).await? {
             Lost::Never => Ok(false),
@@ -204,7 +206,8 @@ impl Contending<'_> {
         }
     }
 
-    /// Seals every epoch that may not be sealed: those that the snapshot does not include. The oldest comes first.
+    /// Seals every epoch that may be unsealed: those that the snapshot does not include. The oldest comes
+    /// first.
     async fn seal_all(&self, before: &Head, by: Epoch) -> Result<()> {
         let seal = Seal { by, who: self.claim.identity.who.clone() };
         for start in fence::unsealed(before) {
@@ -213,7 +216,7 @@ impl Contending<'_> {
         Ok(())
     }
 
-    /// Lets others take what cannot be used; if that fails too, they have to wait for the term.
+    /// Releases a cluster that cannot be used. If the release fails too, others have to wait for the term.
     async fn give_back(&self, taken: &Taken) {
         let next = crate::random::hex().ok().and_then(|salt| {
             protocol::apply(&taken.head, &taken.hold, &Event::Release(None), salt).ok()?.encode().ok()
@@ -224,7 +227,7 @@ impl Contending<'_> {
     }
 }
 
-/// How long to wait before looking again: about thirty times within a term, and right when it ends.
+/// The wait before the next look: about a thirtieth of the term, and at most until its end.
 fn pause(holder: &Holding, until: Duration) -> Duration {
     let usual = (holder.lease.term() / 30).clamp(Duration::from_millis(50), Duration::from_secs(2));
     usual.min(until.max(Duration::from_millis(1)))

@@ -1,4 +1,4 @@
-//! Removing what nobody needs any more, as a retention says.
+//! Removes objects that are not needed any more, according to a retention.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,33 +17,33 @@ use crate::layout;
 use crate::name::{ClusterName, Epoch, Generation};
 use crate::{approvals, plans, verify};
 
-/// How many objects are read or removed at once.
+/// Number of objects that are read or removed at once.
 const AT_ONCE: usize = 16;
 
-/// What is kept besides the present state.
+/// The objects to keep besides the present state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// So many generations before the present one.
+    /// Number of generations to keep before the present one.
     pub generations: usize,
-    /// And those that were replaced not longer ago than this.
+    /// Also keep generations that were replaced more recently than this.
     pub age: Duration,
 }
 
 impl Retention {
-    /// The newest so many generations before the present one, however old.
+    /// Keeps this number of generations before the present one, whatever their age.
     pub fn generations(generations: usize) -> Self {
         Self { generations, age: Duration::ZERO }
     }
 }
 
-/// What is removed, by key.
+/// The objects to remove, by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Garbage {
-    /// Snapshots of earlier generations. Who made these, and when, stays on record.
+    /// Snapshots of earlier generations. Their records in the history stay.
     pub snapshots: Vec<String>,
     /// Segments of the journal that the present snapshot includes.
     pub segments: Vec<String>,
-    /// Plans that nobody can apply any more, and that made no generation which is kept.
+    /// Plans that can no longer be applied, and that made no kept generation.
     pub plans: Vec<String>,
     /// Approvals of such plans.
     pub approvals: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Garbage {
 }
 
 impl Garbage {
-    /// How many objects.
+    /// The number of objects.
     pub fn len(&self) -> usize {
         self.keys().count()
     }
@@ -68,11 +68,11 @@ impl Garbage {
     }
 }
 
-/// Finds what a retention does not keep of a cluster. Removes nothing; it takes one listing for each kind of object, and
-/// one call for each record of the history and each stored plan.
+/// Finds the objects of a cluster that a retention does not keep. Removes nothing. Costs one listing for each
+/// kind of object, and one call for each record of the history and each stored plan.
 ///
 /// # Errors
-/// When something cannot be listed or read.
+/// When an object cannot be listed or read.
 pub async fn find(
     backend: &dyn Backend,
     head: &Head,
@@ -82,7 +82,7 @@ pub async fn find(
     let cluster = &head.cluster;
     let entries = history::list(backend, cluster, usize::MAX).await?;
     let kept = kept(head, &entries, retention, now);
-    // Of the time before records were kept, only the number tells how old a generation is.
+    // For generations without a record, only the number shows the age.
     let told: BTreeSet<Generation> = entries.iter().map(|entry| entry.generation).collect();
     let is_kept = |generation: Generation| {
         let distance = head.generation.0.saturating_sub(generation.0);
@@ -116,7 +116,7 @@ fn kept(head: &Head, entries: &[Entry], retention: Retention, now: Timestamp) ->
     for (position, entry) in entries.iter().enumerate() {
         let is_young = replaced.is_some_and(|when: Timestamp| {
             let age = now.duration_since(when);
-            // What another clock dates to come is as young as anything.
+            // A time in the future, by another clock, counts as new.
             !retention.age.is_zero() && (age.is_negative() || age.unsigned_abs() < retention.age)
         });
         if position <= retention.generations || is_young {
@@ -127,8 +127,8 @@ fn kept(head: &Head, entries: &[Entry], retention: Retention, now: Timestamp) ->
     kept
 }
 
-/// All but the last segment of earlier epochs. The last is the seal, and without it somebody who held the cluster then
-/// and wakes up now could append again, and believe that it counts.
+/// All but the last segment of earlier epochs. The last is the seal. Without it, an earlier holder that
+/// resumes could append again, and believe that its records are valid.
 async fn segments(backend: &dyn Backend, head: &Head) -> Result<Vec<String>> {
     let mut epochs: BTreeMap<Epoch, Vec<Key>> = BTreeMap::new();
     for key in backend.list(&layout::journals(&head.cluster)).await? {
@@ -151,7 +151,7 @@ async fn segments(backend: &dyn Backend, head: &Head) -> Result<Vec<String>> {
     Ok(segments)
 }
 
-/// Plans and approvals that nobody can use any more.
+/// Plans and approvals that can no longer be used.
 async fn plans_and_approvals(
     backend: &dyn Backend,
     cluster: &ClusterName,
@@ -175,10 +175,11 @@ async fn plans_and_approvals(
 }
 
 impl Holder {
-    /// Removes what the retention does not keep, and says what it was.
+    /// Removes the objects that the retention does not keep, and returns them.
     ///
     /// # Errors
-    /// When something cannot be listed, read or removed; what was removed until then was not needed.
+    /// When an object cannot be listed, read or removed. Objects that were removed until then were not
+    /// needed.
     pub async fn collect_garbage(&self, retention: Retention) -> Result<Garbage> {
         self.hold.held()?;
         let (head, now) = (self.head(), self.writer.clock.timestamp());

@@ -1,4 +1,4 @@
-//! What a holder knows of its lease, shared by all who act under it.
+//! The lease of a holder, shared by all callers that act under it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,19 +9,20 @@ use crate::head::protocol;
 use crate::head::tenure::{Invalid, Tenure};
 use crate::name::ClusterName;
 
-/// A lease, as its holder sees it.
+/// A lease from the holder's point of view.
 #[derive(Debug)]
 pub(crate) struct Hold {
     pub(crate) cluster: ClusterName,
     pub(crate) key: protocol::Hold,
     clock: Arc<dyn Clock>,
     tenure: Mutex<Tenure>,
-    /// Held by who renews a lease that lapsed.
+    /// Held by the caller that renews a lapsed lease.
     pub(crate) renewing: tokio::sync::Mutex<()>,
 }
 
 impl Hold {
-    /// A lease that holds for `usable` after a renewal was sent, first by a claim that was sent at `sent`.
+    /// A lease that is valid for `usable` after a renewal was sent, first after the claim that was sent at
+    /// `sent`.
     pub(crate) fn new(
         cluster: ClusterName,
         key: protocol::Hold,
@@ -33,12 +34,12 @@ impl Hold {
         Arc::new(Self { cluster, key, clock, tenure, renewing: tokio::sync::Mutex::default() })
     }
 
-    /// Nobody is known to have taken over.
+    /// Checks that no takeover is known.
     pub(crate) fn held(&self) -> Result<()> {
         self.lock().held().map_err(|invalid| self.told(invalid))
     }
 
-    /// Nobody can have taken over.
+    /// Checks that no takeover is possible.
     pub(crate) fn valid(&self) -> Result<()> {
         let now = self.clock.elapsed();
         self.lock().valid(now).map_err(|invalid| self.told(invalid))
@@ -49,12 +50,12 @@ impl Hold {
         self.lock().renew(sent);
     }
 
-    /// The holder lets go: nothing new begins under it.
+    /// Ends the lease: no new call begins under it.
     pub(crate) fn end(&self) {
         self.lock().end();
     }
 
-    /// Somebody took over. The first who says so is believed.
+    /// Records a takeover. The first reported name stays.
     pub(crate) fn lose(&self, by: Option<String>) -> Error {
         let by = self.lock().lose(by);
         self.told(Invalid::Lost(by))

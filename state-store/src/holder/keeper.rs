@@ -1,4 +1,4 @@
-//! The one task that writes the head while it is held: renewals, and what the holder orders.
+//! The one task that writes the head while it is held: renewals, and the orders of the holder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use crate::head::protocol::{Event, Refusal};
 use crate::layout;
 use crate::write::Writer;
 
-/// How often a write of this very holder, whose answer came late, may be in the way of the next.
+/// Maximum number of late writes of this holder that may conflict with the next one.
 const OWN_LATE_WRITES: u32 = 8;
 
-/// A change of the head, and who waits for it.
+/// A change of the head, and the receiver of its result.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) event: Event,
     pub(crate) reply: oneshot::Sender<Result<Head>>,
 }
 
-/// Orders a change of the head from the task, and waits for it.
+/// Orders a change of the head from the task, and waits for the result.
 pub(crate) async fn order(keeper: &mpsc::Sender<Order>, hold: &Hold, event: Event) -> Result<Head> {
     let (reply, answer) = oneshot::channel();
     let ended = || Error::Ended { cluster: hold.cluster.clone() };
@@ -44,7 +44,8 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// Renews and follows orders, until nobody can order any more, or the head is released or lost.
+    /// Renews and carries out orders until all senders of orders are dropped. After a release or a loss it
+    /// does not renew.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let clock = self.writer.clock.clone();
         let mut last = clock.elapsed();
@@ -57,10 +58,10 @@ impl Keeper {
                         return;
                     };
                     let result = self.change(&event).await;
-                    // Who has gone does not want to know.
+                    // A caller that was dropped needs no result.
                     let _ = reply.send(result);
                 }
-                // A renewal that failed shows in the age of the lease, and one that was lost in its state.
+                // A failed renewal shows in the age of the lease, a lost lease in its state.
                 () = clock.sleep(wait), if self.hold.held().is_ok() => {
                     let _ = self.change(&Event::Renew).await;
                 }
@@ -69,7 +70,7 @@ impl Keeper {
         }
     }
 
-    /// Changes the head; any change shows that the holder is there.
+    /// Changes the head; every change also renews the lease.
     async fn change(&mut self, event: &Event) -> Result<Head> {
         self.hold.held()?;
         let key = layout::head(&self.hold.cluster);

@@ -1,4 +1,4 @@
-//! Making the head of a cluster anew, when it is lost or damaged.
+//! Creates the head of a cluster again, when it is lost or damaged.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::plans;
 use crate::state::read_head;
 use crate::write::Outcome;
 
-/// What became of a head.
+/// The condition of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadStands {
-    /// It is there.
+    /// It exists.
     Whole,
-    /// There is none.
+    /// It does not exist.
     Lost,
-    /// There is something that cannot be understood.
+    /// It cannot be decoded.
     Damaged,
 }
 
-/// Looks at the head of a cluster.
+/// Checks the head of a cluster.
 ///
 /// # Errors
 /// When it cannot be read, or was written by a newer Slipway.
@@ -37,15 +37,16 @@ pub async fn head_stands(backend: &dyn Backend, cluster: &ClusterName) -> Result
     }
 }
 
-/// Makes a head that nobody holds and that has no state, where there is none or a damaged one. Whoever is at work on
-/// the cluster loses it.
+/// Creates a head without holder and state, where there is none or a damaged one. A process that works on the
+/// cluster loses its hold.
 ///
-/// Its generation and its epoch are not before any that the store has an object of, so that no number is used twice: a
-/// plan that was made before fits no more, and the journals of all earlier epochs are sealed by whoever takes it. What
-/// `meta` tells goes on record for the generation whose head is lost, with its snapshot, if there is one.
+/// Its generation and epoch are not lower than those of any object in the store, so that no number is used
+/// twice. Plans that were made before do not fit it, and the next holder seals the journals of all earlier
+/// epochs. The history records `meta` for the generation of the lost head, with its snapshot, if there is
+/// one.
 ///
 /// # Errors
-/// When the store cannot be read or written, or somebody else was first.
+/// When the store cannot be read or written, or another process created the head first.
 pub async fn restore_head(
     backend: &Arc<dyn Backend>,
     cluster: &ClusterName,
@@ -73,7 +74,7 @@ pub async fn restore_head(
         epoch,
         holder: None,
         snapshot: None,
-        // So that who takes it seals them all.
+        // The next holder seals them all.
         journal_from: JournalStart::of(first),
         last_commit: Some(meta),
         unfinished: None,
@@ -83,7 +84,8 @@ pub async fn restore_head(
     record(backend, &head).await?;
     let key = layout::head(cluster);
     if stands == HeadStands::Damaged {
-        // No place compares what it cannot read, so a swap is not to be had. Of two who do this at once, one creates.
+        // A backend cannot compare a damaged object, so a swap is impossible. Of two concurrent calls, one
+        // creates the head.
         backend.delete(&key).await?;
     }
     match plans::writer(backend).put(&key, &head.encode()?, None).await? {
@@ -92,12 +94,12 @@ pub async fn restore_head(
     }
 }
 
-/// Puts the generation of the lost head on record, if nothing tells of it yet.
+/// Records the generation of the lost head in the history, if it has no record yet.
 async fn record(backend: &Arc<dyn Backend>, head: &Head) -> Result<()> {
     let mut lost = head.clone();
     let snapshots = backend.list(&layout::snapshots(&head.cluster)).await?;
     let of_it = |key: &&Key| layout::generation(key) == Some(head.generation);
-    // Of two, one is of a commit that did not happen, and nobody knows which.
+    // Of two snapshots, one is of a failed commit, and nothing shows which.
     if let [key] = snapshots.iter().filter(of_it).collect::<Vec<_>>()[..]
         && let Ok(Some((bytes, _))) = backend.get(key).await
     {

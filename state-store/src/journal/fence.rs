@@ -1,14 +1,15 @@
-//! Where segments go, who may write them, and in which order they are read: pure, with no word about how.
+//! Keys, writers and order of segments, as pure functions without I/O.
 //!
-//! One create-if-absent decides everything: a sequence belongs to whoever creates it. The holder appends at the end,
-//! its successor creates the seal at the end, and the one who comes second finds the place taken.
+//! One create-if-absent decides every conflict: a sequence belongs to the writer that creates it. The holder
+//! appends at the end, and its successor creates the seal at the end. The later one of the two finds the key
+//! taken.
 
 use super::segment::{Place, Segment};
 use crate::digest::Digest;
 use crate::head::{Head, JournalStart};
 use crate::name::{Epoch, Sequence};
 
-/// The end of the journal that its one writer knows of.
+/// The end of the journal, as its one writer knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct End(JournalStart);
 
@@ -22,42 +23,42 @@ impl End {
         self.0
     }
 
-    /// Where the next segment goes.
+    /// The place of the next segment.
     pub(crate) fn place(self) -> Place {
         let JournalStart { epoch, sequence, previous } = self.0;
         Place { epoch, sequence, previous }
     }
 
-    /// The next segment is stored.
+    /// Records that the next segment is stored.
     pub(crate) fn written(&mut self, digest: Digest) {
         self.0.sequence = self.0.sequence.next();
         self.0.previous = Some(digest);
     }
 }
 
-/// Who ended the epoch, when an append finds its place taken. The writer is the only one of its epoch: what is there is
-/// the seal, or somebody else's doing, and it never goes on behind it.
+/// The writer that ended the epoch, when an append finds its place taken. The epoch has one writer, so the
+/// found segment is the seal or foreign, and the writer never continues after it.
 pub(crate) fn replaced_by(found: Segment) -> String {
     found.seal.map_or_else(|| "another writer of the same epoch".to_owned(), |seal| seal.who)
 }
 
-/// Every epoch that may not be sealed when `before` was taken over: those that its snapshot does not include, the
-/// oldest first, so that what follows an unsealed epoch is always empty.
+/// Every epoch that may be unsealed when `before` was taken over: those that its snapshot does not include,
+/// the oldest first. The epochs after an unsealed one are then always empty.
 pub(crate) fn unsealed(before: &Head) -> impl Iterator<Item = JournalStart> {
     let start = before.journal_from;
     let epochs = (start.epoch.0..=before.epoch.0).map(Epoch);
     epochs.map(move |epoch| if epoch == start.epoch { start } else { JournalStart::of(epoch) })
 }
 
-/// Ends one epoch: creates a seal behind the last segment, as often as another one gets there first.
+/// Ends one epoch: creates a seal after the last segment, and retries when another segment is created first.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Sealing {
-    /// Where the seal goes; nowhere when there is one.
+    /// The place of the seal; `None` when there is one.
     place: Option<Place>,
 }
 
 impl Sealing {
-    /// Begins behind `last`, the last segment of the epoch that is not before `start`.
+    /// Begins after `last`, the last segment of the epoch that is not before `start`.
     pub(crate) fn new(start: JournalStart, last: Option<(Sequence, &Segment)>) -> Self {
         let mut sealing = Self { place: Some(End::new(start).place()) };
         if let Some((sequence, segment)) = last {
@@ -67,12 +68,12 @@ impl Sealing {
         sealing
     }
 
-    /// Where the seal is to be created next; nothing when the epoch is sealed.
+    /// The place where the seal is to be created next; `None` when the epoch is sealed.
     pub(crate) fn place(&self) -> Option<Place> {
         self.place
     }
 
-    /// The place was taken by a segment, which counts; or by a seal.
+    /// The place was taken by a valid segment, or by a seal.
     pub(crate) fn taken(&mut self, found: &Segment) {
         self.place = match (self.place, &found.seal) {
             (Some(place), None) => {
@@ -83,7 +84,7 @@ impl Sealing {
     }
 }
 
-/// Follows one epoch's segments as they are read, and notices when one is missing, doubled or foreign.
+/// Follows one epoch's segments as they are read, and detects missing, repeated and foreign ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Chain {
     next: Sequence,
@@ -102,7 +103,7 @@ impl Chain {
         self.is_sealed
     }
 
-    /// Takes in the next segment, or says what does not fit.
+    /// Checks the next segment, or says why it does not follow.
     pub(crate) fn follow(&mut self, sequence: Sequence, segment: &Segment) -> Result<(), String> {
         if sequence != self.next {
             return Err(format!("segment {} before it is missing", self.next));

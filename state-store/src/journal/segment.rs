@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::head::check_format;
 use crate::name::{Epoch, Sequence};
 
-/// The newest format of a segment that is understood, and the one that is written. Since format 2, the end of a step may name
-/// the node of the machine that the step started. Since format 3, a step may cordon a node, or take that back.
+/// The newest supported format of a segment, and the written one. Since format 2, the end of a step may name
+/// the node of the machine that the step started. Since format 3, a step may cordon or uncordon a node.
 pub const FORMAT: u32 = 3;
 
 /// The first line of a segment.
@@ -23,9 +23,9 @@ pub(crate) struct Header {
     /// Random: two writers never write the same bytes.
     nonce: String,
     count: usize,
-    /// Of all that follows this line.
+    /// The digest of all bytes after this line.
     digest: Digest,
-    /// Of the segment before this in the same epoch.
+    /// The digest of the segment before this in the same epoch.
     previous: Option<Digest>,
     /// Ends the epoch; such a segment has no records.
     seal: Option<Seal>,
@@ -37,11 +37,11 @@ pub(crate) struct Header {
 pub(crate) struct Seal {
     /// The epoch that follows.
     pub(crate) by: Epoch,
-    /// Who holds that one.
+    /// The holder of that epoch.
     pub(crate) who: String,
 }
 
-/// Where a segment is, and after which one.
+/// The place of a segment, and its predecessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Place {
     pub(crate) epoch: Epoch,
@@ -55,7 +55,7 @@ pub(crate) struct Segment {
     pub(crate) previous: Option<Digest>,
     pub(crate) seal: Option<Seal>,
     pub(crate) records: Vec<Bytes>,
-    /// Of the whole segment.
+    /// The digest of the whole segment.
     pub(crate) digest: Digest,
 }
 
@@ -88,7 +88,7 @@ fn assemble(place: Place, count: usize, body: &[u8], seal: Option<Seal>) -> Resu
     Ok(Bytes::from(bytes))
 }
 
-/// Reads a segment, and checks that it is whole and the one that belongs there.
+/// Reads a segment, and checks that it is complete and belongs to this place.
 pub(crate) fn decode(key: &Key, epoch: Epoch, sequence: Sequence, bytes: &Bytes) -> Result<Segment> {
     let corrupt = |reason: &str| Error::from(backend::Error::corrupt(key, reason));
     let end = bytes.iter().position(|byte| *byte == b'\n').ok_or_else(|| corrupt("it has no header"))?;
@@ -115,7 +115,7 @@ pub(crate) fn decode(key: &Key, epoch: Epoch, sequence: Sequence, bytes: &Bytes)
     Ok(Segment { previous: header.previous, seal: header.seal, records, digest: Digest::of(bytes) })
 }
 
-/// Refuses what is not one JSON value on one line.
+/// Refuses records that are not one JSON value on one line.
 pub(crate) fn check(records: &[Vec<u8>]) -> Result<()> {
     let fits = |record: &Vec<u8>| {
         !record.contains(&b'\n') && serde_json::from_slice::<serde::de::IgnoredAny>(record).is_ok()
@@ -179,7 +179,8 @@ mod tests {
             let mut damaged = bytes.to_vec();
             let at = at.index(damaged.len());
             damaged[at] ^= flip;
-            // A changed nonce or link cannot be seen in the segment alone: its digest, kept by the next one, is another.
+            // A changed nonce or link does not show in the segment itself: its digest differs from the one in
+            // the next segment.
             if let Ok(segment) = read(&Bytes::from(damaged)) {
                 prop_assert_ne!(segment.digest, Digest::of(&bytes));
                 prop_assert_eq!(segment.records, read(&bytes).unwrap().records);

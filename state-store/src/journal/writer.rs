@@ -15,10 +15,10 @@ use crate::holder::hold::Hold;
 use crate::layout;
 use crate::write::{Outcome, Writer};
 
-/// A segment takes in no more callers when it has so many bytes of records.
+/// A segment takes no more callers when it has this many bytes of records.
 const FULL: usize = 1 << 20;
 
-/// Records to append, and who waits for it.
+/// Records to append, and the receiver of the result.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) records: Vec<Vec<u8>>,
@@ -26,7 +26,7 @@ pub(crate) struct Order {
     pub(crate) reply: oneshot::Sender<Result<()>>,
 }
 
-/// Where the journal ends, and how many appends are under way.
+/// The end of the journal, and the number of appends in progress.
 #[derive(Debug)]
 pub(crate) struct Tip {
     state: Mutex<State>,
@@ -43,7 +43,7 @@ impl Tip {
         Arc::new(Self { state: Mutex::new(State { end: End::new(next), pending: 0 }) })
     }
 
-    /// The first segment that is not written yet, and the number of appends under way.
+    /// The first segment that is not written yet, and the number of appends in progress.
     pub(crate) fn read(&self) -> (JournalStart, usize) {
         let state = self.lock();
         (state.end.start(), state.pending)
@@ -54,7 +54,7 @@ impl Tip {
     }
 }
 
-/// Counts as one append under way until it is dropped.
+/// Counts as one append in progress until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pending {
     tip: Arc<Tip>,
@@ -73,23 +73,23 @@ impl Drop for Pending {
     }
 }
 
-/// The task's own state.
+/// The state of the task.
 #[derive(Debug)]
 pub(crate) struct Task {
     pub(crate) writer: Writer,
     pub(crate) hold: Arc<Hold>,
     pub(crate) tip: Arc<Tip>,
     pub(crate) hurry: Arc<Notify>,
-    /// How long callers are waited for when there is reason to expect some.
+    /// How long to wait for callers when some are expected.
     pub(crate) window: Duration,
-    /// How many callers shared the segment before.
+    /// The number of callers of the previous segment.
     pub(crate) company: usize,
     /// Why nothing can be written any more.
     pub(crate) failed: Option<Error>,
 }
 
 impl Task {
-    /// Writes until `stop` changes or is gone, and then what was ordered before.
+    /// Writes until `stop` changes or is dropped, and then the queued orders.
     pub(crate) async fn run(mut self, mut orders: mpsc::Receiver<Order>, mut stop: watch::Receiver<bool>) {
         loop {
             let first = tokio::select! {
@@ -107,20 +107,20 @@ impl Task {
             self.company = batch.len();
             let result = self.write(&batch).await;
             for Order { pending, reply, .. } in batch {
-                // Counted as done before the caller knows, who may commit next.
+                // Counted as done before the caller gets the result, since the caller may commit next.
                 drop(pending);
-                // A caller who has gone does not want to know.
+                // A caller that was dropped needs no result.
                 let _ = reply.send(result.clone());
             }
         }
     }
 
-    /// Takes in what is there already; and waits a little for those who came along last time. A caller on its own, one
-    /// record after the other, never waits.
+    /// Collects the queued appends, and waits a little for as many callers as the last segment had. A single
+    /// caller that appends one record after the other never waits.
     async fn gather(&self, first: Order, orders: &mut mpsc::Receiver<Order>) -> Vec<Order> {
         let mut size = length(&first);
         let mut batch = vec![first];
-        // Lets those who were woken by the segment before come first.
+        // Lets the callers that the previous segment woke append first.
         tokio::task::yield_now().await;
         let until = Instant::now() + self.window;
         while size < FULL {

@@ -2,10 +2,10 @@
 
 use super::world::World;
 
-/// What is done wrong.
+/// The broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutation {
-    /// A holder that was replaced takes the hold of its successor for its own.
+    /// A replaced holder uses the hold of its successor as its own.
     HoldIsNotCompared,
     /// The head is written without a condition.
     CommitWithoutSwap,
@@ -13,21 +13,21 @@ pub(super) enum Mutation {
     SealIsSkipped,
     /// A segment is written without a condition.
     AppendOverwrites,
-    /// An append that finds its place taken goes to the next one.
+    /// An append that finds its place taken continues at the next one.
     AppendGoesOn,
-    /// Taking over does not count the epoch up.
+    /// A takeover does not increment the epoch.
     EpochStays,
-    /// A refused write is taken for one that an earlier attempt did.
+    /// A refused write counts as one that an earlier attempt did.
     RefusedIsDone,
-    /// A write whose answer was lost is taken for done.
+    /// A write whose answer was lost counts as done.
     LostIsDone,
-    /// A snapshot is said to include the segment that is written next.
+    /// A snapshot claims to include the segment that is written next.
     SnapshotClaimsMore,
-    /// A lease counts from when the answer to its renewal came.
+    /// A lease counts from the answer to its renewal instead of the request.
     LeaseFromAnswer,
-    /// A contender counts from when it asked, not from when it was answered.
+    /// A contender counts from its request instead of the answer.
     SilenceFromQuestion,
-    /// A contender counts on when the holder has renewed.
+    /// A contender keeps counting after the holder has renewed.
     RenewalIsIgnored,
 }
 

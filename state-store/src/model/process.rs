@@ -1,5 +1,5 @@
-//! One process: which piece of work follows from which answer. Everything that is decided here on its way is decided by
-//! the state machines of production.
+//! One process: which work follows from which answer. All decisions are made by the state machines of
+//! production.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,48 +25,49 @@ use super::world::{Clocks, World};
 /// The term of a lease.
 pub(super) const TERM: Duration = Duration::from_secs(2);
 
-/// How far a process is.
+/// The progress of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Stage {
-    /// It wants the cluster. `until` is when who holds it counts as silent; before the first look there is none.
+    /// It contends for the cluster. At `until` the holder counts as silent; before the first look it is
+    /// `None`.
     Contending { contender: Box<Contender<Tag>>, seen: Option<Tag>, until: Option<Duration> },
-    /// It swapped the head, and seals what is left of earlier epochs.
+    /// It swapped the head, and seals the earlier epochs that are left.
     Sealing { belief: Box<Belief<Tag>>, left: Vec<JournalStart>, sent: Duration },
     /// It holds the cluster.
     Holding(Box<Holding>),
-    /// It is done with it.
+    /// It has ended.
     Gone(Fate),
 }
 
 /// How it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Fate {
-    /// It let the cluster go.
+    /// It released the cluster.
     Released,
-    /// It was told that somebody took over.
+    /// It learned that another holder took over.
     Lost,
-    /// It gave up on taking the cluster.
+    /// It gave up acquiring the cluster.
     Failed,
 }
 
-/// What a holder knows.
+/// The knowledge of a holder.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Holding {
     pub(super) belief: Belief<Tag>,
     pub(super) hold: Hold,
     pub(super) tenure: Tenure,
     pub(super) end: End,
-    /// What it read when it had sealed everything before.
+    /// The records that it read after it had sealed the earlier epochs.
     pub(super) seen: Vec<String>,
-    /// What it appended, and was told that it is durable.
+    /// The records that it appended, and that were acknowledged as durable.
     pub(super) appended: Vec<String>,
     /// An append failed: nothing more is appended.
     pub(super) journal_failed: bool,
-    /// It is letting go.
+    /// It is releasing the cluster.
     pub(super) is_leaving: bool,
 }
 
-/// How much a process still does.
+/// The remaining work of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Budget {
     pub(super) appends: u8,
@@ -84,17 +85,17 @@ pub(super) struct Process {
     pub(super) head: Option<Flight>,
     pub(super) journal: Option<Flight>,
     pub(super) budget: Budget,
-    /// How often it made up a head, and a segment: both are random in part.
+    /// The number of heads and of segments that it has made: each has a random part.
     heads: u8,
     segments: u8,
-    /// The last generation that it was told it had made.
+    /// The last generation that was acknowledged as its own.
     pub(super) committed: Option<u64>,
-    /// What it was told is durable: after this, calls leave.
+    /// The records that were acknowledged as durable: after that, calls are sent.
     pub(super) acknowledged: Vec<String>,
 }
 
 impl Process {
-    /// A process that wants the cluster. Clocks begin anywhere.
+    /// A process that contends for the cluster. Clocks may start anywhere.
     pub(super) fn new(number: u8, budget: Budget) -> Self {
         let name = char::from(b'a' + number);
         let cluster = ClusterName::new("c").expect("a name");
@@ -137,13 +138,13 @@ impl Process {
         }
     }
 
-    /// Makes a head that nobody else writes.
+    /// Makes a salt, so that no other process writes the same head.
     fn salt(&mut self) -> String {
         self.heads += 1;
         format!("{}{}", self.name, self.heads)
     }
 
-    /// Makes a segment that nobody else writes.
+    /// Makes a nonce, so that no other process writes the same segment.
     fn nonce(&mut self) -> String {
         self.segments += 1;
         format!("{}{}", self.name, self.segments)
@@ -212,7 +213,7 @@ impl Process {
         self.change(Event::Release(commit), world);
     }
 
-    /// Proposes a change of the head, or learns that there is nothing to change any more.
+    /// Proposes a change of the head, or finds that no change is left.
     fn change(&mut self, event: Event, world: &World) {
         let salt = self.salt();
         let Stage::Holding(holding) = &mut self.stage else { return };
@@ -231,7 +232,7 @@ impl Process {
             Err(crate::head::protocol::Refusal::Lost { by }) => {
                 holding.tenure.lose(by);
             }
-            // An own commit that came late is in the way: this one fails.
+            // A late commit of its own conflicts: this one fails.
             Err(_) => {}
         }
         self.leave_if_lost();
@@ -247,7 +248,7 @@ impl Process {
         }
     }
 
-    /// Gives up on what is under way, of which it will never be known whether it happened.
+    /// Abandons the request in progress. Its outcome will never be known.
     pub(super) fn give_up(&mut self, lane: Lane) {
         *self.lane(lane) = None;
         match &mut self.stage {
@@ -259,7 +260,7 @@ impl Process {
         self.leave_if_lost();
     }
 
-    /// Forgets what decides nothing any more: moments that differ only in that are one.
+    /// Resets values that decide nothing any more: states that differ only in these are equal.
     pub(super) fn forget(&mut self, world: &World) {
         let is_gone = matches!(self.stage, Stage::Gone(_));
         if is_gone {
@@ -271,7 +272,7 @@ impl Process {
         }
     }
 
-    /// Takes in the answer to what is under way.
+    /// Processes the answer to the request in progress.
     pub(super) fn receive(&mut self, lane: Lane, store: &Store, world: &World) {
         let Some(Flight { work, answer: Some(answer), .. }) = self.lane(lane).take() else { return };
         match (work, answer) {
@@ -295,7 +296,7 @@ impl Process {
         };
         let answered = if world.mutation == Some(Mutation::SilenceFromQuestion) { asked } else { clock };
         *seen = stored.as_ref().map(|(_, tag)| *tag);
-        // Without its tag, every head is the one that was seen first.
+        // Without its tag, every head looks like the first one.
         let shown = |tag: Tag| if world.mutation == Some(Mutation::RenewalIsIgnored) { 0 } else { tag };
         let stored_tag = stored.as_ref().map(|(head, tag)| (&**head, shown(*tag)));
         let turn = contender.look(
@@ -321,7 +322,7 @@ impl Process {
         }
     }
 
-    /// Takes in an answer to a conditional write.
+    /// Processes an answer to a conditional write.
     fn put(
         &mut self,
         lane: Lane,
@@ -373,7 +374,7 @@ impl Process {
         store: &Store,
         world: &World,
     ) {
-        // Who comes too late looks again.
+        // A contender whose swap failed looks again.
         let Outcome::Written(tag) = outcome else { return self.look() };
         let belief = Box::new(Belief::new(head(put.value()), tag));
         let mut left: Vec<JournalStart> = before.iter().flat_map(|before| fence::unsealed(before)).collect();
@@ -399,7 +400,7 @@ impl Process {
             tenure: Tenure::new(TERM, if world.clocks == Clocks::Wild { Duration::ZERO } else { sent }),
             end: End::new(JournalStart::of(head.epoch)),
             belief: (**belief).clone(),
-            // What is read cannot change any more: one step stands for all reads.
+            // The read objects cannot change any more: one step stands for all reads.
             seen: store.read().unwrap_or_default(),
             appended: Vec::new(),
             journal_failed: false,

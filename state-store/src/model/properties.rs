@@ -1,4 +1,4 @@
-//! What has to be so at every moment, and what must be possible.
+//! Properties that must always hold, and courses that must be possible.
 
 use std::collections::BTreeSet;
 
@@ -89,7 +89,7 @@ fn acknowledged_is_read(state: &State) -> bool {
             .all(|process| process.acknowledged.iter().all(|record| distinct.contains(record)))
 }
 
-/// As long as a holder's epoch is the last one, what is stored is what it has seen, and what it appended itself.
+/// While a holder's epoch is the newest one, the stored records are those that it has read or appended.
 fn holder_has_seen_all(state: &State) -> bool {
     let Some((head, _)) = &state.store.head else { return true };
     let Ok(records) = state.store.read() else { return false };
@@ -100,7 +100,7 @@ fn holder_has_seen_all(state: &State) -> bool {
     })
 }
 
-/// Who was told that it made a generation made that very one, and nobody else did.
+/// Every acknowledged generation was made by one process only, and exists.
 fn commits_count(state: &State) -> bool {
     let generation = state.store.head.as_ref().map_or(0, |(head, _)| head.generation.0);
     let made: Vec<u64> = state.processes.iter().filter_map(|process| process.committed).collect();

@@ -1,4 +1,4 @@
-//! The place where everything is kept, as any backend behaves.
+//! The object store, as any backend behaves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,31 +11,31 @@ use crate::write::put;
 
 use super::mutation::Mutation;
 
-/// The version of a head: which write it was.
+/// The version of a head: the number of its write.
 pub(super) type Tag = u8;
 
-/// What is stored.
+/// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Value {
     Head(Arc<Head>),
     Segment(Arc<Segment>),
 }
 
-/// Where.
+/// The place of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
     Head,
     Segment(Epoch, Sequence),
 }
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Request {
     Get(Slot),
     Create(Slot, Value),
-    /// Of the head.
+    /// Updates the head.
     Update(Value, Tag),
-    /// The last segment of an epoch: a listing, and a read of what is immutable.
+    /// The last segment of an epoch: a listing, and a read of an immutable object.
     Last(JournalStart),
 }
 
@@ -45,24 +45,24 @@ impl Request {
     }
 }
 
-/// What comes back.
+/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Answer {
     Put(put::Answer<Value, Tag>),
     Last(Option<(Sequence, Arc<Segment>)>),
 }
 
-/// The objects of one cluster. Snapshots are immutable and found by their digest: the name of one tells what it has.
+/// The objects of one cluster. Snapshots are immutable, and their name is their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Store {
     pub(super) head: Option<(Arc<Head>, Tag)>,
     pub(super) segments: BTreeMap<(Epoch, Sequence), Arc<Segment>>,
-    /// A change of the head that must never happen.
+    /// A change of the head that must never occur.
     pub(super) violation: Option<&'static str>,
 }
 
 impl Store {
-    /// Lets a request have its effect.
+    /// Carries out a request.
     pub(super) fn effect(&mut self, request: &Request, mutation: Option<Mutation>) -> Answer {
         Answer::Put(match request {
             Request::Last(start) => {
@@ -143,14 +143,14 @@ impl Store {
         Ok(records)
     }
 
-    /// Whether some epoch goes on behind its seal.
+    /// Whether an epoch has segments after its seal.
     pub(super) fn goes_on_behind_a_seal(&self) -> bool {
         let mut pairs = self.segments.iter().zip(self.segments.iter().skip(1));
         pairs.any(|(((epoch, _), segment), ((next, _), _))| epoch == next && segment.seal.is_some())
     }
 }
 
-/// What no change of a head may be.
+/// Describes a forbidden change of a head.
 fn wrong_change(before: &Head, next: &Head) -> Option<&'static str> {
     if next.epoch < before.epoch || next.epoch > before.epoch.next() {
         return Some("the epoch does not go on from the one before");
@@ -158,7 +158,7 @@ fn wrong_change(before: &Head, next: &Head) -> Option<&'static str> {
     if next.generation < before.generation || next.generation > before.generation.next() {
         return Some("the generation does not go on from the one before");
     }
-    // Whoever makes a head puts its name into what is random of it.
+    // A process puts its name into the salt of each head that it makes.
     let holder = |head: &Head| head.holder.as_ref().map(|holder| holder.who.clone());
     let is_by = |head: &Head| holder(head).is_some_and(|name| next.salt.starts_with(&name));
     if next.epoch == before.epoch && !is_by(before) {
@@ -173,7 +173,7 @@ fn wrong_change(before: &Head, next: &Head) -> Option<&'static str> {
     None
 }
 
-/// The snapshot of these records.
+/// The reference to a snapshot of these records.
 pub(super) fn snapshot(records: &[String]) -> SnapshotRef {
     let key = records.join(",");
     SnapshotRef { digest: crate::Digest::of(key.as_bytes()), size: key.len() as u64, key }

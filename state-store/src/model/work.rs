@@ -1,4 +1,4 @@
-//! What a process has under way: at most one request for the head, and one for the journal.
+//! The work of a process: at most one request for the head, and one for the journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +72,7 @@ fn of_put(put: &Put<Value>, slot: Slot, expected: Option<Tag>) -> Request {
     }
 }
 
-/// A segment with a record, or the seal. Its digest stands for its bytes, with the place in them.
+/// A segment with a record, or the seal. Its digest represents its bytes and their place.
 pub(super) fn segment(place: Place, record: Option<&str>, seal: Option<Seal>, nonce: &str) -> Arc<Segment> {
     let digest = Digest::of(format!("{}/{}/{nonce}", place.epoch, place.sequence).as_bytes());
     let records = record.iter().map(|record| Bytes::copy_from_slice(record.as_bytes())).collect();

@@ -12,24 +12,24 @@ use super::properties;
 use super::store::{Answer, Request, Store};
 use super::work::Lane;
 
-/// How the processes' clocks go.
+/// The kinds of clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clocks {
-    /// All at one pace.
+    /// All clocks run at one pace.
     Honest,
-    /// A contender's may jump at any time.
+    /// The clock of a contender may jump at any time.
     Wild,
 }
 
-/// What may happen, and how often.
+/// The possible events, and their number.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) processes: u8,
     pub(super) clocks: Clocks,
     pub(super) budget: Budget,
-    /// How many requests get no answer in time.
+    /// The number of requests without an answer in time.
     pub(super) timeouts: u8,
-    /// Whether somebody may give up on such a request; who does not sends it again.
+    /// Whether a process may abandon such a request. Otherwise it sends the request again.
     pub(super) may_give_up: bool,
     /// For how many seconds honest clocks run.
     pub(super) seconds: u8,
@@ -37,7 +37,7 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Two processes that may be paused for as long as one likes; nothing gets lost on its way.
+    /// Two processes that may be paused for any time; no request is lost.
     pub(super) fn paused() -> Self {
         Self {
             processes: 2,
@@ -50,57 +50,57 @@ impl World {
         }
     }
 
-    /// A request gets no answer, and may arrive later; whoever sent it may give up, or send it again.
+    /// A request gets no answer, and may arrive later. Its process may abandon it, or send it again.
     pub(super) fn lossy() -> Self {
         let budget = Budget { appends: 1, renewals: 0, commits: 1 };
         Self { budget, timeouts: 1, may_give_up: true, ..Self::paused() }
     }
 
-    /// The same among those who never give up: somebody gets through.
+    /// The same with processes that never abandon a request: one of them must commit.
     pub(super) fn stubborn() -> Self {
         Self { may_give_up: false, ..Self::lossy() }
     }
 
-    /// Three that take over from each other.
+    /// Three processes that take over from each other.
     pub(super) fn three() -> Self {
         let budget = Budget { appends: 1, renewals: 0, commits: 0 };
         Self { processes: 3, budget, ..Self::paused() }
     }
 
-    /// Leases mean what they say. The journal has no part in that.
+    /// Leases are reliable. The journal has no part in that.
     pub(super) fn honest() -> Self {
         let budget = Budget { appends: 0, renewals: 1, commits: 0 };
         Self { clocks: Clocks::Honest, budget, seconds: 4, ..Self::paused() }
     }
 }
 
-/// One moment.
+/// One state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
     pub(super) store: Store,
     pub(super) processes: Vec<Process>,
-    /// Requests that nobody waits for any more, and that may still arrive.
+    /// Abandoned requests that may still arrive.
     pub(super) late: Vec<Request>,
     pub(super) timeouts: u8,
     pub(super) seconds: u8,
-    /// A request arrived that nobody waited for, and had an effect.
+    /// An abandoned request arrived and had an effect.
     pub(super) was_late: bool,
 }
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A contender looks at the head.
+    /// A contender reads the head.
     Look(usize),
     /// A request has its effect.
     Arrive(usize, Lane),
     /// Its answer is received.
     Receive(usize, Lane),
-    /// No answer came in time; the request is still on its way. It is sent again.
+    /// No answer came in time; the request is still in transit. It is sent again.
     TimeOut(usize, Lane),
     /// The same, but it is not sent again.
     GiveUp(usize, Lane),
-    /// A request arrives that nobody waits for any more.
+    /// An abandoned request arrives.
     ArriveLate(usize),
     Append(usize),
     Renew(usize),
@@ -137,7 +137,8 @@ impl Model for World {
                     Some(flight) if flight.answer.is_some() => actions.push(Action::Receive(who, lane)),
                     Some(flight) => {
                         actions.push(Action::Arrive(who, lane));
-                        // A read that nobody waits for does nothing, and is taken again.
+                        // A read without a timely answer has no effect and is repeated, so it needs no such
+                        // event.
                         if state.timeouts > 0 && flight.request.is_write() {
                             actions.push(Action::TimeOut(who, lane));
                             if self.may_give_up {
@@ -212,15 +213,15 @@ impl Model for World {
 }
 
 impl World {
-    /// What a process may do on its own.
+    /// The events that a process may cause by itself.
     fn own_actions(&self, state: &State, who: usize, process: &Process, actions: &mut Vec<Action>) {
         match &process.stage {
             Stage::Contending { seen, until, .. } if process.head.is_none() => {
                 let tag = state.store.head.as_ref().map(|(_, tag)| *tag);
                 let is_over = until.is_some_and(|until| process.clock >= until);
-                // Looking again shows nothing new unless the head is another, or the term is over.
+                // Another look shows nothing new unless the head has changed, or the term has ended.
                 let is_first = until.is_none() && seen.is_none();
-                // All are alike: the first looks are taken in one order.
+                // All processes are alike: the first looks are taken in one order.
                 let is_next = who == 0 || state.processes.get(who - 1).is_some_and(Process::has_begun);
                 if is_first && is_next || !is_first && (*seen != tag || is_over) {
                     actions.push(Action::Look(who));
@@ -252,7 +253,7 @@ impl World {
 }
 
 impl State {
-    /// A request has its effect. When its answer is received matters to clocks only.
+    /// A request has its effect. The time of the answer matters to clocks only.
     fn arrive(&mut self, who: usize, lane: Lane, world: &World) -> Option<()> {
         let process = self.processes.get_mut(who)?;
         let flight = process.lane(lane).as_mut()?;
@@ -263,7 +264,7 @@ impl State {
         Some(())
     }
 
-    /// A request is no more waited for.
+    /// The process stops waiting for a request.
     fn time_out(&mut self, who: usize, lane: Lane) -> Option<()> {
         self.timeouts -= 1;
         let request = self.processes.get_mut(who)?.lane(lane).as_ref()?.request.clone();
@@ -271,7 +272,7 @@ impl State {
         Some(())
     }
 
-    /// The end of the term that a contender waits for is not further than a term away.
+    /// No contender waits longer than one term.
     pub(super) fn waits_for_no_more_than_a_term(&self) -> bool {
         self.processes.iter().all(|process| match &process.stage {
             Stage::Contending { until: Some(until), .. } => *until <= process.clock + TERM,

@@ -13,7 +13,7 @@ use crate::journal::segment;
 use crate::layout;
 use crate::name::{Epoch, Sequence};
 
-/// What the chain needs to know of a segment.
+/// The facts about a segment that the check of the chain needs.
 pub(super) struct Seen {
     key: Key,
     epoch: Epoch,

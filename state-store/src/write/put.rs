@@ -1,14 +1,14 @@
-//! What to do next with one conditional write, as a pure state machine: [`super::Writer`] sends what it asks for, and
-//! the model check of the store drives the very same one.
+//! The next action of one conditional write, as a pure state machine. [`super::Writer`] sends its requests,
+//! and the model check of the store uses the same one.
 
-/// What became of a write.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Outcome<V, T> {
     /// It is stored.
     Written(T),
-    /// Something else is stored there; this was not and will not be.
+    /// Another value is stored there; this one was not stored and will not be.
     Taken {
-        /// What is stored.
+        /// The stored value.
         value: V,
         /// Its version.
         tag: T,
@@ -16,7 +16,7 @@ pub(crate) enum Outcome<V, T> {
 }
 
 impl<V, T> Outcome<V, T> {
-    /// The same with another form of what is stored.
+    /// The same with the stored value converted.
     pub(crate) fn try_map<U, E>(self, map: impl FnOnce(V) -> Result<U, E>) -> Result<Outcome<U, T>, E> {
         Ok(match self {
             Self::Written(tag) => Outcome::Written(tag),
@@ -25,44 +25,44 @@ impl<V, T> Outcome<V, T> {
     }
 }
 
-/// What is to be sent.
+/// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Request {
     /// The write itself, always the same bytes under the same condition.
     Write,
-    /// A look at what is in its way.
+    /// A read of the conflicting value.
     Read,
 }
 
-/// What came back.
+/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Answer<V, T> {
     /// The write happened.
     Written(T),
-    /// Its condition does not hold, possibly because an earlier attempt of it happened.
+    /// Its condition does not hold, possibly because an earlier attempt succeeded.
     Refused,
-    /// This is stored.
+    /// This value is stored.
     Found(V, T),
     /// Nothing is stored.
     Absent,
-    /// None: it may have happened, may still happen, or may never.
+    /// No answer: the write may have happened, may still happen, or may never happen.
     Lost,
 }
 
-/// How it goes on.
+/// The next action.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Next<V, T> {
-    /// The same request once more.
+    /// Sends the same request again.
     Again,
-    /// The other request.
+    /// Sends the other request.
     Look,
-    /// It is known.
+    /// The outcome is known.
     Done(Outcome<V, T>),
-    /// The condition does not hold, and there is nothing.
+    /// The condition does not hold, and no value is stored.
     Missing,
 }
 
-/// One conditional write under way.
+/// One conditional write in progress.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Put<V> {
     value: V,
@@ -70,22 +70,22 @@ pub(crate) struct Put<V> {
 }
 
 impl<V: PartialEq> Put<V> {
-    /// A write of a value that nobody else writes: it is random in part.
+    /// A write of a value that no other writer writes, since it is random in part.
     pub(crate) fn new(value: V) -> Self {
         Self { value, request: Request::Write }
     }
 
-    /// What is to be sent now.
+    /// The request to send now.
     pub(crate) fn request(&self) -> Request {
         self.request
     }
 
-    /// What is written.
+    /// The value to write.
     pub(crate) fn value(&self) -> &V {
         &self.value
     }
 
-    /// Takes in an answer to [`Put::request`].
+    /// Processes an answer to [`Put::request`].
     pub(crate) fn answer<T>(&mut self, answer: Answer<V, T>) -> Next<V, T> {
         match answer {
             Answer::Written(tag) => Next::Done(Outcome::Written(tag)),

@@ -24,7 +24,7 @@ async fn files() {
     check(Arc::new(FileBackend::open(directory.path().join("state")))).await;
 }
 
-/// What may be wrong with a place.
+/// The possible defects of a backend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Defect {
     /// Creates overwrite (a bucket that ignores `If-None-Match`).

@@ -57,7 +57,7 @@ async fn google_without_conditions_is_refused() {
     }
 }
 
-/// A run that is replaced, one that fails, and one that completes: who made no generation is told of.
+/// A replaced run, a failed one and a complete one: the runs without a generation are recorded.
 async fn tells_of_runs(backend: Arc<dyn Backend>) {
     let (killed, clock) = holder(&backend, acquire("ada")).await;
     killed.append(vec![record(1)]).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whatever happens to holders, what is read is what was acknowledged, in order.
+//! Whatever happens to holders, a read returns the acknowledged records, in order.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use slipway_state_store::{Backend, Error, Holder, MemoryBackend, Retention, View
 
 use crate::support::{acquire, holder, meta, numbers, record, take_over, view};
 
-/// One thing that happens.
+/// One event.
 #[derive(Clone, Debug)]
 enum Happening {
     /// A holder, alive or not, appends so many records, all at once or one after the other.
     Append { holder: prop::sample::Index, records: u64, at_once: bool },
     /// A holder commits all that it knows of.
     Commit { holder: prop::sample::Index },
-    /// Somebody takes over from who holds it.
+    /// Another holder takes over.
     TakeOver,
-    /// The newest holder goes, and another comes.
+    /// The newest holder releases the cluster, and another acquires it.
     Release,
-    /// A coming write fails, or its answer gets lost.
+    /// A later write fails, or its answer is lost.
     Fault { operation: Operation, failure: Failure },
 }
 
@@ -42,7 +42,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]
 }
 
-/// The store, those who hold or held it, and what has to be read from it.
+/// The store, its present and earlier holders, and the records that must be read.
 struct World {
     faulty: Arc<Faulty>,
     backend: Arc<dyn Backend>,
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// How many records a view's snapshot stands for.
+/// The number of records in a view's snapshot.
 fn included(view: &View) -> u64 {
     view.snapshot.as_deref().map_or(0, |bytes| std::str::from_utf8(bytes).unwrap().parse().unwrap())
 }
@@ -155,7 +155,7 @@ async fn readers_see_a_consistent_prefix_while_others_write() {
                 }
                 if round % 3 == 0 {
                     held.commit(record(next), meta("apply")).await.unwrap();
-                    // What nobody needs any more may be removed while it is being read.
+                    // Objects that are not needed any more may be removed during a read.
                     held.collect_garbage(Retention::generations(0)).await.unwrap();
                 }
                 if round % 5 == 0 {
@@ -176,7 +176,7 @@ async fn readers_see_a_consistent_prefix_while_others_write() {
         tokio::task::yield_now().await;
     }
     writing.await.unwrap();
-    // All 600 records, and no more, were written in the end; what was seen last is among them.
+    // Exactly 600 records were written in the end, and the last read includes them.
     let seen = view(&backend).await;
     assert_eq!(included(&seen) + seen.records.len() as u64, 600);
     assert!(last <= 600, "{last}");

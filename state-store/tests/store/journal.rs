@@ -1,4 +1,4 @@
-//! What appending promises, and what it costs.
+//! The guarantees and the cost of appending.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

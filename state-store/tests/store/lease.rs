@@ -1,4 +1,4 @@
-//! Who may hold a cluster, and for how long.
+//! Leases: which holder may have a cluster, and for how long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn memory() -> Arc<dyn Backend> {
     Arc::new(MemoryBackend::new())
 }
 
-/// Lets all that can go on do so.
+/// Lets all ready tasks run.
 async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;

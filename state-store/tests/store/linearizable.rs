@@ -1,9 +1,9 @@
-//! Many writers at once: the history of a cluster's head is one line, in which every commit stands where its writer
-//! was at work.
+//! Concurrent writers: the history of a cluster's head is linear, and every commit is within the time of its
+//! writer.
 //!
-//! The state is the list of all commits. A writer takes the cluster, reads the list, commits it with its own name at the
-//! end, and lets it go. So each one says itself what came before it, and the order of commits can be held against the
-//! clock: one that was answered before another was asked for stands before it.
+//! The state is the list of all commits. A writer acquires the cluster, reads the list, commits it with its
+//! own name at the end, and releases it. So each commit names those before it, and their order can be
+//! compared with the clock: a commit that was acknowledged before another was requested must be before it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ struct Commit {
     /// The moment before it took the cluster, and the one after it was told that it had committed.
     asked: u64,
     answered: u64,
-    /// What it read, and committed on top of.
+    /// The commits that it read before its own.
     read: Vec<String>,
     generation: u64,
 }

@@ -32,7 +32,7 @@ fn backend(directory: &Path) -> Arc<dyn Backend> {
     Arc::new(FileBackend::open(directory))
 }
 
-/// What the parent works on; nothing when there is no parent, and so nothing to do.
+/// The directory of the parent; `None` without a parent.
 fn directory() -> Option<Arc<dyn Backend>> {
     Some(backend(Path::new(&std::env::var_os(DIRECTORY)?)))
 }
@@ -180,7 +180,7 @@ fn mortal(backend: Arc<dyn Backend>) -> Arc<dyn Backend> {
     Arc::new(Faulty::new(backend).hook(hook))
 }
 
-/// What each run does: takes over, appends the next number three times, commits the sum of all in between.
+/// Each run takes over, appends the next number three times, and commits the sum of all in between.
 async fn run(backend: Arc<dyn Backend>) -> Result<(), Error> {
     let identity = Identity::current("run", "apply");
     let options = Options { term: Duration::from_secs(3_600), ..Options::default() };

@@ -1,4 +1,4 @@
-//! What is kept beside the state: history, plans, approvals; what a retention removes, and what is mended.
+//! Objects beside the state: history, plans, approvals; garbage collection and repair.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -115,7 +115,7 @@ async fn a_retention_keeps_the_newest_and_the_young_and_what_they_need() {
     let (_, backend) = memory();
     let held = commit_daily(&backend, 10).await;
     for number in 1..=10 {
-        // Each was made for the generation before the one that it made.
+        // Each plan was made for the generation before the one that it made.
         plans::store(&backend, &stored(number - 1, plan(number as i64), b"plan")).await.unwrap();
         approvals::approve(&backend, approval(plan(number as i64), "eve", number - 1)).await.unwrap();
     }
@@ -196,7 +196,7 @@ async fn a_lease_is_broken_for_the_holder_that_was_seen_and_for_no_other() {
     assert_eq!(second.epoch(), Epoch(2));
     assert!(first.append(vec![record(1)]).await.unwrap_err().is_lost());
     assert!(first.commit(record(1), meta("apply")).await.unwrap_err().is_lost());
-    // Somebody else holds it now, and was not looked at.
+    // The cluster has another holder now than the one to replace.
     let third = Holder::acquire(backend.clone(), &cluster(), replace("eve"), clock).await;
     assert_eq!(third.unwrap_err().code(), "STATE0011");
     second.release(None).await.unwrap();
@@ -216,7 +216,7 @@ async fn a_head_is_made_anew_behind_every_number_that_was_used() {
     assert_eq!(head_stands(&*backend, &cluster()).await.unwrap(), HeadStands::Lost);
     let made = restore_head(&backend, &cluster(), uid(), Generation(0), meta("restore")).await.unwrap();
     assert_eq!((made.generation, made.epoch), (Generation(3), Epoch(1)));
-    // The last segment is damaged, and it is sealed all the same: who held it appends nothing any more.
+    // A journal with a damaged last segment is sealed nevertheless: its holder can append nothing any more.
     let segments: Vec<Key> =
         memory.dump().into_keys().filter(|key| key.as_str().contains("/journal/")).collect();
     let last = segments.last().unwrap();

@@ -1,4 +1,4 @@
-//! What a bucket does to requests, and what becomes of that: over moto, with a proxy in between.
+//! Faults of a bucket and their effects: over moto, with a proxy in between.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -163,7 +163,7 @@ async fn reads_are_sent_again_and_wait_as_they_are_told() {
     holder.release(None).await.unwrap();
 }
 
-/// A write whose answer is lost is sent once by the backend: what became of it, who writes finds out.
+/// The backend sends a write whose answer is lost only once: the writer finds its outcome.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_is_never_sent_again_by_itself() {
     let place = Place::new(|request| match (request.method.as_str(), request.target.contains("/lost/")) {
@@ -269,7 +269,7 @@ async fn what_is_wrong_with_a_bucket_is_said() {
     );
 }
 
-/// An error document is read as far as it tells something: what a server sends behind that is neither kept nor shown.
+/// An error document is read only up to a limit: the rest is neither kept nor shown.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_document_is_read_and_shown_within_bounds() {
     for status in [400, 403, 418, 500, 503] {

@@ -1,6 +1,6 @@
-//! Every request of a small life fails once, in every way: nothing is lost, and nothing is there twice.
+//! Every request of a short life of a cluster fails once, in every way: no record is lost or stored twice.
 //!
-//! Without `SLIPWAY_CRASH=all` a fifth of it is tried: each way at every fifth request.
+//! Without `SLIPWAY_CRASH=all` only a fifth is tested: each way at every fifth request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use slipway_testkit::{Moto, Proxy};
 
 use crate::support::{acquire, meta, numbers, options, record};
 
-/// How long a request may take; one that is kept waiting takes longer.
+/// The timeout of a request; a delayed request takes longer.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// What may become of a request, and whether the store sees it.
+/// The possible outcomes of a request, and whether the store receives it.
 fn verdicts() -> Vec<(&'static str, Verdict)> {
     vec![
         ("409 instead of the effect", Verdict::status(409)),
@@ -35,7 +35,7 @@ fn verdicts() -> Vec<(&'static str, Verdict)> {
     ]
 }
 
-/// A bucket behind a proxy that does to one request what it is told.
+/// A bucket behind a proxy that applies a verdict to one request.
 struct Place {
     _moto: Moto,
     proxy: Proxy,
@@ -77,8 +77,8 @@ impl Place {
     }
 }
 
-/// Takes a cluster from whoever had it last, appends, commits, appends, lets it go. What was acknowledged is kept
-/// account of, also when it ends before the end.
+/// Acquires a cluster from its last holder, appends, commits, appends, releases it. Notes the acknowledged
+/// records, also when it fails.
 async fn live(
     backend: &Arc<dyn Backend>,
     name: &str,
@@ -106,7 +106,7 @@ async fn live(
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_fails_in_each_way() {
     let place = Place::new();
-    // The first life makes the store and the cluster; what is tried is the second one.
+    // The first life creates the store and the cluster; the second one is tested.
     let backend = place.open();
     live(&backend, "undisturbed", 0, &mut Vec::new()).await.unwrap();
     place.proxy.reset();
@@ -125,7 +125,7 @@ async fn each_request_fails_in_each_way() {
             place.fail(at, verdict.clone());
             let disturbed = live(&backend, &cluster, 2, &mut acknowledged).await;
             place.fail(NEVER, Verdict::Pass);
-            // Whoever comes next finds everything in order.
+            // The next holder finds a consistent state.
             live(&backend, &cluster, 4, &mut acknowledged)
                 .await
                 .unwrap_or_else(|error| panic!("{what}: {error}"));

@@ -1,4 +1,4 @@
-//! What the tests share: names, claims, clocks of their own.
+//! Shared parts of the tests: names, claims, separate clocks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub fn acquire(who: &str) -> Acquire {
     Acquire::new(Identity::current(who, "apply")).create(create).options(options())
 }
 
-/// A holder with a clock of its own, which stands still: to the world it is paused.
+/// A holder with a separate clock that does not move, like a paused process.
 pub async fn holder(backend: &Arc<dyn Backend>, acquire: Acquire) -> (Holder, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new());
     (Holder::acquire(backend.clone(), &cluster(), acquire, clock.clone()).await.unwrap(), clock)

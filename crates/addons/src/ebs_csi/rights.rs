@@ -1,4 +1,4 @@
-//! What the driver and its helpers may do.
+//! Permissions of the driver and its helpers.
 
 use serde_json::{Value, json};
 

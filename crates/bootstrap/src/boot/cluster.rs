@@ -1,4 +1,4 @@
-//! The document as a cluster with one pool: what the expansion of listed hosts reads.
+//! The document as a cluster with one pool, as the expansion of listed hosts reads it.
 
 use serde_json::Value as Json;
 use slipway_spec::model::{

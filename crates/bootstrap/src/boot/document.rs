@@ -160,7 +160,7 @@ pub(super) struct Setting {
     pub config: Json,
 }
 
-/// What only machines with an API server need.
+/// Settings for machines with an API server only.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ControlPlane {

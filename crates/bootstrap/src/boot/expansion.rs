@@ -11,28 +11,28 @@ use crate::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased, Tokens
 use crate::from_cluster::{self, Placement};
 use crate::kubelet::use_external_cloud_provider;
 
-/// The source of a key of the cluster among a machine's secrets begins with this.
+/// The prefix of the source of a cluster key among a machine's secrets.
 const KEY: &str = "cluster:";
 /// The source of the token with which the machine joins.
 const TOKEN: &str = "boot:token";
 /// The name of the encryption configuration among the keys of the cluster.
 const ENCRYPTION: &str = "encryption";
 
-/// Where the cloud controller manager of the add-ons reads its configuration.
+/// The path of the configuration of the add-ons' cloud controller manager.
 const CLOUD_CONFIGURATION: &str = "/etc/kubernetes/cloud.config";
 
-/// The machine, as it found itself.
+/// The facts that a machine detects about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThisMachine {
     /// Its host name, address and CRI sockets.
     pub detected: Detected,
-    /// What the expansion takes from the host.
+    /// The facts that the expansion takes from the host.
     pub facts: Facts,
-    /// What its cloud calls it, as nodes have it: a cloud controller finds the machine by it, whatever the node is called.
+    /// The provider id of its node: a cloud controller finds the machine by it, whatever the node's name is.
     pub provider_id: Option<String>,
 }
 
-/// The machine's part in the cluster, with what it learned for it.
+/// The machine's part in the cluster, with the facts that it needs for it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
     /// The first control plane: it begins the cluster.
@@ -56,8 +56,8 @@ pub enum Part {
     },
 }
 
-/// The files below the folder of certificates that control planes get from the state of the cluster: of each pair of keys
-/// the name of its certificate or public key, and that of its private key.
+/// The files below the folder of certificates that control planes get from the state of the cluster: of each
+/// key pair the name of its certificate or public key, and that of its private key.
 #[must_use]
 pub fn key_files() -> [(&'static str, &'static str, &'static str); 4] {
     [
@@ -87,7 +87,7 @@ impl NodeBootstrap {
         Secret { text, ..Secret::new(TOKEN) }
     }
 
-    /// Everything that this machine must know about itself and the cluster.
+    /// The configuration of this machine and the cluster.
     #[must_use]
     pub fn configuration(
         &self,
@@ -107,7 +107,7 @@ impl NodeBootstrap {
             use_external_cloud_provider(&mut configuration);
             configuration.cluster.dns.disabled = true;
         }
-        // Workers join with a credential of their own, and not with a token that the whole cluster shares.
+        // Workers join with their own credential, and not with a token that the whole cluster shares.
         configuration.node.bootstrap_tokens = Vec::new();
         if let Some(join) = &mut configuration.join {
             *join = joining(join.clone());
@@ -146,7 +146,8 @@ impl NodeBootstrap {
             Part::JoinsAsWorker { .. } => expand::join_worker(configuration, facts, &inputs)?,
         };
         self.add_settings(&mut phased);
-        // With another network than ours a node becomes ready when somebody has installed that.
+        // With a network other than flannel, a node becomes ready only when the user has installed that
+        // network.
         for node in phased.iter_mut().filter(|phased| phased.desired.address.kind() == "kubernetes_node") {
             node.desired.attributes.set(&Path::key("ready"), inputs.flannel.is_some().into());
         }
@@ -224,7 +225,7 @@ impl NodeBootstrap {
                 ("path", Value::from(file.path.as_str())),
                 ("content", file.content.as_str().into()),
                 ("mode", file.mode.as_str().into()),
-                // The image may have one, and nobody is on the machine to move it away.
+                // The image may have such a file, and no operator is on the machine to move it away.
                 ("replace_existing", true.into()),
             ];
             add("file", &format!("node-file-{}", file.name), attributes);
@@ -236,7 +237,8 @@ impl NodeBootstrap {
         phased.extend(settings);
     }
 
-    /// The kernel parameters of the pool, and packet forwarding, without which pods reach nobody outside their node.
+    /// The kernel parameters of the pool, and packet forwarding, without which pods reach only their own
+    /// node.
     fn kernel_parameters(&self) -> BTreeMap<String, String> {
         let mut parameters = self.node.sysctls.clone();
         let is_ipv6 = |address: &IpAddr| address.is_ipv6();
@@ -250,7 +252,7 @@ impl NodeBootstrap {
     }
 }
 
-/// How a machine joins: with a token that its credential has.
+/// The parameters of a join: with the token of its credential.
 fn joining(mut join: Join) -> Join {
     let token = NodeBootstrap::token(None);
     if let Discovery::Token(discovery) = &mut join.discovery {

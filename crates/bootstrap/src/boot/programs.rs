@@ -27,7 +27,7 @@ impl Programs {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ProgramFile {
-    /// What it holds.
+    /// The programs in it.
     pub name: ProgramName,
     /// Its path below a mirror.
     pub path: String,
@@ -35,7 +35,7 @@ pub struct ProgramFile {
     pub sha256: String,
 }
 
-/// What a file of programs holds.
+/// The programs in a downloaded file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ProgramName {

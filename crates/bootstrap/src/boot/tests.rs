@@ -102,7 +102,8 @@ fn the_first_control_plane_takes_its_keys_from_the_state() {
     assert_eq!(node.get("node-role.kubernetes.io/node"), Some(&"".into()));
 }
 
-/// What runs in the cluster comes through its API, once the cloud controller has taken the taint of a new node away.
+/// Objects in the cluster are installed through its API, once the cloud controller has removed the taint of a
+/// new node.
 #[test]
 fn with_a_cloud_controller_a_machine_installs_no_add_ons() {
     let with_controller = |role: &str| {

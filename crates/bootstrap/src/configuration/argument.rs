@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
-/// One flag of a component's command line, without its leading hyphens. A name may stand several times in a list.
+/// One flag of a component's command line, without its leading hyphens. A name may occur several times in a
+/// list.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Argument {

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Argument;
 
-/// What a user adds to a component of the control plane.
+/// The user's additions to a component of the control plane.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Component {

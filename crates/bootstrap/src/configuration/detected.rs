@@ -2,10 +2,10 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use serde::{Deserialize, Serialize};
 
-/// The CRI socket when the host shows none: containerd's.
+/// The CRI socket when none is found on the host: containerd's.
 pub const DEFAULT_CRI_SOCKET: &str = "unix:///var/run/containerd/containerd.sock";
 
-/// What was found out about a host, to take the place of what its configuration leaves open.
+/// Detected facts about a host, used for fields that its configuration does not set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Detected {
@@ -13,13 +13,13 @@ pub struct Detected {
     pub hostname: String,
     /// The address of the interface with the default route; the advertised address unless one is given.
     pub address: IpAddr,
-    /// The CRI sockets that are there, as `unix://` URLs, in kubeadm's order.
+    /// The existing CRI sockets, as `unix://` URLs, in kubeadm's order.
     pub cri_sockets: Vec<String>,
 }
 
 impl Default for Detected {
-    /// A host about which nothing is known, for reading documents elsewhere: `node`, `1.2.3.4`, as kubeadm prints them
-    /// in its own examples.
+    /// An unknown host, for reading documents elsewhere: `node`, `1.2.3.4`, as kubeadm prints them in its own
+    /// examples.
     fn default() -> Self {
         Self {
             hostname: "node".to_owned(),
@@ -30,8 +30,8 @@ impl Default for Detected {
 }
 
 impl Detected {
-    /// The CRI socket to use when none is given: the only one there, or containerd's when there is none. `None` when
-    /// there are several: then somebody has to choose.
+    /// The CRI socket to use when none is given: the only existing one, or containerd's when there is none.
+    /// `None` when there are several: then the user has to choose.
     #[must_use]
     pub fn cri_socket(&self) -> Option<&str> {
         match self.cri_sockets.as_slice() {

@@ -13,7 +13,7 @@ pub struct Endpoint {
 /// A text that is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// What stands behind the colon is no port.
+    /// The part after the colon is not a port.
     #[error(
         "{endpoint:?}: {port:?} is not a port: write a number of 1 to 65535, as in api.example.test:6443"
     )]

@@ -8,7 +8,7 @@ use super::Argument;
 pub enum Etcd {
     /// A member on every control plane, as a static pod.
     Local(LocalEtcd),
-    /// A cluster that somebody else runs.
+    /// An external cluster, which Slipway does not run.
     External(ExternalEtcd),
 }
 
@@ -19,7 +19,7 @@ impl Default for Etcd {
 }
 
 impl Etcd {
-    /// The settings of a member on every control plane, where that is so.
+    /// The settings of a member on every control plane; `None` for an external cluster.
     #[must_use]
     pub const fn local(&self) -> Option<&LocalEtcd> {
         match self {
@@ -28,7 +28,7 @@ impl Etcd {
         }
     }
 
-    /// The access to somebody else's cluster, where that is so.
+    /// The access to an external cluster; `None` for local members.
     #[must_use]
     pub const fn external(&self) -> Option<&ExternalEtcd> {
         match self {
@@ -42,7 +42,7 @@ impl Etcd {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LocalEtcd {
-    /// Where its image comes from, where that differs from the other components'.
+    /// Its image, where it differs from the other components'.
     pub image: Image,
     /// The absolute path of its data; `/var/lib/etcd` unless given.
     pub data_dir: String,
@@ -69,7 +69,7 @@ impl Default for LocalEtcd {
     }
 }
 
-/// The access to an etcd cluster that somebody else runs. Paths are of the node; empty where none is used.
+/// The access to an external etcd cluster. Paths are those of the node; empty where none is used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ExternalEtcd {
@@ -83,7 +83,7 @@ pub struct ExternalEtcd {
     pub key_file: String,
 }
 
-/// Where an image comes from, where that differs from the other components'.
+/// An image, where it differs from the other components'.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Image {

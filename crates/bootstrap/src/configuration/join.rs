@@ -34,7 +34,7 @@ pub enum Discovery {
 pub struct TokenDiscovery {
     /// The token, as `id.secret`.
     pub token: Secret,
-    /// An API server that is asked; it has a port.
+    /// The API server for discovery; it has a port.
     pub api_server_endpoint: Endpoint,
     /// Pins of the CA's public key, `sha256:<hex>`; one has to fit.
     pub ca_cert_hashes: Vec<String>,

@@ -26,7 +26,7 @@ impl Default for Networking {
 }
 
 impl Networking {
-    /// The ranges of services, the first family first; what is no range is left out (reading refuses such).
+    /// The ranges of services, the first family first. Invalid ranges are left out (reading refuses them).
     #[must_use]
     pub fn service_subnets(&self) -> Vec<IpNet> {
         ranges(&self.service_subnet)

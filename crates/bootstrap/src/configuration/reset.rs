@@ -6,7 +6,7 @@ use super::Timeouts;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Reset {
-    /// Whether `/etc/kubernetes/tmp` goes as well.
+    /// Whether `/etc/kubernetes/tmp` is removed as well.
     pub cleanup_tmp_dir: bool,
     /// The absolute path of the folder of keys and certificates.
     pub certificates_dir: String,
@@ -15,7 +15,7 @@ pub struct Reset {
     pub cri_socket: Option<String>,
     /// Whether nothing is changed.
     pub dry_run: bool,
-    /// Whether nobody is asked.
+    /// Whether no confirmation is requested.
     pub force: bool,
     /// Names of preflight checks whose failure is a warning; `all` for every one.
     pub ignore_preflight_errors: Vec<String>,
@@ -23,7 +23,7 @@ pub struct Reset {
     pub skip_phases: Vec<String>,
     /// How the kubelet's mounts are unmounted.
     pub unmount_flags: Vec<UnmountFlag>,
-    /// How long it waits for what.
+    /// The timeouts.
     pub timeouts: Timeouts,
 }
 

@@ -34,7 +34,7 @@ pub struct UpgradeApply {
     pub dry_run: Option<bool>,
     /// Whether etcd is upgraded.
     pub etcd_upgrade: bool,
-    /// Whether it goes on in spite of what can be passed over.
+    /// Whether the upgrade continues in spite of problems that can be ignored.
     pub force_upgrade: Option<bool>,
     /// Names of preflight checks whose failure is a warning; `all` for every one.
     pub ignore_preflight_errors: Vec<String>,
@@ -76,7 +76,7 @@ impl Default for UpgradeApply {
 pub struct UpgradeDiff {
     /// The release to go to.
     pub kubernetes_version: Option<String>,
-    /// How many lines stand around a change.
+    /// The number of lines around a change.
     pub context_lines: Option<u32>,
 }
 

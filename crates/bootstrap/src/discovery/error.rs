@@ -8,17 +8,17 @@ pub enum Error {
         "the ConfigMap cluster-info has no kubeconfig: this API server is not set up for joining by token"
     )]
     NoKubeconfig,
-    /// Nobody signed with the token.
+    /// There is no signature with the token.
     #[error(
         "the cluster does not know the token {0:?}, or its time is over: make a new one on a control plane with `slipway node token create`"
     )]
     NoSignature(String),
-    /// Somebody signed who does not know the token.
+    /// A signature with the token is wrong: its author does not know the token.
     #[error(
         "the signature of cluster-info with the token {0:?} is wrong: the server does not know the token's secret, or the signed data was changed"
     )]
     WrongSignature(String),
-    /// What was signed is no kubeconfig of a cluster with a CA.
+    /// The signed text is not a kubeconfig of a cluster with a CA.
     #[error("the kubeconfig of the cluster cannot be used: {0}")]
     Kubeconfig(String),
     /// None of the cluster's CAs is pinned.
@@ -30,7 +30,7 @@ pub enum Error {
         /// The pins of the cluster's CAs.
         found: Vec<Pin>,
     },
-    /// The second reading differs.
+    /// The second read differs.
     #[error(
         "cluster-info, read again over TLS with the pinned CA, is not what was read first: somebody stands between"
     )]

@@ -16,8 +16,8 @@ pub struct FileTrust {
 }
 
 impl FileTrust {
-    /// What a kubeconfig says. `read` gives the text of a file that it names; a CA that is in no file of it is an
-    /// error, since TLS could not be checked.
+    /// Reads the trust in a kubeconfig. `read` returns the text of a file that it names. A CA that is neither
+    /// embedded nor in such a file is an error, since TLS could not be checked.
     ///
     /// # Errors
     /// [`Error::Kubeconfig`] when it does not say how to reach and check a cluster.

@@ -77,7 +77,7 @@ fn refuses_what_is_not() {
     assert_eq!(CONFIG_MAP, "cluster-info");
 }
 
-/// Somebody who knows the token puts a CA of its own beside the real one: only the pinned one is trusted then.
+/// An attacker with the token puts another CA beside the real one: only the pinned CA is trusted then.
 #[test]
 fn a_ca_that_is_not_pinned_is_not_trusted_for_the_second_reading() {
     let (real, evil) = (authority(), authority());

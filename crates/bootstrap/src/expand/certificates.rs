@@ -13,7 +13,7 @@ use crate::material::FINGERPRINT;
 use crate::pki::Usage;
 use crate::pki::inventory::{self, Entry};
 
-/// The phases, by the names of what they make.
+/// The phases, by the names of their keys and certificates.
 fn phase(entry: &str, joining: bool) -> &'static str {
     if joining {
         return "control-plane-prepare/certs";
@@ -33,8 +33,8 @@ fn phase(entry: &str, joining: bool) -> &'static str {
     }
 }
 
-/// Every key and certificate of a control plane. What is given becomes files; what a missing key would have to sign is
-/// left out: it is there already, or somebody else brings it.
+/// Every key and certificate of a control plane. Given ones become files. Certificates whose signing key is
+/// missing are left out: they exist already, or the user brings them.
 pub(super) fn add(
     resources: &mut Resources,
     configuration: &Configuration,
@@ -60,7 +60,7 @@ pub(super) fn add(
     }
     if given(inputs, inventory::SERVICE_ACCOUNT) {
         let phase = if joining { "control-plane-prepare/download-certs" } else { "certs/sa" };
-        // As kubeadm has it: it writes the one that it fetches otherwise than its own.
+        // As in kubeadm, which writes a fetched file with another mode than a generated one.
         shared(resources, phase, configuration, inputs, "sa.pub", if joining { "0644" } else { "0600" });
         shared(resources, phase, configuration, inputs, "sa.key", "0600");
     } else if !joining && !facts.external_ca() {
@@ -116,15 +116,15 @@ fn leaf(
     resources.add(phase, "certificate", entry.name, attributes, &refer(&after));
 }
 
-/// What makes the certificate and key of a CA, as far as it is made here.
+/// The resources that make the certificate and key of a CA, as far as they are made here.
 pub(super) fn of_authority(resources: &Resources, authority: &Entry) -> Vec<Address> {
     let (certificate, key) =
         (format!("pki/{}.crt", authority.base_name), format!("pki/{}.key", authority.base_name));
     resources.those(&[("certificate", authority.name), ("file", &certificate), ("file", &key)])
 }
 
-/// When a certificate that is valid for so long gets a successor: a month before its end, or a sixth of its time. kubeadm
-/// renews when it upgrades, and only then.
+/// When a certificate of this validity gets a successor: a month before its end, or at five sixths of its
+/// time, whichever is later. kubeadm renews certificates only in an upgrade.
 pub(super) fn renewal(configuration: &Configuration, validity: Duration) -> Option<(&'static str, Value)> {
     const MONTH: u64 = 30 * 24 * 3_600;
     let before = i64::try_from(MONTH.min(validity.as_secs() / 6)).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What is added to an API server beyond kubeadm's: encryption at rest, access without a name for discovery only, a log of
-//! requests, and an end that does not wait for those who watch.
+//! Additions to kubeadm's API server: encryption at rest, anonymous access for discovery only, an audit log,
+//! and a shutdown that does not wait for watches.
 
 use slipway_cluster_input::Profile;
 use slipway_resource::Value;
@@ -25,7 +25,7 @@ fn narrows_anonymous(configuration: &Configuration) -> bool {
         && argument_value(arguments, "anonymous-auth").is_none()
 }
 
-/// The configuration with the flags and volumes of what is added. A flag of the user's stays as it is.
+/// The configuration with the flags and volumes of the additions. Flags of the user take precedence.
 pub(super) fn configured(configuration: &Configuration, inputs: &Inputs) -> Configuration {
     let mut configuration = configuration.clone();
     let mut flags: Vec<(&str, String)> = Vec::new();

@@ -12,7 +12,7 @@ use crate::patch::Patches;
 use crate::pki::inventory;
 use crate::static_pod::{self, Component, InitialCluster, etcd_url, manifest, pod};
 
-/// Stands in a manifest where the text of a reference goes.
+/// Placeholder in a manifest for the text of a reference.
 const PLACEHOLDER: &str = "--placeholder-of-the-members--";
 
 /// The certificates and files that a component reads.
@@ -86,7 +86,7 @@ fn place(
     let mut attributes = vec![("path", component.path().into()), ("manifest", manifest)];
     attributes.push(("ready_url", static_pod::ready_url(component, configuration).into()));
     attributes.push(("ready_timeout_seconds", i64::try_from(timeout).unwrap_or(i64::MAX).into()));
-    // A learner is not ready before it is promoted, which is the next step, and that one waits until it serves.
+    // A learner is not ready before its promotion, which is the next step and waits until the learner serves.
     if is_learner {
         attributes.push(("ready_later", true.into()));
     }
@@ -94,7 +94,7 @@ fn place(
         let ca = format!("{}/ca.crt", configuration.cluster.certificates_dir);
         attributes.push(("ready_ca_path", ca.into()));
     }
-    // Of certificates in files every component sees changes itself; these are read once.
+    // Components reload certificates from files; they read these files only once.
     let read_once = match component {
         Component::ApiServer => resources.find("file", "audit-policy"),
         Component::ControllerManager => resources.find("kubeconfig", "controller-manager"),
@@ -111,7 +111,7 @@ fn place(
     resources.add_in_turn(phase, "static_pod", component.name(), attributes, &all)
 }
 
-/// How etcd's members are reached.
+/// The attributes of etcd's members: their endpoints and client credentials.
 fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'static str, Value)> {
     let own = configuration.node.advertise_address.to_string();
     let pki = |file: &str| format!("{}/etcd/{file}", configuration.cluster.certificates_dir);
@@ -128,7 +128,7 @@ fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'stati
     ]
 }
 
-/// The folder of etcd's data. It goes with the node when Slipway has made it, and never otherwise.
+/// The folder of etcd's data. It is deleted with the node only if Slipway has made it.
 fn data_folder(
     resources: &mut Resources,
     phase: &'static str,
@@ -139,7 +139,7 @@ fn data_folder(
         ("path", local.data_dir.clone().into()),
         ("mode", "0700".into()),
         ("purge", true.into()),
-        // What is in it is etcd's, and nothing can make it again.
+        // It contains etcd's data, which is irreplaceable.
         (FINGERPRINT, "etcd".into()),
     ];
     Some(resources.add(phase, "directory", "etcd-data", attributes, &[]))
@@ -168,8 +168,8 @@ pub(super) fn first_etcd(
     Ok(())
 }
 
-/// A member that joins: added as a learner, started with all members' names, promoted. Returns what the API server of
-/// this node waits for.
+/// A member that joins: added as a learner, started with all members' names, promoted. Returns the resource
+/// that this node's API server waits for.
 pub(super) fn joining_etcd(
     resources: &mut Resources,
     configuration: &Configuration,
@@ -182,7 +182,7 @@ pub(super) fn joining_etcd(
     let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
     let mut attributes = member(configuration, inputs.etcd_endpoints.clone());
     attributes.push(("learner_first", true.into()));
-    // Nobody is announced who cannot come: a member that never starts keeps others out.
+    // The member is added only when everything else is ready: a member that never starts keeps others out.
     let mut ready = refer(&client);
     let pod_needs = needs(resources, Component::Etcd);
     ready.extend(refer(&pod_needs));
@@ -204,7 +204,7 @@ pub(super) fn joining_etcd(
     Ok(Some(voter))
 }
 
-/// A text in which the placeholder is another resource's output.
+/// A text in which another resource's output replaces the placeholder.
 fn with_reference(text: &str, address: &Address, attribute: &str) -> Value {
     let Some((before, after)) = text.split_once(PLACEHOLDER) else { return text.into() };
     Value::Template(vec![

@@ -7,7 +7,8 @@ use super::phased::{Resources, refer};
 use crate::configuration::Configuration;
 use crate::static_pod::{ETCD_CLIENT_PORT, etcd_url};
 
-/// The service that takes snapshots, where somebody asked for them. It comes after the member, and leaves before it.
+/// The service that takes snapshots, where they are requested. It is created after the member, and deleted
+/// before it.
 pub(super) fn add(
     resources: &mut Resources,
     phase: &'static str,
@@ -32,7 +33,7 @@ pub(super) fn add(
         ("keep_on_delete", backup.keep_on_delete.into()),
     ];
     attributes.extend(backup.store.clone().map(|store| ("store", store.into())));
-    // What it reads goes after it.
+    // Files that it reads are deleted after it.
     let read = resources.those(&[
         ("certificate", "etcd-ca"),
         ("certificate", "etcd-healthcheck-client"),

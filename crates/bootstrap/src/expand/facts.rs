@@ -3,13 +3,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use slipway_cluster_input::Architecture;
 
-/// What an expansion takes from the host that it is for: plain values, so that expanding stays pure.
+/// Facts that an expansion takes from its host: plain values, so that the expansion stays pure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Facts {
     /// The host's name, in lower case.
     pub hostname: String,
-    /// What starts services.
+    /// The init system.
     pub init_system: InitSystem,
     /// Whether systemd-resolved is active: the kubelet then needs the resolver's own file.
     pub systemd_resolved: bool,
@@ -54,7 +54,7 @@ impl Facts {
     }
 }
 
-/// What starts services on a host.
+/// The init system of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InitSystem {

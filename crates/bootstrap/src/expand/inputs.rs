@@ -7,41 +7,42 @@ use crate::addon::flannel::Flannel;
 use crate::kube_vip::KubeVip;
 use crate::static_pod::Member;
 
-/// What an expansion is given beside a configuration and facts: what others have made or found, secrets among it.
+/// Inputs of an expansion beside the configuration and facts: results of other resources and of discovery,
+/// including secrets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Inputs {
-    /// Now, for the ends of tokens; without it tokens with a time to live have no end.
+    /// The present time, for the ends of tokens. Without it tokens with a time to live have no end.
     pub now: Option<Timestamp>,
     /// Files below the folder of certificates that are given, not made on the node: `ca.crt`, `ca.key`, `sa.pub`, …. A
     /// value is a text, a secret, or a reference to another resource's output.
     pub shared_files: BTreeMap<String, Value>,
-    /// What stands before the shared files, as the keys that they are made of.
+    /// The resources before the shared files, such as the keys that they contain.
     pub shared_after: Vec<Address>,
     /// The PEM of the cluster's CA in base64, where it is known: text, or a reference.
     pub authority_base64: Option<Value>,
-    /// Bootstrap tokens to be made, in place of those of the configuration.
+    /// Bootstrap tokens to make, instead of those of the configuration.
     pub tokens: Option<Tokens>,
     /// The text of the `EncryptionConfiguration`, a secret.
     pub encryption: Option<Value>,
     /// The audit policy, where requests are logged.
     pub audit: Option<crate::audit::Audit>,
-    /// The network of pods, where flannel is to be it.
+    /// The network of pods, if it is flannel.
     pub flannel: Option<Flannel>,
-    /// The virtual address of the control plane, where kube-vip is to hold it.
+    /// The virtual address of the control plane, if kube-vip holds it.
     pub kube_vip: Option<KubeVip>,
-    /// What discovery found out, for a node that joins.
+    /// The results of discovery, for a node that joins.
     pub discovered: Option<Discovered>,
-    /// The URLs of the members of etcd that are there, for a control plane that joins.
+    /// The URLs of the existing members of etcd, for a control plane that joins.
     pub etcd_endpoints: Vec<String>,
-    /// The members of etcd, where they are known before the node joins, itself among them.
+    /// The members of etcd, including this one, where they are known before the node joins.
     pub etcd_members: Option<Vec<Member>>,
-    /// Snapshots that control planes take of their etcd; none where nobody asked for them.
+    /// Snapshots that control planes take of their etcd; `None` where none are requested.
     pub etcd_backup: Option<EtcdBackup>,
     /// Names and addresses for which this node's kubelet may get a serving certificate.
     pub serving_names: Vec<String>,
-    /// The kubelet that the node fetches, in place of one that is on it already.
+    /// The kubelet that the node fetches, instead of an installed one.
     pub kubelet: Option<KubeletProgram>,
-    /// Whether an addition to the kubelet's unit that a package brought names the kubelet's program.
+    /// Whether a drop-in of the kubelet's packaged unit names the kubelet's program.
     pub kubelet_is_named: bool,
     /// Labels of the node beside those of its role.
     pub node_labels: BTreeMap<String, String>,
@@ -52,7 +53,7 @@ pub struct Inputs {
 pub struct EtcdBackup {
     /// The cluster: its snapshots are below this name in the store.
     pub cluster: String,
-    /// Where snapshots are kept; the folder of the node provider unless it is given.
+    /// The store of the snapshots; the folder of the node provider unless it is given.
     pub store: Option<String>,
     /// The time between two snapshots, in seconds.
     pub interval_seconds: u64,
@@ -65,10 +66,10 @@ pub struct EtcdBackup {
 /// A kubelet that a node fetches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubeletProgram {
-    /// Where it is put. The path has version and digest in it: another kubelet has another path, and the one that runs stays
-    /// in place until the other one runs well.
+    /// Its path. The path contains version and digest: another kubelet has another path, and the running
+    /// kubelet stays in place until the other one runs well.
     pub path: String,
-    /// Where it is fetched from, tried in this order.
+    /// The URLs, tried in this order.
     pub urls: Vec<String>,
     /// The SHA-256 of its bytes, 64 hexadecimal digits.
     pub sha256: String,
@@ -76,23 +77,23 @@ pub struct KubeletProgram {
     pub version: String,
 }
 
-/// Bootstrap tokens whose text others keep.
+/// Bootstrap tokens whose texts other resources keep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tokens {
-    /// Each token: the part before the dot, and the part behind it as a secret.
+    /// Each token: the part before the dot, and the part after it as a secret.
     pub tokens: Vec<(String, Value)>,
-    /// What stands before them.
+    /// The resources before them.
     pub after: Vec<Address>,
 }
 
-/// What discovery found out about a cluster.
+/// The results of discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Discovered {
     /// The URL of its API.
     pub server: String,
     /// Its CA, as PEM.
     pub authority: String,
-    /// The path of a file with a client certificate and its key, with which the kubelet asks for its own certificate in place
-    /// of a token.
+    /// The path of a file with a client certificate and its key, with which the kubelet requests its own
+    /// certificate instead of with a token.
     pub client_certificate: Option<String>,
 }

@@ -12,7 +12,7 @@ use crate::patch::Patches;
 /// A worker that joins: the CA, a kubeconfig with a token, and the kubelet.
 ///
 /// # Errors
-/// When a patch does not fit, or nothing is known of the cluster.
+/// When a patch does not fit, or the cluster was not discovered.
 pub fn join_worker(
     configuration: &Configuration,
     facts: &Facts,
@@ -31,7 +31,7 @@ pub fn join_worker(
 /// A further control plane.
 ///
 /// # Errors
-/// When a patch does not fit, or nothing is known of the cluster.
+/// When a patch does not fit, or the cluster was not discovered.
 pub fn join_control_plane(
     configuration: &Configuration,
     facts: &Facts,
@@ -51,13 +51,14 @@ pub fn join_control_plane(
         }
         None => {}
     }
-    // Its kubelet talks to its own API server, which it starts before there is a certificate for it.
+    // The kubelet uses its node's own API server, which it starts before there is a certificate for it.
     let local = configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode");
     let server = if local { configuration.local_endpoint().url() } else { discovered.server.clone() };
     before.extend(bootstrap(&mut resources, configuration, discovered, &server));
     let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     let voter = control_plane::joining_etcd(&mut resources, configuration, inputs, &patches, &service)?;
-    // Before its etcd votes the API server cannot start: it would be restarted, later and later.
+    // The API server cannot start before its etcd member votes: the kubelet would restart it with growing
+    // delays.
     let after: Vec<&Address> = std::iter::once(&service).chain(&voter).collect();
     let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &after)?;
     virtual_address(&mut resources, inputs, false, &[&service, &api]);
@@ -79,7 +80,7 @@ const PHASES: Phases = Phases {
     scheduler: "control-plane-prepare/control-plane",
 };
 
-/// The CA's certificate, by which the kubelet trusts and is asked.
+/// The CA's certificate, with which the kubelet verifies servers and clients.
 fn authority(resources: &mut Resources, configuration: &Configuration, discovered: &Discovered) -> Address {
     let default = format!("{}/ca.crt", configuration.cluster.certificates_dir);
     let path = configuration.join.as_ref().map_or(default, |join| join.ca_cert_path.clone());
@@ -92,8 +93,8 @@ fn authority(resources: &mut Resources, configuration: &Configuration, discovere
     resources.add("kubelet-start", "file", "ca", attributes, &[])
 }
 
-/// The kubeconfig with which the kubelet asks for its certificate; none when the user's discovery file has credentials of
-/// its own, which somebody else puts there.
+/// The kubeconfig with which the kubelet requests its certificate; `None` when the user's discovery file has
+/// its own credentials, which the user installs.
 fn bootstrap(
     resources: &mut Resources,
     configuration: &Configuration,
@@ -108,7 +109,7 @@ fn bootstrap(
     };
     let mut attributes = vec![
         ("path", BOOTSTRAP_KUBECONFIG_PATH.into()),
-        // The names in it are kubeadm's own, whatever the cluster is called.
+        // The names in it are those of kubeadm, whatever the cluster's name is.
         ("cluster_name", "kubernetes".into()),
         ("server", server.into()),
         ("certificate_authority", discovered.authority.clone().into()),

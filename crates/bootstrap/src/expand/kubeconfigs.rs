@@ -1,4 +1,4 @@
-//! Kubeconfigs of the node's own parts and of its administrator.
+//! Kubeconfigs of a node's components and of its administrator.
 
 use slipway_resource::Value;
 
@@ -11,10 +11,10 @@ use crate::kubeconfig::inventory::KUBECONFIGS;
 use crate::kubelet;
 use crate::pki::inventory;
 
-/// The certificate that the kubelet keeps itself.
+/// The certificate that the kubelet renews itself.
 pub(super) const ROTATED: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 
-/// The kubeconfigs that a control plane has; with the CA's key elsewhere somebody else brings them.
+/// The kubeconfigs of a control plane. When the CA's key is elsewhere, the user brings them.
 pub(super) fn add(
     resources: &mut Resources,
     configuration: &Configuration,

@@ -102,8 +102,8 @@ fn fetched(resources: &mut Resources, program: &KubeletProgram) -> Address {
     resources.add_made_by(PHASE, "program", name, attributes, "urls")
 }
 
-/// What the kubelet and the network of its pods will leave behind: nothing is made now, and a reset takes away what has
-/// come since.
+/// Files that the kubelet and the network of its pods will create: none is made now, and a reset removes
+/// those that exist by then.
 fn leftovers(resources: &mut Resources) -> [Address; 2] {
     let state = vec![("path", "/var/lib/kubelet".into())];
     let network = vec![

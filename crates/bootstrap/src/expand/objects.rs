@@ -1,4 +1,4 @@
-//! API objects of a cluster's beginning.
+//! API objects of a new cluster.
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_resource::{Address, Path, Secret, SecretText, TemplatePart, Value};
@@ -14,7 +14,7 @@ use crate::patch::Patches;
 const AUTHORITY: &str = "--placeholder-of-the-authority--";
 const TOKENS: &str = "bootstrap-token";
 
-/// The binding without which nobody but `super-admin.conf` may do anything.
+/// The binding without which only `super-admin.conf` has any permission.
 pub(super) fn administrators(resources: &mut Resources, api: &[&Address]) -> Address {
     resources.object("kubeconfig/admin", &objects::cluster_administrators(), api)
 }
@@ -34,8 +34,8 @@ pub(super) fn settings(
     }
 }
 
-/// Tokens, who may do what with them, and `cluster-info`. Its signatures are no part of it: they follow the tokens, and are
-/// made by who makes a token, or by the controller manager.
+/// Tokens, their permissions, and `cluster-info`. The signatures are not part of it: they depend on the
+/// tokens, and the maker of a token or the controller manager writes them.
 pub(super) fn tokens(
     resources: &mut Resources,
     configuration: &Configuration,
@@ -66,7 +66,7 @@ pub(super) fn tokens(
     Ok(())
 }
 
-/// The CA in base64: as it is known, or as the certificate's resource tells it.
+/// The CA in base64: the known text, or the output of the certificate's resource.
 fn authority(resources: &Resources, inputs: &Inputs) -> Option<Value> {
     inputs.authority_base64.clone().or_else(|| {
         resources.find("certificate", "ca").map(|address| Value::reference(address, "certificate_base64"))
@@ -104,7 +104,7 @@ fn own_tokens(
     Ok(())
 }
 
-/// Tokens that others keep, with the settings of the configuration's first.
+/// Tokens that other resources keep, with the settings of the configuration's first token.
 fn given_tokens(
     resources: &mut Resources,
     tokens: &Tokens,
@@ -166,7 +166,7 @@ pub(super) fn addons(
     Ok(())
 }
 
-/// An object of an add-on. Whether its pods run is the business of `validate`: they need nodes, which may join later.
+/// An object of an add-on. `validate` checks whether its pods run: they need nodes, which may join later.
 fn place(
     resources: &mut Resources,
     phase: &'static str,

@@ -32,7 +32,7 @@ const IRREPLACEABLE: [&str; 2] = ["keypair", "encryption_key"];
 pub(super) struct Resources(Vec<Phased>);
 
 impl Resources {
-    /// Adds a resource that stands after others; returns its address.
+    /// Adds a resource that depends on others; returns its address.
     pub fn add(
         &mut self,
         phase: &'static str,

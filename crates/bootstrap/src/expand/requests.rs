@@ -5,9 +5,9 @@ use crate::configuration::Configuration;
 use crate::kubeconfig::inventory::KUBECONFIGS;
 use crate::pki::inventory;
 
-/// Keys, and requests for their certificates, for a CA whose key is elsewhere: one request for each certificate of a
-/// control plane, and one for the user of each of its kubeconfigs. Whoever has the CA signs them; the certificates then
-/// go beside the requests.
+/// Keys, and requests for their certificates, for a CA whose key is elsewhere: one request for each
+/// certificate of a control plane, and one for the user of each of its kubeconfigs. The holder of the CA's
+/// key signs them; the certificates are then stored beside the requests.
 #[must_use]
 pub fn certificate_requests(configuration: &Configuration) -> Vec<Phased> {
     let mut resources = Resources::default();

@@ -31,7 +31,7 @@ pub fn keys(cluster: &ClusterInput) -> Vec<Desired> {
     of_state(cluster, &Placement::default())
 }
 
-/// What the cluster's state keeps: its keys, and the token with which machines join.
+/// The secrets that the cluster's state keeps: its keys, and the token with which machines join.
 pub(super) fn resources(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
     let mut resources = of_state(cluster, placement);
     if placement.has_joining() {
@@ -71,7 +71,8 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
     resources
 }
 
-/// The public part of the token: it names an object of the cluster, so that it is known before the token is.
+/// The public part of the token. It names an object of the cluster, so it must be known before the token is
+/// made.
 fn token_id(cluster: &ClusterInput) -> String {
     let digest = slipway_resource::Digest::of_bytes(cluster.name.as_bytes());
     digest.as_str().get(7..13).unwrap_or("slipwa").to_owned()
@@ -82,7 +83,7 @@ pub(super) fn ca_certificate() -> Value {
     Value::reference(key_pair(CA), "certificate_pem")
 }
 
-/// The same in base64, as kubeconfigs have it.
+/// The same in base64, as in kubeconfigs.
 pub(super) fn ca_certificate_base64() -> Value {
     Value::reference(key_pair(CA), "certificate_base64")
 }
@@ -108,7 +109,7 @@ pub(super) fn join_token() -> Secret {
     Secret::kept(&Address::new("token", JOIN_TOKEN), "token")
 }
 
-/// The token as an object of the cluster; none when nobody joins with it.
+/// The token as an object of the cluster; none when no machine joins with it.
 pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
     if !placement.has_joining() {
         return Tokens { tokens: Vec::new(), after: Vec::new() };
@@ -118,7 +119,7 @@ pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
     Tokens { tokens: vec![(token_id(cluster), part)], after: vec![address] }
 }
 
-/// The text of the `EncryptionConfiguration`, where what is at rest is encrypted.
+/// The text of the `EncryptionConfiguration`, if encryption at rest is on.
 pub(super) fn encryption(cluster: &ClusterInput) -> Option<Value> {
     cluster.encryption.at_rest.as_ref()?;
     Some(Value::Secret(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))

@@ -16,8 +16,8 @@ use crate::configuration::{
 };
 use crate::kubelet::use_external_cloud_provider;
 
-/// The algorithm of all keys of a cluster: the one that it was found with; else small and quick, unless kubeadm's default
-/// is asked for.
+/// The algorithm of all keys of a cluster: the found one of an adopted cluster; else a small and fast one,
+/// unless kubeadm's default is requested.
 pub(super) fn algorithm(cluster: &ClusterInput, placement: &Placement) -> EncryptionAlgorithm {
     placement.key_algorithm.unwrap_or(match cluster.profile {
         Profile::Slipway => EncryptionAlgorithm::EcdsaP256,
@@ -111,7 +111,8 @@ fn settings(cluster: &ClusterInput, placement: &Placement, endpoint: &LocalEndpo
     }
 }
 
-/// The members that a cluster begins with know each other from the start. One that joins later is told by those.
+/// The founding members know each other from the start. A member that joins later learns the others from
+/// them.
 fn etcd(cluster: &ClusterInput, placement: &Placement) -> LocalEtcd {
     let mut extra_args = component(&cluster.component(ComponentName::Etcd)).extra_args;
     if placement.founders.len() > 1 {
@@ -195,7 +196,7 @@ fn join(endpoint: &LocalEndpoint, control_plane: bool) -> Join {
     }
 }
 
-/// What a user sets of a component, as kubeadm has it.
+/// The user's settings of a component, in the form of kubeadm.
 fn component(settings: &slipway_cluster_input::Component) -> Component {
     let mut extra_args: Vec<Argument> =
         settings.extra_args.iter().map(|(name, value)| Argument::new(name, value)).collect();

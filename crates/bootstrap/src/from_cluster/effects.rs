@@ -26,7 +26,7 @@ const PROXY_FLAGS: &str =
     "kube-proxy is set up by its document: use `components.proxy.extraArgs`, or remove it";
 const ROLLOUT: &str = "hosts are changed in place, control planes one after the other; remove it";
 
-/// Paths without names of items; what is below a path is meant too.
+/// Paths without names of items; each includes the paths below it.
 const TABLE: &[(&str, &str)] = &[
     ("labels", "nothing on hosts has labels of the cluster; remove it"),
     ("region", "write `region` in the Host documents instead"),
@@ -165,7 +165,7 @@ mod tests {
 
     use super::*;
 
-    /// What is read on hosts, remarked on by a plan, or the caller's. Paths as in the table.
+    /// Fields that are read on hosts, remarked on by a plan, or used by the caller. Paths as in the table.
     const READ: &[&str] = &[
         "metadata.name",
         "provider",

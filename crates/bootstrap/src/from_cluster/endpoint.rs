@@ -6,10 +6,11 @@ use crate::configuration::LocalEndpoint;
 /// The port of the API servers on machines.
 pub(super) const PORT: u16 = 6443;
 
-/// Where nodes and users reach the API of a cluster.
+/// The endpoint of a cluster's API for nodes and users.
 ///
 /// # Errors
-/// When it is to be a load balancer, which nobody makes for machines that exist already, or when nobody was elected.
+/// When it is a load balancer, which Slipway does not create for existing machines, or when no host was
+/// elected.
 pub fn endpoint(cluster: &ClusterInput, placement: &Placement) -> Result<LocalEndpoint, FromClusterError> {
     match &cluster.control_plane.endpoint {
         Wanted::Given(given) => Ok(LocalEndpoint { host: given.host.clone(), port: given.port }),

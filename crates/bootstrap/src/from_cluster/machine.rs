@@ -7,29 +7,30 @@ use serde::{Deserialize, Serialize};
 use crate::configuration::EncryptionAlgorithm;
 use crate::expand::Facts;
 
-/// Which machines a cluster has: what a provider of machines pins in its catalog, under `placement`.
+/// The machines of a cluster: a provider of machines pins them in its catalog, under `placement`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Placement {
     /// The machines, in the order of their names.
     pub machines: Vec<Machine>,
-    /// The machine whose address is the control plane's endpoint, where one was elected.
+    /// The machine whose address is the control plane's endpoint, if one was elected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elected: Option<String>,
-    /// The control planes that the cluster began with, also those that are gone: what the members of etcd were started
-    /// with does not change.
+    /// The control planes that the cluster began with, including deleted ones: the initial members of etcd do
+    /// not change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub founders: Vec<Founder>,
-    /// The settings of kube-proxy, as a digest, with which a cluster was taken over: its pods were started with them.
+    /// The settings of kube-proxy in an adopted cluster, as a digest: its pods were started with them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proxies_found: Option<String>,
-    /// The algorithm of keys in a cluster that was taken over: who made it chose, and what comes later is like it.
+    /// The algorithm of keys in an adopted cluster. Its maker chose it, and later keys use it too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_algorithm: Option<EncryptionAlgorithm>,
-    /// When the token ends with which machines join now; none where no machine was asked.
+    /// The end of the token with which machines join now; `None` if no machine was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_token_ends: Option<Timestamp>,
-    /// Whether the token of this cluster was made by a version that gave it no end: it gets one, also when no machine joins.
+    /// Whether an earlier version made the token of this cluster without an end. It then gets one, also when
+    /// no machine joins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_join_token_endless: bool,
 }
@@ -40,7 +41,7 @@ pub struct Placement {
 pub struct Founder {
     /// Its name.
     pub name: String,
-    /// Its address then.
+    /// Its address at that time.
     pub address: IpAddr,
 }
 
@@ -54,29 +55,29 @@ pub struct Machine {
     pub pool: String,
     /// Its address.
     pub address: IpAddr,
-    /// The failure domain that it stands in.
+    /// Its failure domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The region that it stands in.
+    /// Its region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Labels of its node, before those of its pool.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_labels: BTreeMap<String, String>,
-    /// Whether it was there when the cluster began: the members of etcd begin together with those, and others join.
+    /// Whether it is a founding machine: the founding members of etcd begin together, and others join.
     #[serde(default)]
     pub founding: bool,
-    /// What was read on it.
+    /// The facts that were read on it.
     #[serde(default)]
     pub facts: Facts,
-    /// The CRI sockets that are there, as `unix://` URLs.
+    /// Its CRI sockets, as `unix://` URLs.
     #[serde(default)]
     pub cri_sockets: Vec<String>,
-    /// Whether the spec lists a kubelet for it, or has done so: since then an addition to the unit of a package names the
-    /// kubelet's program.
+    /// Whether the spec lists a kubelet for it, or has done so. Since then a drop-in of the packaged unit
+    /// names the kubelet's program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kubelet_is_named: bool,
-    /// What was found of a node that another tool has made; none for a machine that becomes a node here.
+    /// The facts about a node that another tool has made; `None` for a machine that becomes a node here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundNode>,
 }
@@ -85,10 +86,10 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FoundNode {
-    /// The members that its etcd was started with, itself among them; nothing where it has none.
+    /// The members that its etcd was started with, including itself; empty without etcd.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub etcd_members: Vec<Founder>,
-    /// The algorithm of its API server's key; nothing where it has none.
+    /// The algorithm of its API server's key; `None` without an API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key_algorithm: Option<EncryptionAlgorithm>,
 }
@@ -97,10 +98,10 @@ impl Placement {
     /// The key in a catalog's data.
     pub const KEY: &'static str = "placement";
 
-    /// The placement that a provider's catalog has; none for one that makes its machines itself.
+    /// The placement in a provider's catalog; `None` for a provider that makes its machines itself.
     ///
     /// # Errors
-    /// When it does not have the form.
+    /// When it has another form.
     pub fn of(catalog: &serde_json::Value) -> Result<Option<Self>, serde_json::Error> {
         catalog.get(Self::KEY).map(|placement| serde_json::from_value(placement.clone())).transpose()
     }
@@ -108,18 +109,18 @@ impl Placement {
     /// The key in a pinned catalog's data that asks for a placement on nodes that another tool has made.
     pub const ADOPTING: &'static str = "adopting";
 
-    /// The key in a pinned catalog's data that asks for the placement of a cluster whose state is lost: its machines tell how
-    /// it began.
+    /// The key in a pinned catalog's data that requests the placement of a cluster whose state is lost, from
+    /// facts on its machines.
     pub const REBUILDING: &'static str = "rebuilding";
 
-    /// How long a token for joining is good for at least, and at most for twice as long.
+    /// Minimum validity of a join token. The maximum is twice as long.
     const TOKEN_LASTS: SignedDuration = SignedDuration::from_hours(24);
 
-    /// What is left of a token that machines may still join with.
+    /// Minimum remaining time of a token that machines may still join with.
     const TOKEN_IS_ENOUGH: SignedDuration = SignedDuration::from_hours(2);
 
-    /// When a token ends with which machines join now: the one that was pinned, as long as there is time enough, else the
-    /// second midnight (UTC) from now. Plans of one day name the same end.
+    /// The end of the token with which machines join now: the pinned one, as long as enough time is left,
+    /// else the second midnight (UTC) from now. All plans of one day name the same end.
     #[must_use]
     pub fn end_of_join_token(pinned: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
         let enough = now.checked_add(Self::TOKEN_IS_ENOUGH).ok()?;
@@ -137,7 +138,7 @@ impl Placement {
         self.machines.iter().any(|machine| machine.found.is_some())
     }
 
-    /// Whether there is a machine that has to join, now or again: another tool has made all others.
+    /// Whether a machine has to join, now or again: another tool has made all others.
     #[must_use]
     pub fn has_joining(&self) -> bool {
         self.machines.iter().any(|machine| machine.found.is_none())
@@ -149,7 +150,7 @@ impl Placement {
         self.machines.iter().find(|machine| machine.name == name)
     }
 
-    /// The machine whose address is the control plane's endpoint, where one was elected.
+    /// The machine whose address is the control plane's endpoint, if one was elected.
     #[must_use]
     pub fn elected(&self) -> Option<&Machine> {
         self.machine(self.elected.as_deref()?)

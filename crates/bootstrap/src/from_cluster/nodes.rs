@@ -1,4 +1,4 @@
-//! The nodes of a cluster as resources: who founds it, who joins, and who leaves.
+//! The nodes of a cluster as resources: founding, joining and leaving ones.
 
 mod turns;
 
@@ -19,22 +19,22 @@ const OBJECT: &str = "kubernetes_object";
 /// The settings of kubelets that machines read when they join.
 const KUBELET_SETTINGS: &str = "ConfigMap/kube-system/kubelet-config";
 
-/// The group of everything that changes one machine after the other.
+/// The group of resources that change on one machine after the other.
 const MACHINES: &str = "machines";
 
 const KUBELET_CREDENTIALS: &str = "kubelet_credentials";
 
-/// Stands where the authority's certificate goes that only a run knows.
+/// Placeholder for the authority's certificate, which is known only in a run.
 const AUTHORITY: &str = "--placeholder-of-the-authority's-certificate--";
 
 /// The resources of all machines.
 pub(super) struct Nodes {
     pub resources: Vec<Desired>,
-    /// What objects of the cluster come after: its API, and the right to use it.
+    /// The resources that objects of the cluster wait for: its API, and the permission to use it.
     pub after: Vec<Address>,
 }
 
-/// The inside of every machine, and the objects of the cluster's beginning.
+/// The resources of every machine, and the objects of a new cluster.
 pub(super) fn nodes(
     cluster: &ClusterInput,
     placement: &Placement,
@@ -46,12 +46,12 @@ pub(super) fn nodes(
         .filter(|machine| is_control_plane(cluster, machine))
         .partition(|machine| machine.founding);
     let none = || FromClusterError::NoControlPlane(cluster.name.clone());
-    // Whose API server the cluster's objects wait for: the one that everybody is sent to, else the first.
+    // The cluster's objects wait for this machine's API server: that of the elected endpoint, else the first.
     let elected = placement.elected().filter(|machine| is_control_plane(cluster, machine));
     let first = *founding.first().or(joining.first()).ok_or_else(none)?;
     let leader = elected.unwrap_or(first);
     let mut made = Making { cluster, placement, endpoint, resources: Vec::new() };
-    // Objects of the cluster are those of one expansion, whichever control planes there are.
+    // The objects of the cluster come from the expansion of one machine, with any number of control planes.
     made.founding(leader, true)?;
     for machine in founding.iter().filter(|machine| machine.name != leader.name) {
         made.founding(machine, false)?;
@@ -59,7 +59,7 @@ pub(super) fn nodes(
     if !leader.founding {
         made.resources.retain(|desired| !is_inside_of(desired, &leader.name));
     }
-    // Whose API server the others wait for waits for none of them.
+    // The other machines wait for the leader's API server, and the leader waits for none of them.
     let mut joining = joining;
     joining.sort_by_key(|machine| machine.name != leader.name);
     let members: Vec<&Machine> = founding.iter().chain(&joining).copied().collect();
@@ -93,7 +93,7 @@ fn is_inside_of(desired: &Desired, machine: &str) -> bool {
         || (desired.address.kind() == "kubernetes_node" && desired.address.name() == machine)
 }
 
-/// Whether it is the token with which machines join, as an object of the cluster.
+/// Whether a resource is the object of the token with which machines join.
 fn is_token(desired: &Desired) -> bool {
     desired.address.kind() == OBJECT
         && desired.address.name().starts_with("Secret/kube-system/bootstrap-token-")
@@ -111,7 +111,7 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// A control plane of the cluster's beginning; with `objects`, also what the cluster has from its beginning.
+    /// A founding control plane. With `objects`, also the objects of a new cluster.
     fn founding(&mut self, machine: &Machine, objects: bool) -> Result<(), FromClusterError> {
         let configuration = self.configuration(machine);
         let mut configuration = configuration;
@@ -120,7 +120,8 @@ impl Making<'_> {
         let phased = expand::init(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
         let phased = phased.into_iter().filter(|phased| {
             let kind = phased.desired.address.kind();
-            // The super administrator is for the first steps of one control plane; here the state has the authority.
+            // The super administrator is for the first steps of a single control plane. Here the state has
+            // the authority.
             objects || (kind != "kubernetes_object" && phased.phase != "kubeconfig/super-admin")
         });
         self.add(phased.collect(), machine);
@@ -130,7 +131,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// A control plane that comes later, after the one before it. Returns what the next one waits for.
+    /// A control plane that joins after the previous one. Returns the resource that the next one waits for.
     fn joining_control_plane(
         &mut self,
         machine: &Machine,
@@ -141,19 +142,19 @@ impl Making<'_> {
         let configuration = self.configuration(machine);
         let others = members.iter().filter(|other| other.name != machine.name);
         let mut inputs = self.inputs(machine);
-        // Those that come later are not there yet when this one asks.
+        // Later control planes do not exist yet when this one joins.
         inputs.etcd_endpoints = others
             .filter(|other| other.founding || other.name < machine.name)
             .map(|other| etcd_url(&other.address.to_string(), ETCD_CLIENT_PORT))
             .collect();
         let phased = expand::join_control_plane(&configuration, &machine.facts, &inputs);
         self.add(phased.map_err(failed(machine))?, machine);
-        // The objects of the cluster are made by the API server of the one that leads: it joined before.
+        // The leader's API server creates the objects of the cluster, so the leader joined before.
         let waits = if leads { Vec::new() } else { self.joins_after(machine) };
         let member = inside("etcd_member", machine, "etcd");
         for desired in &mut self.resources {
             if desired.address == member {
-                // etcd takes one learner at a time, and nobody joins a cluster that is not there.
+                // etcd accepts one learner at a time, and a member joins only an existing cluster.
                 desired.depends_on.extend(before.clone());
                 desired.depends_on.extend(waits.clone());
             }
@@ -169,11 +170,12 @@ impl Making<'_> {
         let inputs = self.inputs(machine);
         let phased = expand::join_worker(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
         self.add(phased, machine);
-        // The kubelet's wait for its certificate begins when there is somebody who gives it.
+        // The kubelet waits for its certificate only after the signer of certificates runs.
         let mut waits = self.joins_after(machine);
         waits.push(inside("static_pod", leader, "kube-controller-manager"));
         let credentials = inside("kubelet_credentials", machine, "kubelet");
-        // The kubelet has written its kubeconfig itself; when the endpoint moves, it has to follow.
+        // The kubelet has written its kubeconfig itself. When the endpoint changes, the kubeconfig must
+        // change too.
         let server = Value::from(self.endpoint.url());
         for desired in self.resources.iter_mut().filter(|desired| desired.address == credentials) {
             desired.depends_on.extend(waits.clone());
@@ -186,7 +188,8 @@ impl Making<'_> {
         Ok(())
     }
 
-    /// What a machine that joins needs of the cluster: the token, and the right to ask with it.
+    /// The resources that a joining machine needs from the cluster: the token, and the permission to request
+    /// a certificate.
     fn joins_after(&self, machine: &Machine) -> Vec<Address> {
         let of_tokens = |desired: &&Desired| {
             let is_right = desired.address.name().starts_with("ClusterRoleBinding//kubeadm:");
@@ -198,7 +201,7 @@ impl Making<'_> {
         found.into_iter().collect()
     }
 
-    /// The token ends by itself. It is made again, or its end moved, when a machine joins.
+    /// The token expires by itself. It is made again, or its end moved, when a machine joins.
     fn token_is_renewed_on_demand(&mut self) {
         let on_demand = !self.placement.is_join_token_endless;
         for desired in self.resources.iter_mut().filter(|desired| is_token(desired)) {
@@ -206,12 +209,12 @@ impl Making<'_> {
         }
     }
 
-    /// A member asks all others too: it has to find out what became of itself when its own etcd answers no more.
+    /// A member also connects to all others: it must learn its own status when its own etcd does not answer.
     fn members_know_each_other(&mut self, members: &[&Machine]) {
         for machine in members {
             let others = members.iter().filter(|other| other.name != machine.name);
             let of = |machine: &Machine| etcd_url(&machine.address.to_string(), ETCD_CLIENT_PORT);
-            // Of a founder its own comes first, and one that joins has none before it is a member.
+            // A founding member tries its own endpoint first. A joining one has none before it is a member.
             let own = machine.founding.then(|| of(machine));
             let known: Vec<String> = own.into_iter().chain(others.map(|other| of(other))).collect();
             for kind in ["etcd_member", "etcd_voter"] {
@@ -273,7 +276,8 @@ impl Making<'_> {
             let is_settings =
                 desired.address.kind() == OBJECT && desired.address.name().starts_with("ConfigMap/");
             if is_settings && self.placement.is_found() {
-                // kubeadm has written the cluster's settings, and holds them until one of them changes.
+                // kubeadm has written the cluster's settings, and owns their fields until one of them
+                // changes.
                 desired.attributes.set(&Path::key("force_conflicts"), true.into());
             }
             if machine.found.is_some() {
@@ -294,8 +298,9 @@ impl Making<'_> {
         }
     }
 
-    /// Whether nobody's credentials lie on a machine that make an administrator for a year: who needs some gets them from
-    /// the authority in the state, for a while. kubeadm has them there, and kube-vip takes them from there.
+    /// Whether machines store no credentials of an administrator that are valid for a year. An operator then
+    /// gets short-lived ones from the authority in the state. kubeadm stores such credentials, and kube-vip
+    /// uses them.
     fn has_no_standing_administrators(&self) -> bool {
         self.cluster.profile == Profile::Slipway
             && !matches!(self.cluster.control_plane.endpoint, Wanted::VirtualIp(_))
@@ -306,7 +311,7 @@ impl Making<'_> {
         self.resources.iter_mut().find(|desired| desired.address == address)
     }
 
-    /// The node of a worker: waited for, labelled, tainted.
+    /// The node of a worker: waits for it, and sets its labels and taints.
     fn registered(&self, machine: &Machine, pool: Option<&NodePool>) -> Desired {
         let mut attributes = vec![
             ("name", Value::from(machine.name.as_str())),
@@ -332,15 +337,15 @@ impl Making<'_> {
         desired
     }
 
-    /// Says which kubelet a node gets. The node changes after the kubelet, so that a run that is killed while the node is drained
-    /// leaves something to do: the next run lets pods onto the node again.
+    /// Adds the kubelet's version to a node. The node changes after the kubelet, so that a run that is killed
+    /// while the node is drained leaves a pending change: the next run uncordons the node.
     fn has_kubelet(&self, node: &mut Desired, machine: &Machine) {
         if let Some(kubelet) = programs::kubelet(self.cluster, machine) {
             node.attributes.set(&Path::key("kubelet_version"), kubelet.version.into());
         }
     }
 
-    /// The labels of a node: its pool's, where it stands, and its own. kubeadm does not say where a node stands.
+    /// The labels of a node: its pool's, its location, and its own. kubeadm does not set the location.
     fn labels(&self, machine: &Machine, pool: Option<&NodePool>) -> BTreeMap<String, String> {
         let mut labels = pool.map(|pool| pool.node_labels.clone()).unwrap_or_default();
         let place = [("zone", &machine.zone), ("region", &machine.region)];
@@ -353,7 +358,7 @@ impl Making<'_> {
         labels
     }
 
-    /// Whether nodes become ready by what this plan does: with a network of pods among it.
+    /// Whether nodes become ready by this plan, because it includes a network of pods.
     fn becomes_ready(&self) -> bool {
         objects::flannel(self.cluster).is_some()
     }
@@ -363,7 +368,7 @@ fn is_administrator(desired: &Desired, machine: &Machine) -> bool {
     ["admin", "super-admin"].iter().any(|name| desired.address == inside("kubeconfig", machine, name))
 }
 
-/// The members that the etcd of a node was started with that another tool has made.
+/// The members that the etcd of an adopted node was started with.
 fn members_found(machine: &Machine) -> Option<Vec<Member>> {
     let members = &machine.found.as_ref()?.etcd_members;
     let member = |member: &Founder| Member {
@@ -373,15 +378,15 @@ fn members_found(machine: &Machine) -> Option<Vec<Member>> {
     (!members.is_empty()).then(|| members.iter().map(member).collect())
 }
 
-/// Whether a node that another tool has made does without a resource: what is there for joining only, and a worker's folder
-/// of manifests, which kubeadm does not make.
+/// Whether an adopted node has no such resource: those for joining only, and a worker's folder of manifests,
+/// which kubeadm does not make.
 fn is_left_out(desired: &Desired, control_plane: bool) -> bool {
     let address = &desired.address;
     (address.kind() == "kubeconfig" && address.name().ends_with("/bootstrap-kubelet"))
         || (!control_plane && address.kind() == "directory" && address.name().ends_with("/manifests"))
 }
 
-/// A resource of a node that another tool has made, without what it does without.
+/// A resource of an adopted node, without the parts that such a node does not have.
 fn as_found(desired: &mut Desired, machine: &Machine, control_plane: bool) {
     if let (KUBELET_CREDENTIALS, Value::Map(attributes)) = (desired.address.kind(), &mut desired.attributes) {
         attributes.remove("bootstrap_kubeconfig_path");
@@ -396,7 +401,7 @@ fn failed(machine: &Machine) -> impl Fn(expand::ExpandError) -> FromClusterError
     move |source| FromClusterError::Node { machine: machine.clone(), source }
 }
 
-/// The snapshots that control planes take, where the spec asks for them.
+/// The snapshots of control planes, if the spec requests them.
 fn etcd_backup(cluster: &ClusterInput) -> Option<EtcdBackup> {
     let etcd = cluster.etcd.first().filter(|etcd| etcd.backups.enabled)?;
     Some(EtcdBackup {
@@ -439,7 +444,7 @@ fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {
     })
 }
 
-/// A value with the authority's certificate in the places that were kept for it.
+/// A value with the authority's certificate in place of its placeholders.
 fn with_authority(value: &Value) -> Value {
     match value {
         Value::String(text) if text == AUTHORITY => authorities::ca_certificate(),

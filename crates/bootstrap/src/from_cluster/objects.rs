@@ -11,7 +11,7 @@ use crate::audit::Audit;
 pub struct UserObjects {
     /// The add-on's name.
     pub addon: String,
-    /// Its objects, behind each other where they stand on each other.
+    /// Its objects, in the order of their dependencies.
     pub objects: Vec<Desired>,
 }
 
@@ -80,7 +80,7 @@ pub(super) fn of_users(user: &[UserObjects], after: &[Address]) -> Vec<Desired> 
     resources
 }
 
-/// What people should know: fields that have no effect on machines that exist already.
+/// Remarks for the user: fields without an effect on existing machines.
 pub(super) fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
     let mut notes = Vec::new();
     let mut note = |field: &str, message: String| {

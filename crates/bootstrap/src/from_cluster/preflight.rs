@@ -1,4 +1,4 @@
-//! What has to be looked at on machines before they become nodes of a cluster.
+//! Preflight questions for machines before they become nodes of a cluster.
 
 use std::collections::BTreeMap;
 

@@ -39,7 +39,7 @@ pub(super) fn kubelet(cluster: &ClusterInput, machine: &Machine) -> Option<Kubel
     })
 }
 
-/// The file for a version and an architecture: one that names the version before one for every version.
+/// The file for a version and an architecture. A file with the version is preferred to one for every version.
 fn fitting<'a>(
     programs: &'a Programs,
     version: &KubernetesVersion,
@@ -58,7 +58,7 @@ fn version<'a>(cluster: &'a ClusterInput, machine: &Machine) -> &'a KubernetesVe
     cluster.pool(&machine.pool).map_or(&cluster.kubernetes_version, |pool| &pool.kubernetes_version)
 }
 
-/// What a machine told of its processors; a file for which nothing is written is for the first kind.
+/// The detected processor architecture of a machine. A file without an architecture is for the default one.
 fn architecture(machine: &Machine) -> Architecture {
     machine.facts.architecture.unwrap_or_default()
 }

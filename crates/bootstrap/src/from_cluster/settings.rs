@@ -5,7 +5,7 @@ use slipway_resource::{Address, Desired, Path, Value};
 
 use super::Machine;
 
-/// The settings of the kernel and the files of one machine, as its pool has them: what the cluster says is among it.
+/// The kernel settings and files of one machine, from its pool, which includes those of the cluster.
 pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine) -> Vec<Desired> {
     let Some(pool) = pool else { return Vec::new() };
     let desired = |kind: &str, name: &str, origin: &str, attributes: Vec<(&str, Value)>| {

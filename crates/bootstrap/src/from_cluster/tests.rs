@@ -23,7 +23,7 @@ fn with_pool(wanted: &str, more: &str) -> ClusterInput {
     loaded.clusters.into_iter().next().unwrap_or_else(|| panic!("{:#?}", loaded.diagnostics)).into()
 }
 
-/// Three control planes, of which the first so many were there from the beginning.
+/// Three control planes, of which the first `founding` ones are founding.
 fn placement(founding: usize) -> Placement {
     let machine = |index: usize| -> Machine {
         let machine = serde_json::json!({
@@ -43,7 +43,7 @@ fn find<'a>(resources: &'a [Desired], address: &str) -> &'a Desired {
     resources.iter().find(|desired| desired.address.to_string() == address).unwrap()
 }
 
-/// Everything that a resource stands on, near and far.
+/// All direct and indirect dependencies of a resource.
 fn stands_on(resources: &[Desired], address: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut stack = vec![address.parse::<Address>().unwrap()];
@@ -62,7 +62,7 @@ fn control_planes_that_come_later_join_etcd_one_after_the_other() {
     let before = stands_on(&resources, "etcd_member.cp-2/etcd");
     assert!(before.contains("etcd_voter.cp-1/etcd"), "{before:#?}");
     assert!(!stands_on(&resources, "etcd_member.cp-1/etcd").contains("etcd_member.cp-2/etcd"));
-    // All that does not touch etcd goes side by side.
+    // Resources that do not change etcd are in parallel.
     assert!(!stands_on(&resources, "service.cp-2/kubelet").contains("etcd_voter.cp-1/etcd"));
 }
 
@@ -78,7 +78,7 @@ fn every_member_of_etcd_knows_all_others() {
             let known: Vec<&str> = endpoints.iter().filter_map(Value::as_str).collect();
             for other in 0..3 {
                 let url = format!("https://192.0.2.1{other}:2379");
-                // One that joins is no member yet, and has its own URL besides.
+                // A joining control plane is not a member yet, and has its own URL besides.
                 let expected = machine != format!("cp-{other}") || known.len() == 3;
                 assert_eq!(known.contains(&url.as_str()), expected, "{machine}: {known:?}");
             }
@@ -109,8 +109,8 @@ fn the_endpoint_may_be_one_that_joined_later() {
     }
 }
 
-/// The machines in the order in which resources of them change, those with the same turn sorted by name; with how many may
-/// change at once.
+/// The machines in the order in which their resources change, those with the same turn sorted by name; with
+/// the number that may change at once.
 fn turns<'a>(resources: &'a [Desired], kinds: &[&str]) -> Vec<(&'a str, u32)> {
     let mut turns: Vec<&Turn> = resources
         .iter()
@@ -142,14 +142,15 @@ fn machines_change_in_turn_and_the_one_of_the_endpoint_last() {
         };
         placement.machines.extend((0..4).map(worker));
         let resources = expand(&with_pool("elected: {}", workers), &placement, &[]).unwrap().resources;
-        // Settings of kubelets: control planes one at a time, workers within their budget, the endpoint's host at the end.
+        // Settings of kubelets: control planes one at a time, workers within their budget, the endpoint's
+        // host at the end.
         let workers = [("w-0", 2), ("w-1", 2), ("w-2", 2), ("w-3", 2)];
         let kubelets = [&[("cp-1/node", 1), ("cp-2/node", 1)][..], &workers, &[("cp-0/node", 1)]].concat();
         assert_eq!(turns(&resources, &["service"]), kubelets);
-        // Where the pods change too, all of them come before any kubelet.
+        // Where the pods change too, all of them change before any kubelet.
         let all = [&[("cp-1", 1), ("cp-2", 1), ("cp-0", 1)][..], &kubelets].concat();
         assert_eq!(turns(&resources, &["service", "static_pod"]), all);
-        // What machines read that join has been held by all others.
+        // All other machines already use the settings for joining ones.
         let joining = ("ConfigMap/kube-system/kubelet-config", 1);
         let last = [&kubelets[..], &[joining]].concat();
         assert_eq!(turns(&resources, &["service", "kubernetes_object"]), last);
@@ -187,7 +188,7 @@ fn the_token_ends_and_is_renewed_for_those_who_join() {
         Some(first),
         "it lasts long enough"
     );
-    // A join that is planned shortly before its end, or after it, gets another one.
+    // A join that is planned shortly before the token's end, or after it, gets another token.
     for now in ["2026-03-02T22:30:00Z", "2026-03-04T00:00:00Z"] {
         let later = end(Some("2026-03-03T00:00:00Z"), now).unwrap();
         let left = later.duration_since(time(now));
@@ -207,7 +208,7 @@ fn the_token_ends_and_is_renewed_for_those_who_join() {
     assert!(made.lifecycle.on_demand, "nothing is renewed when nobody joins");
     let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
     assert!(stands_on(&resources, "kubelet_credentials.cp-1/kubelet").contains(&made.address.to_string()));
-    // One that was made without an end gets it, also when nobody joins.
+    // A token without an end gets one, also when no machine joins.
     let endless = Placement { is_join_token_endless: true, ..placement };
     assert!(!secret(&endless).lifecycle.on_demand);
 }
@@ -270,7 +271,7 @@ fn a_listed_kubelet_is_fetched_before_anything_changes_and_named_by_the_unit() {
     }
     let content =
         |address: &str| find(&resources, address).attributes.get("content").unwrap().to_plain_text();
-    // A package's unit gets an addition; a unit of ours names the program itself.
+    // A drop-in is added to a packaged unit; a unit of Slipway names the program itself.
     let named = content("file.cp-0/kubelet-program");
     assert!(named.contains("ExecStart=/usr/local/bin/kubelet-1.34.4-aaaaaaaaaaaa $KUBELET"), "{named}");
     let own = content("file.cp-1/kubelet-drop-in");
@@ -286,7 +287,7 @@ fn a_listed_kubelet_is_fetched_before_anything_changes_and_named_by_the_unit() {
             .is_some()
     );
 
-    // When the list is taken away, the addition names the kubelet of the host again.
+    // When the list is removed, the drop-in names the kubelet of the host again.
     let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
     assert!(resources.iter().all(|desired| desired.address.kind() != "program"));
     let named =
@@ -307,7 +308,7 @@ fn all_machines_without_a_listed_kubelet_are_named_at_once() {
     assert!(why.contains("cp-1: its OpenRC starts the kubelet of a package"), "{why}");
     let why = refused(&[kubelet_file("\"1.33.9\"", "a", "amd64")], &placement);
     assert!(why.contains("cp-0: version 1.34.4, architecture amd64") && why.contains("cp-2"), "{why}");
-    // A file that names no version is for every version, and one that names it is preferred.
+    // A file without a version fits every version, and one with the version is preferred.
     let files = [kubelet_file("null", "c", "amd64"), kubelet_file("\"1.34.4\"", "a", "amd64")].join(",");
     let resources = expand(&with_kubelets(&files), &self::placement(1), &[]).unwrap().resources;
     find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
@@ -322,7 +323,7 @@ fn control_planes_take_snapshots_of_etcd_where_the_spec_has_backups() {
     let resources = expand(&cluster("elected: {}"), &placement(1), &[]).unwrap().resources;
     let all = ["etcd_backup.cp-0/etcd", "etcd_backup.cp-1/etcd", "etcd_backup.cp-2/etcd"];
     assert_eq!(backups(&resources), all, "one for each control plane");
-    // It comes after the member, and after the key that it seals with; nothing waits for it.
+    // It is created after the member and its encryption key; no resource waits for it.
     for (backup, member) in [(all[0], "etcd_member.cp-0/etcd"), (all[1], "etcd_voter.cp-1/etcd")] {
         let before = stands_on(&resources, backup);
         let key = backup.replace("etcd_backup", "file").replace("/etcd", "/pki/etcd/ca.key");

@@ -10,7 +10,7 @@ use crate::{
     version,
 };
 
-/// What a `ClusterConfiguration` says.
+/// The content of a `ClusterConfiguration`.
 pub(super) struct Read {
     pub settings: ClusterSettings,
     /// v1beta3 has the time that the control plane may take here.

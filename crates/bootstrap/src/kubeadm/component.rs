@@ -8,7 +8,8 @@ use slipway_spec::{
 use super::{code, kinds::KUBELET};
 use crate::shape;
 
-/// What a user's `KubeletConfiguration` or `KubeProxyConfiguration` says, as written, its form checked.
+/// The content of a user's `KubeletConfiguration` or `KubeProxyConfiguration`, as written, with its form
+/// checked.
 pub(super) fn read(
     document: Option<&Document>,
     diagnostics: &mut Vec<Diagnostic>,

@@ -110,7 +110,7 @@ fn step<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
 }
 
 impl Context<'_> {
-    /// What a secret is called that stands in the document at a path.
+    /// The source name of a secret whose text is in the document at a path.
     pub(super) fn source(&self, path: &str) -> String {
         let file = self.document.map_or("configuration", |document| document.file.path());
         format!("file:{file}#{path}")

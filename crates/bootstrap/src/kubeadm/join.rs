@@ -118,7 +118,7 @@ fn by_token(context: &mut Context<'_>, given: &v1beta4::BootstrapTokenDiscovery)
     }
 }
 
-/// The API server that is asked: it has a port.
+/// The API server for discovery; it has a port.
 fn endpoint(context: &mut Context<'_>, path: &str, text: &str) -> Endpoint {
     let hint = "write a host and a port, as in api.example.test:6443";
     match text.to_lowercase().parse::<Endpoint>() {

@@ -1,4 +1,4 @@
-//! Which document is what.
+//! The kinds of documents.
 
 use slipway_spec::{
     diagnostic::{Diagnostic, closest},
@@ -86,11 +86,11 @@ pub(super) fn sort(documents: Vec<Document>, diagnostics: &mut Vec<Diagnostic>) 
     sorted
 }
 
-/// What is wrong with a document that nobody reads.
+/// The problem of a document of an unknown kind.
 fn unknown(document: &Document) -> Option<Diagnostic> {
     let (version, kind) = (document.api_version.as_str(), document.kind.as_str());
     if document.truncated && (version.is_empty() || kind.is_empty()) {
-        // What names the kind lies behind the mistake that was reported.
+        // The kind is behind the mistake that was reported.
         return None;
     }
     let error = |message: String, field: &str, hint: String| {

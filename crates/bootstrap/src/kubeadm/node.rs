@@ -9,12 +9,12 @@ use crate::{
     token::{self, Token},
 };
 
-/// A secret that stands in a document itself.
+/// A secret whose text is in the document itself.
 pub(super) fn secret(context: &Context<'_>, path: &str, text: &str) -> Secret {
     Secret { text: Some(SecretText::new(text)), ..Secret::new(context.source(path)) }
 }
 
-/// What registers the node, checked as kubeadm does.
+/// The registration of the node, checked as in kubeadm.
 pub(super) fn registration(
     context: &mut Context<'_>,
     given: v1beta4::NodeRegistration,
@@ -78,7 +78,7 @@ pub(super) fn socket(
     Some(format!("unix://{given}"))
 }
 
-/// Names of checks: `all` stands alone.
+/// Names of checks: `all` must be the only one.
 pub(super) fn ignored_errors(context: &mut Context<'_>, path: &str, names: &[String]) {
     if names.len() > 1 && names.iter().any(|name| name.eq_ignore_ascii_case("all")) {
         let message = "`all` takes every check, and others are named beside it";

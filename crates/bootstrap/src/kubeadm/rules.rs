@@ -10,7 +10,8 @@ pub(super) fn is_alternative_name(text: &str) -> bool {
     text.parse::<IpAddr>().is_ok() || is_dns_name(text) || text.strip_prefix("*.").is_some_and(is_dns_name)
 }
 
-/// Whether a text can stand before `/name:tag` in an image's name: a registry, perhaps with a port, and a path.
+/// Whether a text is valid before `/name:tag` in an image's name: a registry, optionally with a port, and a
+/// path.
 pub(super) fn is_image_repository(text: &str) -> bool {
     let mut parts = text.split('/');
     let first = parts.next().unwrap_or_default();

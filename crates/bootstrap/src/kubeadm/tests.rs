@@ -80,7 +80,7 @@ fn every_field_is_read() {
     assert!(!json.contains("0123456789abcdef") && !json.contains("abab"), "{json}");
     let again: crate::configuration::Configuration = serde_json::from_str(&json).unwrap();
     assert_eq!(serde_json::to_string(&again).unwrap(), json);
-    // What is written is read back the same.
+    // Reading a written configuration returns an equal one.
     assert_eq!(valid(write(&configuration).expose()).init.unwrap().cluster, *cluster);
 }
 

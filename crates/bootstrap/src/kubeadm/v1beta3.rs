@@ -1,4 +1,4 @@
-//! What `kubeadm.k8s.io/v1beta3` has in another way than v1beta4.
+//! The differences of `kubeadm.k8s.io/v1beta3` from v1beta4.
 
 use serde_json::{Map, Value, json};
 use slipway_spec::shape::{Kind, Shape};

@@ -17,10 +17,10 @@ pub use cluster::cluster_configuration;
 use super::kinds::{KUBE_PROXY, KUBELET, V1BETA4};
 use crate::configuration::{Reset, Upgrade};
 
-/// The documents that say what a configuration says: `InitConfiguration` or `JoinConfiguration`, and for the former the
-/// cluster's, the kubelet's and kube-proxy's. Secrets whose text is known stand in them.
+/// The documents of a configuration: `InitConfiguration` or `JoinConfiguration`, and for the former the
+/// documents of the cluster, the kubelet and kube-proxy. They contain the known texts of secrets.
 ///
-/// When a token ends cannot be written, since kubeadm takes only how long it lives.
+/// The end of a token cannot be written, since kubeadm takes only a time to live.
 #[must_use]
 pub fn write(configuration: &Configuration) -> SecretText {
     let mut documents = vec![node::node(configuration)];

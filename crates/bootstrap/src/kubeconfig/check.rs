@@ -41,9 +41,9 @@ impl Problem {
 }
 
 impl Kubeconfig {
-    /// Checks a kubeconfig that is already there against what it should be: `authorities` are the cluster's CAs, one of
-    /// which it has to trust; `authority_file` is the text of the file that it names in place of an embedded CA. Its
-    /// client certificate, where one is embedded, is signed by one of them and for `subject`.
+    /// Checks an existing kubeconfig. It must trust one of the `authorities`, the cluster's CAs;
+    /// `authority_file` is the text of the file that it names instead of an embedded CA. An embedded client
+    /// certificate must be signed by one of them and be for `subject`.
     #[must_use]
     pub fn check(
         &self,

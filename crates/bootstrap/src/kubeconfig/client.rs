@@ -8,11 +8,11 @@ use crate::{
     pki::{self, Certificate, PrivateKey, Subject, Template, Usage},
 };
 
-/// What the client certificate of a kubeconfig holds, as kubeadm makes it: it begins when its CA began, and ends
+/// The template of a kubeconfig's client certificate, as in kubeadm: it begins when its CA began, and ends
 /// `validity` after `now`.
 ///
 /// # Errors
-/// When it ended beyond the end of time.
+/// When its end is not a valid time.
 pub fn client_template(
     subject: Subject,
     authority: &Certificate,
@@ -23,8 +23,8 @@ pub fn client_template(
     Ok(Template { not_before: authority.not_before(), ..template })
 }
 
-/// A client certificate with a new key, for a user whose groups are the subject's organizations. For people a short
-/// `validity` is best: nobody can take a certificate back.
+/// A client certificate with a new key, for a user whose groups are the subject's organizations. Choose a
+/// short `validity` for persons: a certificate cannot be revoked.
 ///
 /// # Errors
 /// [`super::Error::Certificate`] when it cannot be made.
@@ -43,7 +43,7 @@ pub fn client_certificate(
 }
 
 impl Kubeconfig {
-    /// The kubeconfig with which a kubelet asks for its certificate, in the form that kubeadm's join writes.
+    /// The kubeconfig with which a kubelet requests its certificate, in the form of `kubeadm join`.
     #[must_use]
     pub fn bootstrap_kubelet(
         cluster: &str,

@@ -3,7 +3,7 @@ use crate::pki;
 /// A result of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with a kubeconfig. No message holds anything secret of it.
+/// Errors of a kubeconfig. No message has any secret of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// A text is no kubeconfig.
@@ -15,7 +15,7 @@ pub enum Error {
     /// A user's file has something else under a name that would be written.
     #[error("the kubeconfig already has another {} of that name: {}", kind, names.join(", "))]
     Taken {
-        /// What the names are of: `cluster`, `user` or `context`.
+        /// The kind of the names: `cluster`, `user` or `context`.
         kind: &'static str,
         /// The names.
         names: Vec<String>,

@@ -1,13 +1,13 @@
-//! The kubeconfigs that a control plane consists of, as data.
+//! The kubeconfigs of a control plane, as data.
 
 use crate::{
     configuration::{Configuration, LocalEndpoint},
     pki::{Subject, inventory::ADMINISTRATORS},
 };
 
-/// Where the kubeconfigs of a node lie.
+/// The folder of the kubeconfigs of a node.
 pub const FOLDER: &str = "/etc/kubernetes";
-/// The kubeconfig with which a kubelet asks for its certificate, below [`FOLDER`].
+/// The kubeconfig with which a kubelet requests its certificate, below [`FOLDER`].
 pub const BOOTSTRAP_KUBELET: &str = "bootstrap-kubelet.conf";
 /// The user of [`BOOTSTRAP_KUBELET`].
 pub const BOOTSTRAP_USER: &str = "tls-bootstrap-token-user";
@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Its file below [`FOLDER`].
     pub file: &'static str,
-    /// What it is for, a few words.
+    /// Its purpose, in a few words.
     pub description: &'static str,
     user: &'static str,
     organization: Option<&'static str>,
@@ -107,7 +107,7 @@ impl Entry {
         format!("{FOLDER}/{}", self.file)
     }
 
-    /// The user in it, who is the subject of its client certificate too.
+    /// Its user, who is also the subject of its client certificate.
     #[must_use]
     pub fn subject(&self, configuration: &Configuration) -> Subject {
         let name = match self.server {
@@ -117,7 +117,7 @@ impl Entry {
         Subject::new(name).with_organizations(self.organization)
     }
 
-    /// The API that it leads to.
+    /// The API in it.
     #[must_use]
     pub fn server(&self, configuration: &Configuration) -> LocalEndpoint {
         match self.server {

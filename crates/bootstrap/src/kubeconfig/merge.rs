@@ -9,7 +9,7 @@ const LISTS: [(&str, &str); 3] = [("clusters", "cluster"), ("users", "user"), ("
 pub struct Merged {
     /// The whole.
     pub kubeconfig: Kubeconfig,
-    /// Names that were there already and stand for something else now, each with what it is of.
+    /// Existing names that have another meaning now, each with its kind.
     pub replaced: Vec<(&'static str, String)>,
 }
 
@@ -56,8 +56,8 @@ impl Kubeconfig {
         Ok(Merged { kubeconfig: Self { root }, replaced })
     }
 
-    /// A user's file without the clusters, users and contexts that this one has, where they are still the same; when
-    /// the current context goes, there is none.
+    /// A user's file without the clusters, users and contexts of this one, as far as they are unchanged. If
+    /// the current context is removed, there is none.
     #[must_use]
     pub fn removed_from(&self, file: &Self) -> Self {
         let mut root = file.root.clone();

@@ -11,13 +11,13 @@ use crate::yaml;
 const DEFAULT_CLUSTER_DNS: &str = "10.96.0.10";
 const RESOLVED: &str = "/run/systemd/resolve/resolv.conf";
 
-/// Whether nobody but Slipway had a say in the configuration: then it may be made anew for another release.
+/// Whether Slipway alone generated the configuration: then it may be generated again for another release.
 #[must_use]
 pub fn generated(configuration: &Configuration) -> bool {
     configuration.kubelet.is_none()
 }
 
-/// The configuration with every default, without what is a node's own.
+/// The configuration with every default, without fields of a single node.
 fn complete(configuration: &Configuration, facts: &Facts) -> Value {
     let cluster = &configuration.cluster;
     let mut settings = configuration.kubelet.clone().unwrap_or_default();
@@ -34,13 +34,14 @@ fn complete(configuration: &Configuration, facts: &Facts) -> Value {
     deep_default(&mut settings, &["authentication", "anonymous", "enabled"], false.into());
     deep_default(&mut settings, &["authentication", "webhook", "enabled"], true.into());
     deep_default(&mut settings, &["authorization", "mode"], "Webhook".into());
-    // A kubelet whose certificate nobody rotates stops after a year.
+    // Without rotation of its certificate, a kubelet stops after a year.
     settings.insert("rotateCertificates".to_owned(), true.into());
     if facts.systemd_resolved {
         default(&mut settings, "resolvConf", RESOLVED.into());
     }
     if configuration.profile == Profile::Slipway {
-        // The API server then knows whom it asks for logs; requests are checked against what the node is known to be.
+        // The API server can then authenticate the kubelets from which it requests logs. Requests are checked
+        // against the known names and addresses of the node.
         default(&mut settings, "serverTLSBootstrap", true.into());
     }
     settings.insert("apiVersion".to_owned(), "kubelet.config.k8s.io/v1beta1".into());
@@ -74,7 +75,8 @@ fn deep_default(settings: &mut Map<String, Value>, path: &[&str], value: Value) 
     }
 }
 
-/// The text in the ConfigMap `kubelet-config`: for every node, so without the endpoint of a container runtime.
+/// The text in the ConfigMap `kubelet-config`: for every node, so without the endpoint of a container
+/// runtime.
 #[must_use]
 pub fn config_map_text(configuration: &Configuration, facts: &Facts) -> String {
     yaml::to_string(&complete(configuration, facts))
@@ -99,7 +101,8 @@ pub fn config_file(
     Ok(yaml::to_string(&settings))
 }
 
-/// The text of `/var/lib/kubelet/instance-config.yaml`; none where the endpoint of the container runtime is a flag.
+/// The text of `/var/lib/kubelet/instance-config.yaml`; `None` where the endpoint of the container runtime is
+/// a flag.
 #[must_use]
 pub fn instance_config(configuration: &Configuration) -> Option<String> {
     let socket = configuration.node.cri_socket.clone().unwrap_or_default();

@@ -55,7 +55,8 @@ pub fn drop_in(facts: &Facts) -> String {
     )
 }
 
-/// The addition to a package's unit that has its own addition for the node's flags: only the program is another one.
+/// A drop-in for a packaged unit, which has another drop-in for the node's flags: it changes only the
+/// program.
 #[must_use]
 pub fn program_drop_in(facts: &Facts) -> String {
     format!("[Service]\n{}", start(facts))

@@ -3,8 +3,8 @@ use serde_json::{Value, json};
 use super::SYSTEM;
 use crate::token::BOUND_GROUP;
 
-/// What whoever joins with a token that is bound to a node's name may do: ask for a certificate, and read what every
-/// joining machine reads. Nobody approves what they ask for by itself.
+/// The permissions of machines that join with a token bound to a node's name: to request a certificate, and
+/// to read the settings for joining machines. Kubernetes' own controllers do not approve their requests.
 #[must_use]
 pub fn bound_bootstrappers() -> Vec<Value> {
     let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": BOUND_GROUP}]);

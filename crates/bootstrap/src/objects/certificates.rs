@@ -3,11 +3,11 @@ use serde_json::{Value, json};
 use super::rbac::{BOOTSTRAPPERS, group, role_and_binding};
 use super::{SYSTEM, metadata};
 
-/// What kubeadm says of the token whose end is the end of the uploaded certificates.
+/// kubeadm's description of the token whose end is the end of the uploaded certificates.
 pub const OWNER_DESCRIPTION: &str = "Proxy for managing TTL for the kubeadm-certs secret";
 
-/// The Secret with the shared certificates, encrypted by the certificate key and then encoded: `data` is base64. It ends
-/// with the token that owns it.
+/// The Secret with the shared certificates, encrypted with the certificate key and then encoded: `data` is
+/// base64. It is deleted with the token that owns it.
 #[must_use]
 pub fn shared_certificates(data: &[(String, String)], token_id: &str, token_uid: &str) -> Value {
     let data: serde_json::Map<String, Value> =
@@ -26,7 +26,7 @@ pub fn certificates_owner(token_id: &str) -> String {
     format!("bootstrap-token-{token_id}")
 }
 
-/// Who may read the uploaded certificates: joining nodes, which have to know the key.
+/// The permission to read the uploaded certificates: for joining nodes, which need the key to decrypt them.
 #[must_use]
 pub fn certificates_roles() -> [Value; 2] {
     let subjects = vec![group(BOOTSTRAPPERS)];

@@ -4,7 +4,7 @@ use super::rbac::role_and_binding;
 use super::{PUBLIC, config_map};
 use crate::yaml;
 
-/// The kubeconfig that anybody may read: the cluster's address and its CA, base64 over PEM.
+/// The kubeconfig that anonymous users may read: the cluster's address and its CA, base64 over PEM.
 #[must_use]
 pub fn cluster_info_kubeconfig(server: &str, authority_base64: &str) -> String {
     yaml::to_string(&json!({
@@ -14,13 +14,14 @@ pub fn cluster_info_kubeconfig(server: &str, authority_base64: &str) -> String {
     }))
 }
 
-/// The ConfigMap by which a joining node finds the cluster. Whoever has a token signs it, or the controller manager does.
+/// The ConfigMap with which a joining node finds the cluster. The holder of a token or the controller manager
+/// signs it.
 #[must_use]
 pub fn cluster_info(kubeconfig: String) -> Value {
     config_map(PUBLIC, "cluster-info", vec![("kubeconfig", kubeconfig)], false)
 }
 
-/// Lets anybody read it: discovery happens before there are credentials.
+/// Lets anonymous users read it: discovery happens before there are credentials.
 #[must_use]
 pub fn cluster_info_roles() -> [Value; 2] {
     let subjects = vec![json!({"kind": "User", "name": "system:anonymous"})];

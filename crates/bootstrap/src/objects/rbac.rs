@@ -9,13 +9,13 @@ pub const NODES: &str = "system:nodes";
 
 const API: &str = "rbac.authorization.k8s.io/v1";
 
-/// Somebody to whom a role is given.
+/// A group as the subject of a role.
 #[must_use]
 pub(crate) fn group(name: &str) -> Value {
     json!({"kind": "Group", "name": name})
 }
 
-/// A service account to whom a role is given.
+/// A service account as the subject of a role.
 #[must_use]
 pub(crate) fn service_account_subject(name: &str) -> Value {
     json!({"kind": "ServiceAccount", "name": name, "namespace": super::SYSTEM})
@@ -27,7 +27,7 @@ pub(crate) fn service_account(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata(Some(super::SYSTEM), name)})
 }
 
-/// A role that may read one object, and who has it; both have one name.
+/// A role that may read one object, and its binding; both have the same name.
 #[must_use]
 pub fn role_and_binding(
     namespace: &str,
@@ -49,13 +49,13 @@ pub fn role_and_binding(
     ]
 }
 
-/// A role of the whole cluster.
+/// A cluster-wide role.
 #[must_use]
 pub(crate) fn cluster_role(name: &str, rules: Value) -> Value {
     json!({"apiVersion": API, "kind": "ClusterRole", "metadata": metadata(None, name), "rules": rules})
 }
 
-/// Who has a role of the whole cluster.
+/// The binding of a cluster-wide role.
 #[must_use]
 pub(crate) fn cluster_binding(name: &str, role: &str, subject: Value) -> Value {
     json!({
@@ -65,14 +65,15 @@ pub(crate) fn cluster_binding(name: &str, role: &str, subject: Value) -> Value {
     })
 }
 
-/// What makes `admin.conf` an administrator: before it stands, only `super-admin.conf` may do anything.
+/// The binding that makes `admin.conf` an administrator: before it exists, only `super-admin.conf` has
+/// permissions.
 #[must_use]
 pub fn cluster_administrators() -> Value {
     let group = group(crate::pki::inventory::ADMINISTRATORS);
     cluster_binding("kubeadm:cluster-admins", "cluster-admin", group)
 }
 
-/// Lets joining nodes see whether one of their name is there already.
+/// Lets joining nodes check whether a node of their name exists already.
 #[must_use]
 pub fn node_readers() -> [Value; 2] {
     let rules = json!([{"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]}]);
@@ -82,7 +83,7 @@ pub fn node_readers() -> [Value; 2] {
     ]
 }
 
-/// Lets nodes ask for their certificates, have the first approved, and renew it.
+/// Lets nodes request their certificates, have the first one approved, and renew it.
 #[must_use]
 pub fn node_approval() -> [Value; 3] {
     let approval = |kind: &str| format!("system:certificates.k8s.io:certificatesigningrequests:{kind}");

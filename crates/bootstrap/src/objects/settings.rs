@@ -6,11 +6,12 @@ use crate::configuration::{Configuration, Endpoint};
 use crate::expand::Facts;
 use crate::{kubeadm, kubelet};
 
-/// The ConfigMap with the cluster's settings, kubeadm's `ClusterConfiguration` as text, and who may read it.
+/// The ConfigMap with the cluster's settings, kubeadm's `ClusterConfiguration` as text, and the permission to
+/// read it.
 #[must_use]
 pub fn cluster_settings(configuration: &Configuration) -> Vec<Value> {
     let mut cluster = configuration.cluster.clone();
-    // With its port, so that every node means the same by it.
+    // With its port, so that it means the same on every node.
     if cluster.control_plane_endpoint.is_some() {
         cluster.control_plane_endpoint = Some(Endpoint::from(&configuration.server_endpoint()));
     }
@@ -21,8 +22,8 @@ pub fn cluster_settings(configuration: &Configuration) -> Vec<Value> {
     std::iter::once(config_map(SYSTEM, "kubeadm-config", data, false)).chain(roles).collect()
 }
 
-/// The ConfigMap with the kubelets' configuration, and who may read it. Only one that nobody has edited has the hash: it
-/// says that an upgrade may make it anew.
+/// The ConfigMap with the kubelets' configuration, and the permission to read it. Only a configuration that
+/// no user has edited has the hash: an upgrade may generate it again.
 #[must_use]
 pub fn kubelet_settings(configuration: &Configuration, facts: &Facts) -> Vec<Value> {
     let data = vec![("kubelet", kubelet::config_map_text(configuration, facts))];

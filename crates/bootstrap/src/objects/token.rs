@@ -10,17 +10,18 @@ pub struct TokenObject<'a> {
     pub id: &'a str,
     /// The part behind it: a secret, or a reference to one.
     pub secret: Value,
-    /// What it is for, in words; may be empty.
+    /// Its purpose, in words; may be empty.
     pub description: &'a str,
     /// When it ends; never without.
     pub expiration: Option<Timestamp>,
-    /// What it may be used for: `signing`, `authentication`.
+    /// Its usages: `signing`, `authentication`.
     pub usages: &'a [String],
     /// The groups of those who use it.
     pub groups: &'a [String],
 }
 
-/// The Secret of a bootstrap token. Its values stand as `stringData`, so that the secret part needs no encoding.
+/// The Secret of a bootstrap token. Its values are in `stringData`, so that the secret part needs no
+/// encoding.
 #[must_use]
 pub fn bootstrap_token(token: &TokenObject<'_>) -> Value {
     let mut data = vec![

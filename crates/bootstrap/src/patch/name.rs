@@ -2,7 +2,7 @@
 
 use super::{Kind, PatchError, Target};
 
-/// What a file's name says.
+/// The parts of a file's name.
 pub(super) struct Name {
     pub target: Target,
     pub kind: Kind,

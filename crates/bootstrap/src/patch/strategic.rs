@@ -35,7 +35,7 @@ pub(super) fn apply(value: Value, patch: &Value, target: Target) -> Result<Value
     map(entries, changes.clone(), keys).map(Value::Object)
 }
 
-/// How the list of a field is merged, in pods and Deployments; the names mean the same wherever they stand.
+/// How the list of a field is merged, in pods and Deployments; a name means the same at every place.
 fn list(field: &str, items: &[Value]) -> List {
     let key = match field {
         "containers"

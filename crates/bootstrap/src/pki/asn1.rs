@@ -65,7 +65,7 @@ pub(super) struct TbsCertificate {
     pub extensions: Option<Vec<Extension>>,
 }
 
-/// A certificate or a request: what is signed, and the signature.
+/// A certificate or a request: the signed content, and the signature.
 #[derive(Clone, Debug, PartialEq, Eq, Sequence)]
 pub(super) struct Signed {
     pub content: Any,

@@ -16,7 +16,7 @@ use super::{
 /// The bit of key usage that lets a key sign certificates.
 const MAY_SIGN: u8 = 0b0000_0100;
 
-/// An X.509 certificate as it was read, and what it says.
+/// A parsed X.509 certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Certificate {
     der: Vec<u8>,
@@ -34,13 +34,13 @@ impl Certificate {
     /// Reads a certificate's DER.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when it is none.
+    /// [`Error::Malformed`] when it is not a certificate.
     pub fn from_der(der: &[u8]) -> Result<Self> {
         let wrong = malformed("certificate");
         let outer = Signed::from_der(der).map_err(&wrong)?;
         let content =
             outer.content.to_der().and_then(|der| TbsCertificate::from_der(&der)).map_err(&wrong)?;
-        // RFC 5280, 4.1.1.2: what is signed says with what.
+        // RFC 5280, 4.1.1.2: the signed part names the algorithm too.
         if outer.algorithm != content.signature {
             let reason = "it names two algorithms of its signature".to_owned();
             return Err(Error::Malformed { what: "certificate", reason });
@@ -68,7 +68,7 @@ impl Certificate {
         Ok(chain.swap_remove(0))
     }
 
-    /// Reads every certificate of a PEM text, at least one: first the one that is meant, then what signed it.
+    /// Reads every certificate of a PEM text, at least one: first the certificate itself, then its signers.
     ///
     /// # Errors
     /// [`Error::Malformed`] when there is none, or one is damaged.
@@ -94,19 +94,19 @@ impl Certificate {
         &self.der
     }
 
-    /// Who it is for.
+    /// The subject.
     #[must_use]
     pub const fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// Who signed it.
+    /// The issuer.
     #[must_use]
     pub const fn issuer(&self) -> &Subject {
         &self.issuer
     }
 
-    /// By which names and addresses its owner is reached.
+    /// The DNS names and IP addresses of its owner.
     #[must_use]
     pub const fn names(&self) -> &AlternativeNames {
         &self.parsed.names
@@ -118,17 +118,17 @@ impl Certificate {
         self.parsed.is_ca && self.parsed.key_usage.is_none_or(|bits| bits & MAY_SIGN != 0)
     }
 
-    /// How many further CAs may stand between it and a certificate that is none; `None` for any number.
+    /// Maximum number of further CAs between it and a leaf certificate; `None` for any number.
     pub(super) const fn path_length(&self) -> Option<u32> {
         self.parsed.path_length
     }
 
-    /// Whether it holds something that nobody may pass over and that is not understood here.
+    /// Whether it has a critical extension that is not supported here.
     pub(super) const fn has_unknown_critical(&self) -> bool {
         self.parsed.unknown_critical
     }
 
-    /// What it may be used for, as far as Kubernetes looks.
+    /// Its usages, as far as Kubernetes checks them.
     #[must_use]
     pub fn usages(&self) -> Vec<Usage> {
         let known = |oid: &der::asn1::ObjectIdentifier| match *oid {
@@ -157,13 +157,13 @@ impl Certificate {
         hexadecimal(self.content.serial_number.as_bytes())
     }
 
-    /// The key that it vouches for.
+    /// The certified key.
     #[must_use]
     pub const fn public_key(&self) -> &PublicKey {
         &self.public_key
     }
 
-    /// Whether subject and issuer are one and its own key signed it.
+    /// Whether subject and issuer are equal and its own key signed it.
     #[must_use]
     pub fn is_self_signed(&self) -> bool {
         self.content.subject == self.content.issuer && self.check_signature(&self.public_key).is_ok()

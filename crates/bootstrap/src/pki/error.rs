@@ -1,21 +1,21 @@
 /// A result of this module.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong with keys and certificates. No message holds anything of a private key.
+/// Errors of keys and certificates. No message has any part of a private key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A text or bytes do not have the form that they should have.
+    /// A text or bytes do not have the expected form.
     #[error("this is no {what}: {reason}")]
     Malformed {
-        /// What they should be.
+        /// The expected form.
         what: &'static str,
-        /// What does not fit.
+        /// Why not.
         reason: String,
     },
     /// A key or signature has an algorithm that is not supported.
     #[error("{what} has an algorithm that is not supported: {algorithm}")]
     Unsupported {
-        /// What has it.
+        /// The key or signature.
         what: &'static str,
         /// The algorithm, by its object identifier or name.
         algorithm: String,
@@ -23,10 +23,10 @@ pub enum Error {
     /// The source of randomness or the crypto library refused.
     #[error("{0} failed in the crypto library")]
     Crypto(&'static str),
-    /// A certificate is asked for that nobody could use.
+    /// A requested certificate would not be usable.
     #[error("a certificate cannot be made: {0}")]
     Template(String),
-    /// A signature does not fit what it should sign.
+    /// A signature does not match the signed content.
     #[error("the signature of {0} does not fit: it was not made with that key, or what it signs was changed")]
     BadSignature(String),
 }

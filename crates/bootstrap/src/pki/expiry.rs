@@ -40,7 +40,8 @@ impl Expiry {
         }
     }
 
-    /// What is left in words, in the largest unit that fits, as kubeadm prints it: `9y`, `364d`, `3h`, `<invalid>`.
+    /// The remaining time in the largest unit that fits, as kubeadm prints it: `9y`, `364d`, `3h`,
+    /// `<invalid>`.
     #[must_use]
     pub fn remaining(&self) -> String {
         const MINUTE: i64 = 60;

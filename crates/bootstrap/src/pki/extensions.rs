@@ -20,7 +20,8 @@ fn extension(id: ObjectIdentifier, critical: bool, value: Vec<u8>) -> der::Resul
     Ok(Extension { id, critical, value: OctetString::new(value)? })
 }
 
-/// The extensions of a certificate. The identifier of its own key is in a CA's, the issuer's where there is another.
+/// The extensions of a certificate. A CA has the identifier of its own key, and a certificate that another
+/// key signed has the identifier of that key.
 pub(super) fn for_certificate(
     template: &Template,
     own_identifier: &[u8],
@@ -56,7 +57,7 @@ pub(super) fn alternative_names(names: &AlternativeNames) -> der::Result<Option<
     extension(oid::SUBJECT_ALTERNATIVE_NAME, false, names.to_der()?).map(Some)
 }
 
-/// What the extensions of a certificate or a request say.
+/// The parsed extensions of a certificate or a request.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Parsed {
     pub names: AlternativeNames,
@@ -68,7 +69,7 @@ pub(super) struct Parsed {
     /// The first octet of the key usage bits; absent when there are none.
     pub key_usage: Option<u8>,
     pub subject_key_identifier: Option<Vec<u8>>,
-    /// Whether an extension that nobody may pass over is not understood. Constraints of names are left to TLS.
+    /// Whether a critical extension is not supported. Name constraints are left to TLS.
     pub unknown_critical: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Its path below the folder of certificates, without the ending.
     pub base_name: &'static str,
-    /// What it is for, a few words.
+    /// Its purpose, in a few words.
     pub description: &'static str,
     /// The CA that signs it, by its name; absent for a CA.
     pub authority: Option<&'static str>,
@@ -217,13 +217,13 @@ impl Entry {
         format!("{}/{}.csr", configuration.cluster.certificates_dir, self.base_name)
     }
 
-    /// What it may be used for.
+    /// Its usages.
     #[must_use]
     pub const fn usages(&self) -> &'static [Usage] {
         self.usages
     }
 
-    /// Who it is for.
+    /// Its subject.
     #[must_use]
     pub fn subject(&self, configuration: &Configuration) -> Subject {
         let common_name = match self.common_name {
@@ -259,10 +259,10 @@ impl Entry {
         }
     }
 
-    /// All of what it is to hold, when it is made now.
+    /// The template of the certificate, when it is made now.
     ///
     /// # Errors
-    /// When its validity reaches beyond the end of time.
+    /// When its end is not a valid time.
     pub fn template(&self, configuration: &Configuration, now: Timestamp) -> Result<Template> {
         let subject = self.subject(configuration);
         let validity = self.validity(configuration);

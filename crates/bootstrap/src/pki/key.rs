@@ -224,7 +224,7 @@ impl PublicKey {
         &self.der
     }
 
-    /// What kind of key it is, for people: `RSA-2048`, `ECDSA-P256`, or an object identifier.
+    /// The algorithm of the key, for messages: `RSA-2048`, `ECDSA-P256`, or an object identifier.
     #[must_use]
     pub fn algorithm(&self) -> String {
         let Ok(info) = SubjectPublicKeyInfo::from_der(&self.der) else { return "unknown".to_owned() };

@@ -9,7 +9,7 @@ pub(super) struct Block {
     pub bytes: Vec<u8>,
 }
 
-/// Every block of a text; what stands around them, and blocks that are damaged, are passed over.
+/// Every block of a text; text between blocks and damaged blocks are skipped.
 pub(super) fn decode(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut label: Option<&str> = None;

@@ -6,12 +6,12 @@ use jiff::Timestamp;
 
 use super::{Certificate, Error, Result, Template};
 
-/// What the successor of a certificate holds: all that `existing` holds, from [`super::BACKDATE`] before `now` until
-/// `validity` after it. It becomes a certificate with a new key by [`Template::signed_by`], or a request by
-/// [`super::Request::new`].
+/// The template of a certificate's successor: the content of `existing`, from [`super::BACKDATE`] before
+/// `now` until `validity` after it. [`Template::signed_by`] makes the certificate with a new key,
+/// [`super::Request::new`] a request.
 ///
 /// # Errors
-/// [`Error::Template`] for a CA: its successor is a decision about all that it signed.
+/// [`Error::Template`] for a CA: its successor affects everything that it signed.
 pub fn successor(existing: &Certificate, now: Timestamp, validity: Duration) -> Result<Template> {
     let subject = existing.subject().clone();
     if existing.is_ca() {

@@ -48,7 +48,8 @@ impl Request {
     /// Reads a request's DER and checks its signature.
     ///
     /// # Errors
-    /// [`Error::Malformed`] when it is none; [`Error::BadSignature`] when whoever asks does not have the key.
+    /// [`Error::Malformed`] when it is not a request; [`Error::BadSignature`] when the requester does not
+    /// have the key.
     pub fn from_der(der: &[u8]) -> Result<Self> {
         let wrong = malformed("request");
         let outer = Signed::from_der(der).map_err(&wrong)?;
@@ -85,25 +86,25 @@ impl Request {
         &self.der
     }
 
-    /// Who asks.
+    /// The subject of the requester.
     #[must_use]
     pub const fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// The names and addresses that are asked for.
+    /// The requested names and addresses.
     #[must_use]
     pub const fn names(&self) -> &AlternativeNames {
         &self.names
     }
 
-    /// Whether names of other kinds are asked for: of mail, URIs, directories.
+    /// Whether names of other kinds are requested: of mail, URIs, directories.
     #[must_use]
     pub const fn has_other_names(&self) -> bool {
         self.other_names
     }
 
-    /// The key that the certificate shall vouch for.
+    /// The key to certify.
     #[must_use]
     pub const fn public_key(&self) -> &PublicKey {
         &self.public_key

@@ -9,7 +9,7 @@ use super::{
     oid,
 };
 
-/// Who a certificate is for, as far as Kubernetes looks: user and groups.
+/// The subject of a certificate, as far as Kubernetes uses it: user and groups.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Subject {
     /// The common name: the user.

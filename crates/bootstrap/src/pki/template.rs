@@ -17,32 +17,32 @@ use super::{
     subject::Subject,
 };
 
-/// How far back certificates begin, so that clocks may differ a little.
+/// Time by which the start of certificates is moved back, so that clocks may differ a little.
 pub const BACKDATE: Duration = Duration::from_secs(300);
 
-/// What a certificate may be used for.
+/// A usage of a certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Usage {
-    /// Serving TLS.
+    /// Server authentication in TLS.
     Server,
-    /// Asking as a TLS client.
+    /// Client authentication in TLS.
     Client,
 }
 
-/// What a certificate is to hold.
+/// The content of a new certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    /// Who it is for. The common name is not empty.
+    /// The subject. The common name is not empty.
     pub subject: Subject,
-    /// By which names and addresses a server is reached.
+    /// The DNS names and IP addresses of a server.
     pub names: AlternativeNames,
-    /// What it may be used for, in the order of the certificate; a CA needs none.
+    /// Its usages, in the order of the certificate; a CA needs none.
     pub usages: Vec<Usage>,
     /// Whether it may sign others.
     pub is_ca: bool,
-    /// When it begins. Whole seconds count.
+    /// Its start, in whole seconds.
     pub not_before: Timestamp,
-    /// When it ends.
+    /// Its end.
     pub not_after: Timestamp,
 }
 
@@ -51,7 +51,7 @@ impl Template {
     /// common name as its DNS name.
     ///
     /// # Errors
-    /// [`Error::Template`] when it ended beyond the end of time.
+    /// [`Error::Template`] when its end is not a valid time.
     pub fn authority(common_name: &str, now: Timestamp, validity: Duration) -> Result<Self> {
         Ok(Self {
             subject: Subject::new(common_name),
@@ -62,11 +62,11 @@ impl Template {
         })
     }
 
-    /// A certificate that is no CA, without names and usages: it begins [`BACKDATE`] before `now` and ends `validity`
-    /// after `now`.
+    /// A certificate that is not a CA, without names and usages: it begins [`BACKDATE`] before `now` and ends
+    /// `validity` after `now`.
     ///
     /// # Errors
-    /// [`Error::Template`] when it ended beyond the end of time.
+    /// [`Error::Template`] when its end is not a valid time.
     pub fn leaf(subject: Subject, now: Timestamp, validity: Duration) -> Result<Self> {
         let out_of_time = |_| Error::Template("its validity reaches beyond the end of time".to_owned());
         Ok(Self {
@@ -96,7 +96,7 @@ impl Template {
     /// A certificate for `key` that it signs itself.
     ///
     /// # Errors
-    /// [`Error::Template`] when nobody could use it; [`Error::Crypto`] when signing fails.
+    /// [`Error::Template`] when it would not be usable; [`Error::Crypto`] when signing fails.
     pub fn self_signed(&self, key: &PrivateKey) -> Result<Certificate> {
         let subject = self.subject.to_any().map_err(malformed("subject"))?;
         self.build(key.public_key(), subject, None, key, Vec::new())
@@ -105,7 +105,7 @@ impl Template {
     /// A certificate for `key`, signed by an authority.
     ///
     /// # Errors
-    /// [`Error::Template`] when nobody could use it, the authority is none, or its key is another one;
+    /// [`Error::Template`] when it would not be usable, the authority is not a CA, or its key is another one;
     /// [`Error::Crypto`] when signing fails.
     pub fn signed_by(
         &self,
@@ -139,7 +139,7 @@ impl Template {
         }
         let issuer = authority.raw_subject().clone();
         let subject = self.subject.to_any().map_err(malformed("subject"))?;
-        // As Go has it: a certificate that carries its issuer's own name does not name the issuer's key.
+        // As in Go: a certificate whose subject is also its issuer does not name the issuer's key.
         let identifier = if issuer == subject { None } else { authority.subject_key_identifier() };
         self.build(key, issuer, identifier.map(<[u8]>::to_vec), authority_key, further)
     }
@@ -201,7 +201,7 @@ fn serial_number() -> Result<Int> {
         let number = u64::from_be_bytes(bytes) >> 1;
         if number > 0 {
             let bytes = number.to_be_bytes();
-            // DER: no leading zero octets but one that keeps the number positive.
+            // DER: no leading zero octets except one that keeps the number positive.
             let zeros = (number.leading_zeros() / 8) as usize;
             let start = if bytes[zeros] & 0x80 == 0 { zeros } else { zeros - 1 };
             return Int::new(&bytes[start..]).map_err(malformed("serial number"));

@@ -89,7 +89,7 @@ fn a_chain_leads_to_its_root() {
     let leaf = server(&[]).signed_by(key.public_key(), &middle, &key).unwrap();
     assert!(verify::is_signed(&leaf, std::slice::from_ref(&middle), &root));
     assert!(!verify::is_signed(&leaf, &[], &root));
-    // What is not a CA signs nothing, whatever its key.
+    // A certificate that is not a CA signs nothing, whatever its key.
     assert!(!verify::is_signed(&leaf, std::slice::from_ref(&leaf), &root));
 }
 
@@ -105,7 +105,7 @@ fn a_changed_certificate_is_not_signed() {
     assert!(!verify::is_signed(&changed, &[], &certificate));
 }
 
-/// RFC 5280, 4.2: what has a critical extension that is not understood is not to be used.
+/// RFC 5280, 4.2: a certificate with an unknown critical extension must not be used.
 #[test]
 fn what_may_not_be_passed_over_is_not() {
     let (certificate, key) = authority(EncryptionAlgorithm::EcdsaP256, "ca");

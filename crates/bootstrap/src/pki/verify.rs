@@ -1,69 +1,69 @@
-//! Checks of keys and certificates that are already there.
+//! Checks of existing keys and certificates.
 //!
-//! Each check returns what is wrong as [`Problem`]s; nothing found is nothing wrong. kubeadm keeps what has no fatal
+//! Each check returns [`Problem`]s; none means that the check passed. kubeadm keeps files without a fatal
 //! problem, and so does Slipway.
 
 use jiff::Timestamp;
 
 use super::{certificate::Certificate, key::PublicKey, subject::Subject, template::Template};
 
-/// The longest chain of authorities that is followed.
+/// Maximum length of a chain of authorities.
 const LONGEST_CHAIN: usize = 8;
 
-/// Something wrong with a certificate that is already there.
+/// A problem of an existing certificate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// It should be a CA's.
+    /// It is not the certificate of a CA.
     #[error("it is not the certificate of a CA")]
     NotAuthority,
-    /// None of the trusted CAs signed it, nor one that they signed.
+    /// None of the trusted CAs signed it, directly or through an intermediate CA.
     #[error(
         "it is not signed by the CA {authority:?}: it was signed by {issuer:?}, or by another key of that name"
     )]
     NotSigned {
         /// The CA that should have signed it, by its common name.
         authority: String,
-        /// Who is named in it.
+        /// The issuer in the certificate.
         issuer: String,
     },
-    /// Its time has not come.
+    /// It is not valid yet.
     #[error("it is not valid before {0}: check this host's clock")]
     NotYetValid(Timestamp),
-    /// Its time is over.
+    /// It has expired.
     #[error("it has expired at {0}")]
     Expired(Timestamp),
-    /// It lacks names or addresses by which the server is reached.
+    /// It lacks names or addresses of the server.
     #[error("it does not hold {}", .0.join(", "))]
     MissingNames(Vec<String>),
-    /// It vouches for another key than the one beside it.
+    /// It is for another key than the one beside it.
     #[error("it does not belong to the key beside it")]
     OtherKey,
-    /// It is for somebody else.
+    /// It has another subject.
     #[error("it is for {found}, not for {wanted}")]
     OtherSubject {
-        /// Who should be in it.
+        /// The expected subject.
         wanted: String,
-        /// Who is.
+        /// The subject in the certificate.
         found: String,
     },
-    /// It may not be used for what it is needed for.
+    /// It lacks a needed usage.
     #[error("it may not be used for {0}")]
     MissingUsage(&'static str),
 }
 
 impl Problem {
-    /// Whether what has it cannot be used. kubeadm only warns of a time that is over or has not come; a certificate
-    /// that expired can be renewed from itself.
+    /// Whether its owner cannot use it. kubeadm only warns about an expired certificate or one that is not
+    /// valid yet; an expired certificate can be renewed from itself.
     #[must_use]
     pub const fn is_fatal(&self) -> bool {
         !matches!(self, Self::NotYetValid(_) | Self::Expired(_))
     }
 }
 
-/// Whether its time has not come or is over.
+/// Whether it has expired or is not valid yet.
 #[must_use]
 pub fn period(certificate: &Certificate, now: Timestamp) -> Option<Problem> {
-    // Certificates know whole seconds, and the last one counts.
+    // Certificates have whole seconds, and the last one is included.
     let now = now.as_second();
     if now < certificate.not_before().as_second() {
         Some(Problem::NotYetValid(certificate.not_before()))
@@ -74,7 +74,7 @@ pub fn period(certificate: &Certificate, now: Timestamp) -> Option<Problem> {
     }
 }
 
-/// Checks a CA that is already there, with its key where that is at hand.
+/// Checks an existing CA, with its key if that is available.
 #[must_use]
 pub fn authority(certificate: &Certificate, key: Option<&PublicKey>, now: Timestamp) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -88,9 +88,8 @@ pub fn authority(certificate: &Certificate, key: Option<&PublicKey>, now: Timest
     problems
 }
 
-/// Checks a certificate that is already there against what it should be: signed by the CA, by way of the
-/// `intermediates` that stand behind it in its file; for the key beside it; with at least the template's names and
-/// usages, and its subject.
+/// Checks an existing certificate: signed by the CA, directly or through the `intermediates` after it in its
+/// file; for the key beside it; with at least the template's names and usages, and its subject.
 #[must_use]
 pub fn leaf(
     certificate: &Certificate,
@@ -124,7 +123,7 @@ pub fn leaf(
     problems
 }
 
-/// Which of a template's names and addresses a certificate does not hold.
+/// The names and addresses of a template that a certificate lacks.
 #[must_use]
 pub fn missing_names(certificate: &Certificate, template: &Template) -> Option<Problem> {
     let wanted = template.names.normalised();
@@ -134,12 +133,12 @@ pub fn missing_names(certificate: &Certificate, template: &Template) -> Option<P
     (!missing.is_empty()).then_some(Problem::MissingNames(missing))
 }
 
-/// A wildcard is held when it stands there itself.
+/// A wildcard matches only itself.
 fn holds(certificate: &Certificate, name: &str) -> bool {
     certificate.names().cover(name)
 }
 
-/// Whether a certificate is for somebody else than `wanted`; the order of groups does not matter.
+/// Whether a certificate has another subject than `wanted`; the order of groups does not matter.
 #[must_use]
 pub fn subject(certificate: &Certificate, wanted: &Subject) -> Option<Problem> {
     let sorted = |subject: &Subject| {
@@ -156,7 +155,7 @@ pub fn subject(certificate: &Certificate, wanted: &Subject) -> Option<Problem> {
     (wanted != found).then(|| Problem::OtherSubject { wanted: text(&wanted), found: text(&found) })
 }
 
-/// Whether `root` signed a certificate, itself or by way of `intermediates`. Times do not matter here.
+/// Whether `root` signed a certificate, directly or through `intermediates`. Times are not checked here.
 #[must_use]
 pub fn is_signed(certificate: &Certificate, intermediates: &[Certificate], root: &Certificate) -> bool {
     if certificate == root {
@@ -184,7 +183,7 @@ fn search(
     })
 }
 
-/// Whether a CA signed a certificate below which `depth` further CAs stand.
+/// Whether a CA signed a certificate that has `depth` further CAs below it.
 fn signs(authority: &Certificate, certificate: &Certificate, depth: usize) -> bool {
     authority.is_ca()
         && !authority.has_unknown_critical()

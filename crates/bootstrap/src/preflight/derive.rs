@@ -8,15 +8,15 @@ use crate::version::Images;
 
 /// Where static pods are declared.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
-/// What makes the kubelet run.
+/// The file that makes the kubelet run.
 const KUBELET_FILE: &str = "/var/lib/kubelet/config.yaml";
 
-/// What must be free on the disk of a control plane's etcd, and on any node's for images and containers, in MiB.
+/// The free space that a control plane's etcd needs, and any node for images and containers, in MiB.
 const SPACE_ETCD: u64 = 1024;
 const SPACE_NODE: u64 = 2048;
 
 impl Questions {
-    /// What the checks before an init or a join have to look at.
+    /// The questions of the checks before an init or a join.
     #[must_use]
     pub fn of(configuration: &Configuration, purpose: Purpose) -> Self {
         let mut questions = Self {
@@ -43,7 +43,7 @@ impl Questions {
         questions
     }
 
-    /// What the checks before a reset have to look at.
+    /// The questions of the checks before a reset.
     #[must_use]
     pub fn of_reset() -> Self {
         Self { purpose: Purpose::Reset, ..Self::default() }

@@ -1,4 +1,4 @@
-//! What a data directory of etcd says about itself, without starting etcd.
+//! Reads the identity in a data directory of etcd, without starting etcd.
 //!
 //! Every segment of the write-ahead log begins with a checksum record and then a metadata record, which holds the ids of
 //! the member and of its cluster (`server/storage/wal` of etcd). A record is a length field of eight bytes, little endian,
@@ -84,7 +84,7 @@ impl fmt::Display for EtcdData {
     }
 }
 
-/// The way out where data of an etcd is in the way. What destroys it comes last.
+/// The hint where data of an etcd blocks the operation. The destructive option comes last.
 #[must_use]
 pub fn way_out(path: &str) -> String {
     format!(

@@ -1,4 +1,4 @@
-//! What was seen on a host.
+//! Facts about a host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::etcd_data::EtcdData;
 
-/// Everything that checks look at, read from one host at one time.
+/// All facts that checks use, read from one host at one time.
 ///
-/// Maps have an entry for what was asked for; a check whose entry is missing says that it could not look.
+/// Maps have an entry for each question. A check whose entry is missing reports that it has no data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Facts {
@@ -23,45 +23,46 @@ pub struct Facts {
     pub operating_system: String,
     /// The kernel's release, as `6.1.0-18-amd64`.
     pub kernel: String,
-    /// The kernel's build options that are on, as `NAMESPACES`; none when the kernel does not tell.
+    /// The enabled build options of the kernel, as `NAMESPACES`; `None` when the kernel does not expose them.
     pub kernel_options: Option<BTreeSet<String>>,
-    /// What the kernel has of control groups.
+    /// The control groups of the kernel.
     pub cgroups: Cgroups,
-    /// Whether systemd is the init system that runs; none when nobody looked.
+    /// Whether systemd is the running init system; `None` when this was not checked.
     pub systemd: Option<bool>,
     /// The swap devices and files in use.
     pub swap: Vec<String>,
-    /// The machine's id; none when there is no such file, empty when it has no id in it.
+    /// The machine's id; `None` when there is no such file, empty when the file has no id.
     pub machine_id: Option<String>,
     /// The host's name.
     pub hostname: String,
     /// The host's addresses.
     pub addresses: Vec<InterfaceAddress>,
-    /// Programs that were looked for, and where they are.
+    /// Checked programs, with their paths.
     pub programs: BTreeMap<String, Option<String>>,
-    /// Paths that were looked at.
+    /// Checked paths.
     pub paths: BTreeMap<String, PathState>,
-    /// What directories have of an etcd's data, by their paths.
+    /// The data of etcd in directories, by their paths.
     pub etcd_data: BTreeMap<String, EtcdData>,
-    /// Paths that an earlier run on this node has made: they are expected to be there.
+    /// Paths that an earlier run on this node has made: they are expected to exist.
     pub owned: BTreeSet<String>,
-    /// TCP ports that were looked at.
+    /// Checked TCP ports.
     pub ports: BTreeMap<u16, PortState>,
-    /// The kernel's settings that were looked at, by path below `/proc/sys`; none for one that does not exist.
+    /// Checked kernel settings, by path below `/proc/sys`; `None` for one that does not exist.
     pub kernel_settings: BTreeMap<String, Option<String>>,
-    /// The services that were looked at.
+    /// Checked services.
     pub services: BTreeMap<String, ServiceState>,
     /// The container runtime, or why it cannot be used.
     pub runtime: Option<Result<Runtime, String>>,
-    /// The kubelet's version, as `v1.34.4`, or why it cannot be found out.
+    /// The kubelet's version, as `v1.34.4`, or why it is not known.
     pub kubelet: Option<Result<String, String>>,
-    /// Names that were resolved, or why they could not be.
+    /// Resolved names, or why they could not be resolved.
     pub names: BTreeMap<String, Result<Vec<IpAddr>, String>>,
-    /// Free space in MiB where each path is or will be.
+    /// Free space in MiB of the file system of each path.
     pub free_mib: BTreeMap<String, u64>,
-    /// Whether the kernel's clock is synchronised; none when it does not tell.
+    /// Whether the kernel's clock is synchronised; `None` when the kernel does not say.
     pub clock_synchronised: Option<bool>,
-    /// How many seconds this clock is before that of the cluster's API, at most; none without a cluster.
+    /// Maximum number of seconds by which this clock is ahead of that of the cluster's API; `None` without a
+    /// cluster.
     pub clock_ahead_seconds: Option<i64>,
     /// Proxy settings in the environment, as `https_proxy`.
     pub proxies: BTreeMap<String, String>,
@@ -75,7 +76,7 @@ pub struct Facts {
 pub struct Cgroups {
     /// 1 or 2; 0 when there are none.
     pub version: u8,
-    /// The controllers at hand, as `memory`.
+    /// The available controllers, as `memory`.
     pub controllers: BTreeSet<String>,
 }
 
@@ -96,27 +97,27 @@ pub struct InterfaceAddress {
 /// A network that a host or a cluster uses, in CIDR notation.
 pub type NetworkRange = ipnet::IpNet;
 
-/// What is at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathState {
-    /// Nothing.
+    /// There is none.
     Absent,
     /// A file.
     File,
-    /// A directory with nothing in it.
+    /// An empty directory.
     EmptyDirectory,
-    /// A directory with something in it.
+    /// A directory that is not empty.
     Directory,
 }
 
-/// Whether somebody listens on a port.
+/// Whether a process listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortState {
-    /// Nobody does.
+    /// No process listens.
     Free,
-    /// Somebody does; the name of the program where it can be found out.
+    /// A process listens; with the name of its program if that is known.
     Taken(Option<String>),
 }
 
@@ -124,9 +125,9 @@ pub enum PortState {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceState {
-    /// Whether there is one of that name.
+    /// Whether the service exists.
     pub exists: bool,
-    /// Whether it begins with the host.
+    /// Whether it is started at boot.
     pub enabled: bool,
     /// Whether it runs.
     pub active: bool,
@@ -138,12 +139,12 @@ pub struct ServiceState {
 pub struct Runtime {
     /// Its name and version, as `containerd 1.6.20`.
     pub version: String,
-    /// What it says that it is not ready for, besides a network that comes later.
+    /// Conditions that are not ready, except for a network that is installed later.
     pub not_ready: Vec<String>,
-    /// How it groups processes, `systemd` or `cgroupfs`; none when it does not tell.
+    /// Its cgroup driver, `systemd` or `cgroupfs`; `None` when it does not report one.
     pub cgroup_driver: Option<String>,
-    /// The images of those asked for that it has.
+    /// The requested images that it has.
     pub images: BTreeSet<String>,
-    /// Images that it could not fetch, with the reason.
+    /// Images that it could not pull, with the reason.
     pub missing_images: BTreeMap<String, String>,
 }

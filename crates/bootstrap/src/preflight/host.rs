@@ -6,11 +6,11 @@ use super::facts::Facts;
 use super::questions::{Purpose, Questions};
 use super::{Checks, Severity, when};
 
-/// What the smallest control plane needs, as kubeadm has it.
+/// The needs of the smallest control plane, as in kubeadm.
 const PROCESSORS: u32 = 2;
 const MEMORY_MIB: u64 = 1700;
 
-/// What the kubelet and containers cannot do without.
+/// The kernel options that the kubelet and containers require.
 const KERNEL_OPTIONS: &[&str] = &[
     "NAMESPACES",
     "NET_NS",
@@ -98,7 +98,8 @@ fn system(facts: &Facts, checks: &mut Checks) {
     checks.error("SystemVerification", when(!wrong.is_empty(), wrong.join("; "), hint));
 }
 
-/// The first minor version whose kubelet ends at once on control groups of version 1, unless it is told otherwise.
+/// The first minor version whose kubelet exits on control groups of version 1, unless its configuration
+/// allows them.
 const FAILS_ON_CGROUP_V1: u64 = 35;
 
 fn cgroup_version(questions: &Questions, facts: &Facts, checks: &mut Checks) {

@@ -122,7 +122,7 @@ fn ranges(questions: &Questions, facts: &Facts, checks: &mut Checks) {
     }
 }
 
-/// Whether an interface was made by a cluster's own network, so that it lies in the cluster's ranges rightly.
+/// Whether a cluster's own network made an interface, so that its address may be in the cluster's ranges.
 fn is_cluster_interface(name: &str) -> bool {
     ["cni", "flannel", "cali", "cilium", "kube-", "vxlan", "veth", "weave", "nodelocaldns"]
         .iter()

@@ -1,4 +1,4 @@
-//! What is to be looked at on a host, by what is about to be done.
+//! The facts to read on a host, depending on the operation.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::facts::NetworkRange;
 
-/// What is about to be done on the host.
+/// The operation on the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Purpose {
@@ -17,7 +17,7 @@ pub enum Purpose {
     JoinWorker,
     /// A further control plane joins.
     JoinControlPlane,
-    /// What was made on the host is taken away.
+    /// The node is reset.
     Reset,
 }
 
@@ -29,24 +29,25 @@ impl Purpose {
     }
 }
 
-/// What the checks look at.
+/// The questions of the checks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Questions {
-    /// What is about to be done.
+    /// The operation.
     pub purpose: Purpose,
     /// The node's name.
     pub node_name: String,
     /// The wanted version of Kubernetes, as `v1.34.4`.
     pub kubernetes_version: Option<String>,
-    /// The version of the kubelet that the node fetches, as `v1.34.4`; none where it runs the one that is on it.
+    /// The version of the kubelet that the node fetches, as `v1.34.4`; `None` where it uses the installed
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kubelet_version: Option<String>,
-    /// Files that must not be there.
+    /// Files that must not exist.
     pub absent_files: Vec<ExpectedFile>,
-    /// Directories that must have nothing in them.
+    /// Directories that must be empty.
     pub empty_directories: Vec<String>,
-    /// Files that must be there, with what they are for.
+    /// Files that must exist, with their purpose.
     pub present_files: Vec<(String, String)>,
     /// Ports that must be free.
     pub ports: Vec<ExpectedPort>,
@@ -54,27 +55,27 @@ pub struct Questions {
     pub programs: Vec<String>,
     /// Settings of the kernel.
     pub kernel_settings: Vec<KernelSetting>,
-    /// Images that must be there or be fetched.
+    /// Images that must exist or be pulled.
     pub images: Vec<String>,
-    /// The socket of the container runtime; none where it is asked for otherwise.
+    /// The socket of the container runtime; `None` where it is found otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cri_socket: Option<String>,
-    /// How the kubelet will group processes.
+    /// The cgroup driver of the kubelet.
     pub cgroup_driver: Option<String>,
-    /// Whether the kubelet starts on control groups of version 1, as far as its settings say.
+    /// Whether the kubelet's settings allow control groups of version 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup_v1_tolerated: Option<bool>,
-    /// Whether the kubelet starts although the host swaps.
+    /// Whether the kubelet starts on a host with swap.
     pub swap_tolerated: bool,
     /// The host of the control plane's endpoint, when it is a name.
     pub endpoint_name: Option<String>,
     /// The address by which others reach this node's API server.
     pub advertise_address: Option<IpAddr>,
-    /// Whether that address was chosen by whoever wrote the configuration.
+    /// Whether the configuration sets that address.
     pub advertise_address_given: bool,
     /// The ranges of addresses that the cluster uses.
     pub ranges: Vec<RangeQuestion>,
-    /// Addresses and ranges that must not be sent through a proxy, as `https://10.0.0.1:6443`.
+    /// Addresses and ranges that must not use a proxy, as `https://10.0.0.1:6443`.
     pub direct: Vec<String>,
     /// Paths that need free space, in MiB.
     pub space_mib: Vec<(String, u64)>,
@@ -82,7 +83,7 @@ pub struct Questions {
     pub external_etcd: Vec<String>,
 }
 
-/// A file that must not be there.
+/// A file that must not exist.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedFile {
@@ -96,7 +97,7 @@ pub struct ExpectedFile {
 pub struct ExpectedPort {
     /// The port.
     pub number: u16,
-    /// The file that makes its owner run: a port that an earlier run's own component holds is no finding.
+    /// The file that makes its owner run: a port that a component of an earlier run uses is not a finding.
     pub owner: String,
 }
 
@@ -114,7 +115,7 @@ pub struct KernelSetting {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RangeQuestion {
-    /// What it is for, as `podSubnet`.
+    /// Its purpose, as `podSubnet`.
     pub purpose: String,
     /// The range.
     pub range: NetworkRange,

@@ -4,7 +4,7 @@ use slipway_spec::shape as spec;
 
 use super::{Field, Shape};
 
-/// The shape of a whole document for the check of its form: what it may hold, nothing of it needed.
+/// The shape of a whole document for the check of its form: all allowed fields, none of them required.
 pub(crate) fn document(shape: &Shape) -> spec::Shape {
     let mut whole = described(shape);
     if let spec::Kind::Object(fields) = &mut whole.kind {

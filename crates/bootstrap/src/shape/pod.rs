@@ -1,4 +1,5 @@
-//! `Pod` of the core API, as far as a static pod of the control plane may be patched. What is not listed is kept.
+//! `Pod` of the core API, as far as a static pod of the control plane may be patched. Unlisted fields are
+//! kept.
 
 use serde_json::Value;
 

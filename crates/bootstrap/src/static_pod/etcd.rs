@@ -25,19 +25,19 @@ pub struct Member {
     pub peer_url: String,
 }
 
-/// Which cluster a member starts with.
+/// The cluster that a member starts with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum InitialCluster {
-    /// It begins one of its own.
+    /// It begins a new cluster.
     #[default]
     New,
-    /// It joins these, itself among them.
+    /// It joins these members, including itself.
     Existing(Vec<Member>),
-    /// It joins a cluster in this text, `name=url,…`: what somebody learns when the member is added.
+    /// It joins a cluster given as text, `name=url,…`, which is known when the member is added.
     Text(String),
 }
 
-/// The static pod of an etcd member. Only where etcd is no cluster of somebody else's; settings that are missing are the
+/// The static pod of an etcd member, for clusters without an external etcd. Missing settings have their
 /// defaults.
 #[must_use]
 pub fn etcd(configuration: &Configuration, initial: &InitialCluster) -> Value {
@@ -48,7 +48,7 @@ pub fn etcd(configuration: &Configuration, initial: &InitialCluster) -> Value {
     let certificates = format!("{}/etcd", cluster.certificates_dir);
     volumes.folder("etcd-data", &local.data_dir, false);
     volumes.folder("etcd-certs", &certificates, false);
-    // The container's mounts are not in the order of their names here, and kubeadm's bytes count.
+    // The container's mounts are not sorted by name here, and must be byte-identical to kubeadm's.
     let mut mounts = volumes.mounts();
     mounts.reverse();
     let address = configuration.node.advertise_address;
@@ -79,7 +79,7 @@ pub fn url(host: &str, port: u16) -> String {
     LocalEndpoint { host: host.to_owned(), port }.url()
 }
 
-/// The URL that tells whether this node's member is ready.
+/// The URL that reports whether this node's member is ready.
 pub(super) fn ready_url(configuration: &Configuration) -> String {
     let defaults = LocalEtcd::default();
     let local = configuration.cluster.etcd.local().unwrap_or(&defaults);
@@ -152,14 +152,14 @@ fn flags(configuration: &Configuration, local: &LocalEtcd, initial: &InitialClus
     flags
 }
 
-/// Whether etcd is 3.6 or newer by its image's tag; a tag that is no version counts as older.
+/// Whether etcd is 3.6 or newer by its image's tag. A tag that is not a version counts as older.
 fn knows_feature_gates(image: &str) -> bool {
     let tag = image.rsplit_once(':').map_or("", |(_, tag)| tag);
     let tag = tag.strip_prefix('v').unwrap_or(tag);
     let core = tag.split_once(['-', '+']).map_or(tag, |(core, _)| core);
     let numbers: Vec<Option<u64>> = core.split('.').map(|number| number.parse().ok()).collect();
     match numbers.as_slice() {
-        // 3.6.0-rc.1 is before 3.6.0, while the revision of an image, as in 3.6.5-0, stands for a release as well.
+        // 3.6.0-rc.1 is before 3.6.0, but the revision of an image, as in 3.6.5-0, is a release as well.
         [Some(major), Some(minor), Some(patch)] => {
             (*major, *minor, *patch) > (3, 6, 0) || (*major, *minor, *patch) == (3, 6, 0) && core == tag
         }
@@ -167,7 +167,7 @@ fn knows_feature_gates(image: &str) -> bool {
     }
 }
 
-/// Host, port and scheme of the metrics, where probes ask: the first of the user's URLs.
+/// Host, port and scheme of the metrics for probes: the first of the user's URLs.
 fn metrics(local: &LocalEtcd, address: IpAddr) -> (String, u16, &'static str) {
     let own = (localhost(address).to_owned(), METRICS_PORT, "HTTP");
     let Some(urls) = argument_value(&local.extra_args, "listen-metrics-urls") else { return own };

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::probe;
 use crate::shape;
 
-/// What is a component's own in its pod.
+/// The parts of a pod that differ between components.
 pub(super) struct Parts<'a> {
     pub name: &'a str,
     pub image: String,

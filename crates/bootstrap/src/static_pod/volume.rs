@@ -37,7 +37,7 @@ impl Volumes {
         }
     }
 
-    /// What the user adds.
+    /// Adds the user's volumes.
     pub fn extra(&mut self, mounts: &[HostPathMount]) {
         for mount in mounts {
             self.add(&mount.name, &mount.host_path, &mount.mount_path, &mount.path_type, mount.read_only);
@@ -80,7 +80,7 @@ impl Volumes {
             if seen {
                 continue;
             }
-            // A folder stands for those inside of it.
+            // A folder includes those inside of it.
             let inside = folders.iter().any(|known| folder.starts_with(known) && *known != folder);
             folders.retain(|known| !known.starts_with(folder));
             if !inside {

@@ -9,11 +9,11 @@ use super::{SECRET_TYPE, Token, secret_name};
 pub struct Stored {
     /// The token.
     pub token: Token,
-    /// What it is for, in words.
+    /// Its purpose, in words.
     pub description: String,
     /// When it ends; never, when absent.
     pub expires: Option<Timestamp>,
-    /// What it may be used for, in order.
+    /// Its usages, in order.
     pub usages: Vec<String>,
     /// Its groups, besides `system:bootstrappers`.
     pub groups: Vec<String>,

@@ -67,7 +67,7 @@ impl Images {
     }
 }
 
-/// A version as an image's tag: what may not stand in a tag becomes an underscore.
+/// A version as an image's tag: characters that are not allowed in a tag become underscores.
 fn image_tag(version: &str) -> String {
     version.replace(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')), "_")
 }

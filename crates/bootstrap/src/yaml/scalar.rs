@@ -11,7 +11,7 @@ pub(super) enum Style {
     Literal,
 }
 
-/// What a text has in it, as far as its form depends on it.
+/// The properties of a text that decide its form.
 #[derive(Default)]
 struct Analysis {
     indicators: bool,
@@ -113,7 +113,7 @@ fn is_break(character: char) -> bool {
     matches!(character, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// What a YAML writer leaves as it is; tabs and everything beyond the basic plane it escapes.
+/// Whether a YAML writer keeps a character; it escapes tabs and everything beyond the basic plane.
 fn is_printable(character: char) -> bool {
     matches!(character, '\n' | ' '..='~' | '\u{a0}'..='\u{fffd}') && character != '\u{feff}'
 }

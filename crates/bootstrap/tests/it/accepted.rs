@@ -15,7 +15,7 @@ fn key(place: &Place, name: &str) -> PrivateKey {
     PrivateKey::from_pem(&place.text(&format!("pki/{name}.key"))).unwrap()
 }
 
-/// Makes every certificate and kubeconfig of a place as Slipway does.
+/// Makes every certificate and kubeconfig in a folder as Slipway does.
 fn make(place: &Place) {
     let (now, configuration) = (Timestamp::now(), &place.configuration);
     let algorithm = configuration.cluster.key_algorithm();
@@ -47,7 +47,7 @@ fn make(place: &Place) {
     }
 }
 
-/// kubeadm finds every file of ours in its place and keeps it.
+/// kubeadm finds every file of Slipway in its place and keeps it.
 fn accepted(place: &Place, more: &str) {
     make(place);
     let file = place.write("config.yaml", &config(place, more));
@@ -130,7 +130,7 @@ fn kubeadm_refuses_what_we_refuse() {
     let place = Place::new(EncryptionAlgorithm::EcdsaP256);
     make(&place);
     let (configuration, now) = (&place.configuration, Timestamp::now());
-    // A CA of the same name with another key: whoever looks at names only does not see it.
+    // A CA of the same name with another key: a check of names only does not notice it.
     let impostor_key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
     let authority = inventory::certificate("ca").unwrap();
     let impostor = authority.template(configuration, now).unwrap().self_signed(&impostor_key).unwrap();
@@ -146,8 +146,8 @@ fn kubeadm_refuses_what_we_refuse() {
     assert!(!output.status.success() && text(&output).contains("not signed by CA"), "{}", text(&output));
 }
 
-/// With CAs whose keys are elsewhere, kubeadm takes what we made. It looks for kubeconfigs in their place, so it gets a
-/// root of its own; changing the root needs to be root.
+/// With CAs whose keys are elsewhere, kubeadm accepts Slipway's files. It looks for kubeconfigs at fixed
+/// paths, so it gets a separate root; changing the root needs root permissions.
 #[test]
 fn kubeadm_takes_cas_without_their_keys() {
     let place = Place::new(EncryptionAlgorithm::EcdsaP256);
@@ -173,7 +173,7 @@ fn kubeadm_takes_cas_without_their_keys() {
     assert!(!said.contains("Writing"), "{said}");
 }
 
-/// A renewed certificate is as good as the first.
+/// A renewed certificate is accepted like the first.
 #[test]
 fn kubeadm_takes_what_we_renewed() {
     let place = Place::new(EncryptionAlgorithm::EcdsaP256);

@@ -11,7 +11,7 @@ fn parts(der: &[u8]) -> Vec<Vec<u8>> {
     Vec::<Any>::from_der(der).unwrap().iter().map(|part| part.to_der().unwrap()).collect()
 }
 
-/// What is signed in a certificate, without its serial number.
+/// The signed content of a certificate, without its serial number.
 pub fn content(certificate: &Certificate) -> Vec<Vec<u8>> {
     let mut content = parts(&parts(certificate.as_der())[0]);
     content.remove(1);

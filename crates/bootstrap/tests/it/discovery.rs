@@ -13,8 +13,8 @@ use crate::support::{kubeadm, text};
 const TOKEN: &str = "abcdef.abcdef0123456789";
 const PIN: &str = "sha256:3b793efefe27a19f93b0fbe6e637e9c41d0dde8a377d6ab1c0f656bf1136dd8a";
 
-/// kubeadm brings a cluster of its own for joining without one: what that signed is trusted here, and the kubeconfig
-/// that kubeadm writes for the kubelet is ours.
+/// kubeadm has a built-in cluster for joining in a dry run. Its signature is accepted here, and the
+/// kubeconfig that kubeadm writes for the kubelet equals Slipway's.
 #[test]
 fn what_kubeadm_trusts_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
@@ -46,7 +46,7 @@ fn what_kubeadm_trusts_is_trusted() {
     let trusted = discovery::trust(&data, &token, std::slice::from_ref(&pin)).unwrap();
     let cluster = trusted.kubeconfig.cluster().unwrap();
     let authority = cluster.authority.unwrap();
-    // What is signed again is what was signed, byte for byte.
+    // The signed text can be generated again, byte for byte.
     assert_eq!(Kubeconfig::cluster_info(&cluster.server, &authority).to_yaml().expose(), trusted.text);
 
     let wrong: Token = "abcdef.abcdef0123456780".parse().unwrap();

@@ -29,7 +29,7 @@ fn file(text: &str) -> (tempfile::TempDir, String) {
 fn migrated(text: &str) -> String {
     let (_folder, path) = file(text);
     let said = run(&["config", "migrate", "--old-config", &path]);
-    // What it says of old documents stands before, on the other stream.
+    // Warnings about old documents come before, on the other stream.
     said.lines().filter(|line| !line.starts_with('W')).map(|line| format!("{line}\n")).collect()
 }
 
@@ -143,7 +143,7 @@ fn kubeadm_reads_our_documents_and_writes_the_same() {
     }
 }
 
-/// What a cluster keeps is what kubeadm would keep: its dry run says so.
+/// The stored cluster configuration equals the one in kubeadm's dry run.
 #[test]
 fn what_a_cluster_keeps_is_kubeadms() {
     for configuration in [Configuration::new(&Detected::default()), full()] {
@@ -224,7 +224,7 @@ fn kubeadm_reads_how_we_write_joins_and_resets() {
     run(&["config", "validate", "--config", &path]);
 }
 
-/// Old documents are read as kubeadm reads them: what it makes of them says the same to us.
+/// Old documents are read as in kubeadm: its conversion of them has the same meaning here.
 #[test]
 fn old_documents_mean_what_kubeadm_makes_of_them() {
     let old = "apiVersion: kubeadm.k8s.io/v1beta3\nkind: InitConfiguration\nbootstrapTokens: [{token: abcdef.0123456789abcdef}]\n\
@@ -240,7 +240,7 @@ fn old_documents_mean_what_kubeadm_makes_of_them() {
     assert_eq!(ours.node.timeouts, theirs.node.timeouts);
 }
 
-/// What kubeadm refuses is refused.
+/// Documents that kubeadm refuses are refused.
 #[test]
 fn kubeadm_refuses_what_we_refuse() {
     let cluster =

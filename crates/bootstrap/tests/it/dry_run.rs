@@ -1,4 +1,4 @@
-//! What kubeadm would write and post for many configurations, beside what the expansion gives for them.
+//! Files and objects that kubeadm would make for many configurations, beside those of the expansion.
 
 mod compare;
 mod differences;
@@ -43,8 +43,8 @@ impl Case {
             facts.patches = random::patches(&mut random);
             facts.proxy_environment = random::proxies(&mut random);
         }
-        // kubeadm asks the API server what is there, also in a dry run. A name is not found at once; with an address it
-        // would wait for an answer, so it gets a proxy that refuses.
+        // kubeadm reads from the API server also in a dry run. A name is not resolved and fails at once. With
+        // an address it would wait for an answer, so it gets a proxy that refuses.
         if written.server_endpoint().host.parse::<std::net::IpAddr>().is_ok() {
             facts.proxy_environment.insert("https_proxy".to_owned(), "http://127.0.0.1:9".to_owned());
         }
@@ -55,7 +55,7 @@ impl Case {
     }
 }
 
-/// What kubeadm sees of this host.
+/// The facts that kubeadm detects on this host.
 fn facts() -> Facts {
     let folders = Facts::CA_FOLDERS.into_iter().filter(|folder| Path::new(folder).exists());
     Facts {
@@ -77,7 +77,7 @@ fn patches(facts: &Facts, configuration: &mut Configuration) -> TempDir {
     folder
 }
 
-/// What the documents say: both sides begin with the same text.
+/// The content of the documents: both sides begin with the same text.
 fn read(documents: &str, hostname: &str) -> Configuration {
     let file = std::sync::Arc::new(SourceFile::new("config.yaml", documents));
     let detected = Detected { hostname: hostname.to_owned(), ..Detected::default() };
@@ -90,7 +90,7 @@ fn hostname() -> String {
     std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap().trim().to_lowercase()
 }
 
-/// Files, certificates, kubeconfigs and objects of one configuration; what is wrong, by what it is about.
+/// Files, certificates, kubeconfigs and objects of one configuration: the differences, by subject.
 fn compare(seed: u64) -> BTreeMap<String, String> {
     let case = Case::new(seed);
     let theirs = DryRun::of("init", &case.documents, &case.facts);

@@ -1,4 +1,4 @@
-//! What kubeadm says of what this crate makes, and the other way round.
+//! Comparisons of this crate with kubeadm, in both directions.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
 

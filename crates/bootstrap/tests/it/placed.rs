@@ -79,7 +79,7 @@ fn nodes_that_are_there_need_nothing_to_join() {
             assert!(resources.contains_key(&other.to_string()), "{} needs {other}", one.address);
         }
     }
-    // Each etcd starts with what it was started with.
+    // Each etcd keeps its initial members.
     let first = text(&resources, "static_pod.cp-0/etcd", "manifest");
     assert!(first.contains("    - --initial-cluster=cp-0=https://192.0.2.1:2380\n"), "{first}");
     assert!(!first.contains("initial-cluster-state"), "{first}");
@@ -154,10 +154,10 @@ fn nodes_are_labelled_with_where_their_machines_stand() {
         for name in ["cp-0", "worker-0"] {
             let labels = resources[&format!("kubernetes_node.{name}")].attributes.get("labels").unwrap();
             let label = |key: &str| labels.get(key).and_then(Value::as_str);
-            // A machine's own label stands before that of its pool.
+            // A machine's own label takes precedence over that of its pool.
             assert_eq!(label("example.com/rack"), Some("r1"));
             assert_eq!(label("example.com/tier"), Some("general"));
-            // kubeadm does not say where a node stands.
+            // kubeadm does not set the location of a node.
             let told = (profile == Profile::Slipway).then_some(("a", "north"));
             assert_eq!(label(zone).zip(label(region)), told, "{name}: {profile:?}");
         }

@@ -14,7 +14,7 @@ pub fn kubeadm() -> PathBuf {
     slipway_testkit::kubernetes::install().unwrap().join("kubeadm")
 }
 
-/// What a run of kubeadm said, on both streams; it must have succeeded.
+/// The output of a run of kubeadm, on both streams; it must have succeeded.
 pub fn run(arguments: &[&str]) -> String {
     let output = try_run(arguments);
     let text = text(&output);

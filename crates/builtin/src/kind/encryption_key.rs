@@ -62,11 +62,11 @@ fn make(desired: &Value) -> Result<(Value, Fields), String> {
         let text = encryption::configuration(&settings, &SecretText::new(key.as_str()));
         fields.push(("configuration", Zeroizing::new(text.expose().to_owned())));
     }
-    // Nothing of the key is shown, whoever supplied it in whatever form.
+    // The key is not shown, also when the user supplied it, in any form.
     Ok((with_outputs(desired, [("key", Value::Null)]), fields))
 }
 
-/// A key with the configuration that an API server reads, as it was found beside one.
+/// A key with the configuration of an API server that was found beside it.
 pub(super) fn found(desired: &Value, found: &Found) -> Result<(Value, Fields), String> {
     let configuration = found.private_key_pem.expose();
     let settings = desired.get("at_rest").filter(|settings| !settings.is_null());

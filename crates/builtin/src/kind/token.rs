@@ -1,4 +1,4 @@
-//! `token`: a text that whoever knows it is let in with.
+//! `token`: a text that authenticates its holder.
 
 use slipway_resource::{Attribute, Type, Value};
 use zeroize::Zeroizing;

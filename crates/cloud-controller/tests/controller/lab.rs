@@ -201,7 +201,7 @@ impl Controller {
         eventually(&format!("the controller ends ({})", log.display()), ended).code()
     }
 
-    /// What it serves at a path.
+    /// The response at a path.
     pub fn get(&self, path: &str) -> String {
         let log = self.log();
         let line = log.lines().find_map(|line| line.split_once("address=127.0.0.1:")).unwrap();

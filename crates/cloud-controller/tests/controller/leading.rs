@@ -47,7 +47,7 @@ pub fn taken_over(lab: &Lab) {
     );
     assert_eq!(versions(), before, "it has written nothing");
 
-    // A leader whose lease somebody takes by hand ends too.
+    // A leader ends too when its lease is taken by hand.
     let patch = r#"--patch={"spec":{"holderIdentity":"somebody"}}"#;
     let lease =
         ["patch", "lease", "cloud-controller-manager", "--namespace=kube-system", "--type=merge", patch];

@@ -1,6 +1,7 @@
 //! The cloud controller with a real API server and the simulated cloud behind gRPC.
 //!
-//! This executable is both sides: started by the controller, it serves the provider; started by anybody else, it tests.
+//! This executable is both sides: started by the controller, it serves the provider; started otherwise, it
+//! runs the tests.
 
 #![allow(
     missing_docs,

@@ -2,7 +2,7 @@ use std::{fmt, str::FromStr};
 
 use super::{Cidr, Format, Malformed, format::string_value};
 
-/// Who may reach a port: a range of addresses, or a prefix list that the cloud keeps (`pl-…`).
+/// A source of traffic to a port: a range of addresses, or a prefix list in the cloud (`pl-…`).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessSource {
     /// All addresses of a range.

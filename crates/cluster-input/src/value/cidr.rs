@@ -33,13 +33,13 @@ impl Cidr {
         self.0.contains(&other.0) || other.0.contains(&self.0)
     }
 
-    /// Whether every address of `other` lies in this range.
+    /// Whether every address of `other` is in this range.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         self.0.contains(&other.0)
     }
 
-    /// The `index`-th address of the range, counted from its first; `None` when it lies outside.
+    /// The `index`-th address of the range, counted from its first; `None` when it is outside.
     #[must_use]
     pub fn address(&self, index: u32) -> Option<IpAddr> {
         let address = match self.0.network() {

@@ -1,8 +1,9 @@
-//! What stays as it was found: the differences that no field of the spec asks for.
+//! Differences that no field of the spec asks for: the object keeps the found value.
 //!
-//! A spec says less than an object has. What it leaves to defaults, another tool has decided in its own way, and what
-//! only Slipway writes, no other tool has. Such a difference is no wish of anybody: the object keeps what it has until
-//! the spec changes what is wanted there. A difference that a field of the spec asks for is a change, and is planned.
+//! A spec sets fewer fields than an object has. Another tool chose its own values for fields that the spec
+//! leaves to defaults. It does not set fields that only Slipway writes. The spec asks for neither of these
+//! differences, so the object keeps its value until the spec changes the desired value. A difference in a
+//! field that the spec sets is a change, and is planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use slipway_resource::diff::{Change, diff};
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Address, Desired, Digest, Path, ProviderError, ResourceType, Segment, Value};
 
-/// The deepest path that is kept by itself: each try keeps one step more of what is around it.
+/// The deepest path that is kept by itself. Each attempt keeps one more level around the difference.
 const DEEPEST: usize = 12;
 
 /// An object that was found for a wanted resource.
@@ -20,21 +21,23 @@ pub(super) struct Match<'a> {
     pub desired: &'a Desired,
     pub kind: &'a ResourceType,
     pub provider: &'a str,
-    /// The wanted attributes; references lead to what was found.
+    /// The desired attributes. References are resolved to the found objects.
     pub wanted: Value,
-    /// What the object has.
+    /// The attributes of the object.
     pub found: &'a Value,
-    /// What is taken to have been applied.
+    /// The attributes that the state will record as applied.
     pub applied: &'a Value,
-    /// What its type keeps in any case.
+    /// The attributes that its type keeps in any case.
     pub kept: BTreeMap<Path, Digest>,
-    /// Attributes of which the provider takes what was found for what is wanted, as long as another tool's stays.
+    /// Attributes for which the provider accepts the found value as the desired one, while the object of the
+    /// other tool exists.
     pub taken: BTreeSet<String>,
 }
 
 impl Match<'_> {
-    /// What is taken to have been applied: as found, but for what the provider itself leaves as found. Of that the state
-    /// remembers what was wanted, so that the provider sees what the spec changes.
+    /// The attributes that the state will record as applied: the found ones, except those whose found value
+    /// the provider accepts. For these the state records the desired value, so that the provider sees later
+    /// changes of the spec.
     pub fn agreed(&self) -> Value {
         let mut applied = self.applied.clone();
         for name in &self.taken {
@@ -44,7 +47,8 @@ impl Match<'_> {
         applied
     }
 
-    /// Whether the provider leaves an attribute as found by itself, as it shows no difference.
+    /// Whether the provider accepts the found value of an attribute: the values differ, and it reports no
+    /// change.
     fn is_taken(&self, path: &Path, changes: &[Change]) -> bool {
         let (wanted, found) = (self.wanted.at(path), self.found.at(path));
         let mut secret = false;
@@ -61,7 +65,7 @@ impl Match<'_> {
             && !changes.iter().any(|change| change.path.starts_with(path))
     }
 
-    /// The wanted attributes with what stays as found.
+    /// The desired attributes, with the found values of those that are kept.
     fn settled(&self) -> Value {
         let mut wanted = self.wanted.clone();
         for path in self.kept.keys() {
@@ -70,8 +74,8 @@ impl Match<'_> {
         wanted
     }
 
-    /// Keeps the path of a difference; what is around it, where the path was kept `before` and differs all the same. Says
-    /// whether anything is kept that was not.
+    /// Keeps the path of a difference, or its parent where the path was kept `before` and still differs.
+    /// Returns whether it keeps a path that was not kept.
     fn keep(&mut self, path: &Path, before: &BTreeMap<Path, Digest>) -> bool {
         let mut segments = path.segments().to_vec();
         let Some(Segment::Key(name)) = segments.first() else { return false };
@@ -97,8 +101,8 @@ impl Match<'_> {
     }
 }
 
-/// Whether a field that somebody wrote in the spec asks for an attribute. What a resource as a whole comes from says
-/// nothing of its attributes.
+/// Whether a field that the spec sets asks for an attribute. The origin of a resource as a whole says nothing
+/// about its attributes.
 fn is_asked_for(desired: &Desired, path: &Path, is_written: &(dyn Fn(&str) -> bool + Sync)) -> bool {
     let of_part = desired.origins.iter().filter(|(known, _)| !known.segments().is_empty());
     of_part
@@ -107,7 +111,8 @@ fn is_asked_for(desired: &Desired, path: &Path, is_written: &(dyn Fn(&str) -> bo
         .is_some_and(|(_, field)| is_written(field))
 }
 
-/// Finds out what would differ between the objects and what is wanted, and keeps of it what nobody asks for.
+/// Finds the differences between found and desired attributes, and keeps those that the spec does not ask
+/// for.
 pub(super) async fn leave_unasked(
     matches: &mut [Match<'_>],
     providers: &Providers,
@@ -136,7 +141,7 @@ pub(super) async fn leave_unasked(
     }
 }
 
-/// Leaves to the providers what they leave as found by themselves.
+/// Finds the attributes whose found value the providers accept.
 async fn leave_to_provider(matches: &mut [Match<'_>], providers: &Providers) {
     let kept: Vec<BTreeMap<Path, Digest>> =
         matches.iter_mut().map(|one| std::mem::take(&mut one.kept)).collect();
@@ -159,7 +164,7 @@ async fn leave_to_provider(matches: &mut [Match<'_>], providers: &Providers) {
     }
 }
 
-/// What a plan would change of some of the objects, if nothing else changed.
+/// The changes that a plan would make to some of the objects, if nothing else changed.
 async fn differences(
     matches: &[Match<'_>],
     open: &[usize],
@@ -181,7 +186,7 @@ async fn differences(
             });
             let planned = match planned(handle, items.collect()).await {
                 Ok(planned) => planned,
-                // Whoever plans is told; until then it is as it was found.
+                // `slipway plan` reports the error. Until then the found values stay.
                 Err(error) => {
                     tracing::debug!(provider = name, %error, "what was found is not compared");
                     break;
@@ -190,7 +195,8 @@ async fn differences(
             for ((position, one), (planned, seen)) in batch.iter().zip(planned) {
                 let seen = seen.as_ref().unwrap_or(one.found);
                 let mut changes = diff(one.kind, seen, &planned.normalised, Some(one.applied));
-                // With a rehearsal, the provider says what it would take from others. It takes nothing that stays as found.
+                // A provider that can rehearse reports what it would accept. It accepts no attribute that
+                // keeps its found value.
                 if handle.info.capabilities.rehearse {
                     changes.retain(|change| !one.kind.is_set_by_provider(&change.path, &one.wanted));
                 }
@@ -201,8 +207,8 @@ async fn differences(
     found
 }
 
-/// What a plan says of objects, each with the attributes that are compared where they are not those that were found. A
-/// provider that can rehearse is asked first.
+/// The provider's plans for objects, each with the attributes to compare where they differ from the found
+/// ones. A provider that can rehearse is asked for a rehearsal first.
 async fn planned(
     handle: &ProviderHandle,
     mut items: Vec<PlanItem>,
@@ -223,7 +229,7 @@ async fn planned(
     Ok(handle.session.plan(items).await?.into_iter().zip(seen).collect())
 }
 
-/// Sentences on what stays as found beside what its type keeps, by resource.
+/// The attributes that keep their found value beside those that their type keeps, by resource.
 pub(super) fn summary(matches: &[Match<'_>]) -> Vec<(Address, Vec<Path>)> {
     let of = |one: &Match<'_>| {
         let paths = one.kept.keys().filter(|path| {

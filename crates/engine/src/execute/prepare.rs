@@ -1,5 +1,5 @@
-//! From a step of the plan to a call: identities and references filled in. Nothing is asked: the texts of secrets are
-//! opened by the step itself.
+//! Turns a step of the plan into a call: fills in identities and references. Nothing is read here: the step
+//! itself opens the texts of secrets.
 
 use slipway_plan::{ChangeAction, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Action, ApplyRequest, operation};
@@ -71,7 +71,7 @@ impl<'a> Dispatcher<'a> {
         Ok(unit)
     }
 
-    /// What the provider is asked to do; `None` for a step that touches the state only.
+    /// The action for the provider; `None` for a step that touches the state only.
     fn action(
         &self,
         step: &Step,
@@ -162,8 +162,8 @@ impl<'a> Dispatcher<'a> {
             })
     }
 
-    /// The wanted attributes, all known, without what is the server's: computed attributes, and those that
-    /// nobody asked for and the plan leaves as they are.
+    /// The desired attributes, all known, without those that the server sets: computed attributes, and
+    /// optional ones that the spec does not set and the plan does not change.
     fn desired(&self, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Value> {
         let Some(change) = change else { return Ok(Value::Null) };
         let Value::Map(entries) = &change.after else { return Ok(Value::Null) };
@@ -212,7 +212,7 @@ impl<'a> Dispatcher<'a> {
         Ok(value)
     }
 
-    /// What the state learns when the step is done.
+    /// How the step changes the state when it is done.
     fn effect(&self, step: &Step, change: Option<&ResourceChange>, kind: &ResourceType) -> Prepared<Effect> {
         let address = step.address.clone();
         Ok(match (&step.action, change) {
@@ -228,7 +228,8 @@ impl<'a> Dispatcher<'a> {
                 // The secrets of an object that is only tagged or recorded keep the fingerprints that they have.
                 let mut applied = self.resolved(&change.record.applied)?;
                 secrets::strip(&mut applied);
-                // A call's own end says what it left; here it is what was read.
+                // After a call, its result has the attributes that the server set. A `Record` step takes them
+                // from the read.
                 if let (StepAction::Record, Value::Map(entries)) = (&step.action, &mut applied) {
                     entries.extend(kind.remembered(&change.before));
                 }
@@ -247,7 +248,7 @@ impl<'a> Dispatcher<'a> {
         })
     }
 
-    /// What the state learns of nodes that a gate cordons, or that need no cordon any more after it.
+    /// How a gate changes the state of the nodes that it cordons, or whose cordon it ends.
     fn effect_of_gate(&self, step: &Step, name: &str, arguments: &Value) -> Effect {
         let is_temporary = arguments.get(operation::TEMPORARY).and_then(Value::as_bool) == Some(true);
         match (name, &step.roll, &step.identity) {

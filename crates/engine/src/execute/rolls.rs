@@ -23,7 +23,7 @@ use crate::stop::StopSignal;
 
 const CLUSTER: &str = "a";
 
-/// What the provider of nodes answers.
+/// The answers of the provider of nodes.
 #[derive(Clone, Copy, PartialEq)]
 enum Cluster {
     /// It knows the node of the machine.
@@ -34,7 +34,7 @@ enum Cluster {
     Missing,
 }
 
-/// What `surge` answers of the new machine: an attribute and its value; `None` for nothing at all.
+/// The answer of `surge` about the new machine: an attribute and its value; `None` for no answer.
 type NewNode = Option<(&'static str, Value)>;
 
 struct World {

@@ -43,7 +43,7 @@ fn wanted(name: &str, after: &[&str], has_secret: bool) -> Desired {
     desired
 }
 
-/// A key service that answers when it is told to.
+/// A key service that answers when the test lets it.
 #[derive(Default)]
 struct SlowKey(Notify);
 
@@ -149,7 +149,7 @@ async fn no_signal_waits_for_a_key_service() {
     ];
     let stop = StopSignal::default();
     let raised = stop.clone();
-    // Once the keeper is made, the key service is asked, and does not answer.
+    // Once the keeper is made, the key service is called, and does not answer.
     let at = move |_: &str| {
         let raised = raised.clone();
         tokio::spawn(async move {

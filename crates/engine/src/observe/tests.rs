@@ -6,7 +6,7 @@ use crate::scripted::{Scripted, providers_of, record, thing, things};
 
 const UID: &str = "the-cluster";
 
-/// A provider that lists things only when it is asked for their type, and what the state knows of `known`.
+/// A provider that lists things only when their type is requested, and the recorded objects of `known`.
 async fn observed(known: &[&str], wanted: &[&str]) -> Vec<Address> {
     let mut schema = things();
     schema.types.get_mut("thing").unwrap().read_by_identity = true;

@@ -101,7 +101,7 @@ impl Reader {
 }
 
 impl Known {
-    /// What a read found that is not too old.
+    /// The result of a read that is recent enough.
     fn fresh(&self, request: &ReadRequest) -> Option<&Observation> {
         let (sent, identity, observation) = self.found.get(&request.address)?;
         (*identity == request.identity && sent.elapsed() < self.age).then_some(observation)
@@ -133,7 +133,7 @@ async fn answer(session: &dyn Session, questions: Vec<Question>, known: &Mutex<K
         // A read for another step may have brought the answer meanwhile.
         let found = lock(known).fresh(&question.request).cloned();
         match found {
-            // Who asked may have gone: the run was stopped.
+            // The requester may have been dropped because the run was stopped.
             Some(found) => drop(question.answer.send(found)),
             None => open.push(question),
         }
@@ -152,7 +152,7 @@ async fn answer(session: &dyn Session, questions: Vec<Question>, known: &Mutex<K
             {
                 let mut known = lock(known);
                 for (request, observation) in requests.into_iter().zip(&found) {
-                    // What could not be read is asked for again.
+                    // A failed read is repeated.
                     if !matches!(observation, Observation::Unreadable(_)) {
                         let entry = (sent, request.identity, observation.clone());
                         known.found.insert(request.address, entry);

@@ -1,4 +1,4 @@
-//! Reads whose answers have failures in them: only what failed is asked for again.
+//! Retries of reads whose answers have failures in them: only the failed parts are read again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -9,15 +9,16 @@ use tokio::time::Instant;
 
 use super::{Classes, WatchedSession, bounded};
 
-/// A passing fault of a part of an answer is repeated at once or not at all: behind one that took longer is something
-/// that does not answer, as a host that is down, and the rest of the plan need not wait for it.
+/// A transient failure of a part of an answer is retried only when the answer came within this time. A slower
+/// one comes from something that does not answer, such as a host that is down, and the rest of the plan does
+/// not wait for it.
 const QUICK: Duration = Duration::from_secs(5);
 
-/// How often a part of an answer with a passing fault is asked for.
+/// Maximum number of attempts for a part of an answer with a transient failure.
 const ATTEMPTS: u32 = 3;
 
 impl WatchedSession {
-    /// Lists what a cluster owns. Types that could not be listed are listed again; what was listed once is kept.
+    /// Lists what a cluster owns. Types that could not be listed are listed again; earlier results are kept.
     pub(super) async fn listed(&self, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
         const WHAT: &str = "list what the cluster owns";
         let begun = Instant::now();
@@ -59,7 +60,7 @@ impl WatchedSession {
         Err(ProviderError::new(ErrorClass::Permanent, text).with_address(address))
     }
 
-    /// Reads by identity what a discovery found and was too fast to read.
+    /// Reads by identity the objects that a discovery found and could not read because of throttling.
     async fn complete(&self, whole: &mut Discovery) -> Result<(), ProviderError> {
         let (mut places, mut requests) = (Vec::new(), Vec::new());
         for (place, observed) in whole.observed.iter().enumerate() {
@@ -82,7 +83,7 @@ impl WatchedSession {
         Ok(())
     }
 
-    /// Reads objects by identity; those that could not be read for a while are read again.
+    /// Reads objects by identity, and reads those again that failed for a transient reason.
     pub(super) async fn found(&self, requests: Vec<ReadRequest>) -> Result<Vec<Observed>, ProviderError> {
         const WHAT: &str = "read what the cluster owns";
         let classes = self.classes(requests.iter().map(|request| &request.address));
@@ -121,7 +122,8 @@ impl WatchedSession {
         }
     }
 
-    /// Whether parts of an answer that failed are worth another call; then with which failure in view, and when.
+    /// Whether the failed parts of an answer are worth another call; if so, the failure to report and the
+    /// delay.
     fn worth_another<'a>(
         &self,
         failures: impl Iterator<Item = &'a ProviderError>,
@@ -143,10 +145,10 @@ impl WatchedSession {
     }
 }
 
-/// How many different failures one wait names.
+/// Maximum number of different failures in one report of a wait.
 const NAMED: usize = 12;
 
-/// Every message once, so that whoever waits knows of each host that does not answer.
+/// Every message once, so that the report names each host that does not answer.
 fn all_messages<'a>(messages: impl Iterator<Item = &'a str>) -> String {
     let distinct: BTreeSet<&str> = messages.collect();
     let named: Vec<&str> = distinct.iter().take(NAMED).copied().collect();
@@ -176,7 +178,7 @@ fn is_throttled(error: &ProviderError) -> bool {
     matches!(error.class, ErrorClass::Throttled { .. })
 }
 
-/// A discovery with what a later one could list of what it could not.
+/// A discovery, completed with the results of a later one.
 fn merged(first: Discovery, again: Discovery) -> Discovery {
     let still: BTreeMap<&str, &ProviderError> =
         again.unlisted.iter().map(|unlisted| (unlisted.kind.as_str(), &unlisted.error)).collect();

@@ -149,7 +149,7 @@ async fn types_that_could_not_be_listed_are_listed_again_and_the_others_kept() {
                 unlisted: vec![unlisted("thing")],
                 ..Discovery::default()
             },
-            // What was listed before is not lost when it cannot be listed now.
+            // Objects that were listed before are kept when their type cannot be listed now.
             _ => Discovery {
                 observed: vec![present("a")],
                 unlisted: vec![unlisted("other")],

@@ -153,7 +153,7 @@ async fn a_run_that_is_to_stop_tries_nothing_again() {
     holder.close().await;
 }
 
-/// How a step ends that is told to stop once its provider has told something, and after which time.
+/// The end of a step that is stopped after its provider has sent an event, and the time until then.
 async fn stopped(session: Scripted) -> (Finished, Duration) {
     let holder = holder().await;
     let stop = Arc::new(watch::Sender::new(Stop::No));

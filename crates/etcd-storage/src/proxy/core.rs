@@ -60,7 +60,7 @@ impl Core {
         Ok(core)
     }
 
-    /// Makes further requests with these certificates. What runs goes on with the previous ones.
+    /// Makes further requests with these certificates. Running requests continue with the previous ones.
     pub fn install(&self, settings: &CoreSettings, files: &Contents) -> Result<(), Error> {
         let trust = Trust::Authorities(files.authorities.clone());
         let credentials = Credentials::Certificate {

@@ -16,7 +16,7 @@ use crate::api::etcdserverpb::watch_server::WatchServer;
 use super::refusal;
 use super::services::Server;
 
-/// What a message may have beyond the limit of a request, as with etcd: room for its frame.
+/// The size of a message beyond the limit of a request, as in etcd: room for its frame.
 const OVERHEAD: usize = 512 << 10;
 
 /// Sends requests to the services, by the method that is in their path.

@@ -1,4 +1,4 @@
-//! What the proxy keeps in the core for its tenant: the mask of its lease ids, and the revision that it has compacted.
+//! The proxy's records in the core for its tenant: the mask of its lease ids, and its compacted revision.
 //! [`super::leases`] adds a record for each lease.
 
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use super::tenant::Tenant;
 const MASK: &[u8] = b"lease-mask";
 const COMPACTED: &[u8] = b"compacted";
 
-/// How often a proxy looks whether another replica has compacted.
+/// How often a proxy checks whether another replica has compacted.
 const LOOK: Duration = Duration::from_secs(10);
 
 /// The records of a tenant.
@@ -40,9 +40,9 @@ pub struct Records {
 }
 
 impl Records {
-    /// The records of a tenant and its mask, which the first proxy of the tenant makes. It refuses a prefix that has
-    /// keys of another program, unless they are to be adopted: a tenant called `registry` would get the objects of a
-    /// cluster.
+    /// Opens the records of a tenant and its mask, which the first proxy of the tenant creates. Refuses a
+    /// prefix that has keys of another program, unless they are to be adopted: a tenant called `registry`
+    /// would get the objects of a cluster.
     pub async fn open(core: Arc<Core>, tenant: &Tenant, adopt: bool) -> Result<(Self, Mask), Error> {
         let keys = Keys::below(tenant.records_prefix());
         let records = Self { core, keys, compacted: AtomicI64::new(0) };
@@ -61,7 +61,7 @@ impl Records {
             return Err(Error::Occupied { tenant: tenant.clone() });
         }
         let mask = random_id().map_err(|_| Error::Random)?;
-        // Another replica may be first.
+        // Another replica may write the mask first.
         self.write(MASK, mask, 0).await?;
         let kept = self.read(MASK).await?;
         kept.kvs.first().map_or_else(|| Err(self.damaged(MASK)), |kept| self.number(MASK, kept))
@@ -78,7 +78,7 @@ impl Records {
         below.all()
     }
 
-    /// The revision that the tenant has compacted: what is older is gone for it.
+    /// The revision that the tenant has compacted: it cannot read older ones.
     pub fn compacted(&self) -> i64 {
         self.compacted.load(Ordering::Relaxed)
     }
@@ -114,7 +114,7 @@ impl Records {
         }
     }
 
-    /// Learns of compactions through other replicas, until it is stopped.
+    /// Follows compactions of other replicas, until it is stopped.
     pub async fn follow(&self, stop: &CancellationToken) {
         while stop.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
             if let Err(error) = self.look().await {
@@ -172,7 +172,7 @@ pub async fn range(core: &Core, request: RangeRequest) -> Result<RangeResponse, 
     core.call(request, send).await
 }
 
-/// A positive number that nobody can guess.
+/// A positive number that cannot be guessed.
 pub fn random_id() -> Result<i64, Status> {
     let mut bytes = [0; 8];
     SystemRandom::new().fill(&mut bytes).map_err(|_| Status::internal("etcdserver: no random numbers"))?;

@@ -36,7 +36,7 @@ const KNOWN: &[&str] = &[
 
 const START: &str = "etcdserver: ";
 
-/// What a tenant sees of an error of the core: etcd's own words, or the code alone.
+/// A tenant's view of an error of the core: etcd's own message, or the code alone.
 pub fn shown(status: &Status) -> Status {
     let text = status.message();
     if text.strip_prefix(START).is_some_and(|rest| KNOWN.contains(&rest)) {

@@ -24,7 +24,7 @@ use super::usage::Usage;
 
 /// Connections whose handshake is done and that the server has not taken yet.
 const ACCEPTED: usize = 64;
-/// How often a silent client is asked whether it is there, and how long its answer may take.
+/// Interval of keep-alive requests to a silent client, and the timeout of their answers.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(10);
 /// How much of a stream and of a connection may be on its way, in bytes.
@@ -49,7 +49,7 @@ pub async fn serve(settings: Settings, stop: CancellationToken) -> Result<(), Er
         let methods = Methods::new(Server(Arc::clone(&parts)));
         let incoming = ReceiverStream::new(incoming);
         let served = transport().serve_with_incoming_shutdown(methods, incoming, stop.cancelled()).await;
-        // Whatever ended the server, what works for it ends too.
+        // However the server ended, its helper tasks end too.
         stop.cancel();
         served.map_err(Error::Serve)
     };

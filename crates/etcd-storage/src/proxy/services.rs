@@ -30,7 +30,7 @@ mod watch;
 #[derive(Clone, Debug)]
 pub struct Server(pub Arc<Parts>);
 
-/// What the services share.
+/// The shared parts of the services.
 #[derive(Debug)]
 pub struct Parts {
     /// The core.

@@ -21,7 +21,7 @@ pub struct Settings {
     pub advertise: Option<String>,
     /// The etcd behind it.
     pub core: CoreSettings,
-    /// What the tenant may use.
+    /// The limits of the tenant.
     pub limits: Limits,
     /// How often the files are read again.
     pub reload_every: Duration,
@@ -47,7 +47,8 @@ pub struct TlsFiles {
     pub key: PathBuf,
 }
 
-/// What a tenant may use. The limits of streams, watches, connections and requests hold for each replica of the proxy.
+/// The limits of a tenant. Those of streams, watches, connections and requests apply to each replica of the
+/// proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Keys; unlimited if absent.

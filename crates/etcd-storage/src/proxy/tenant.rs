@@ -25,14 +25,14 @@ impl Tenant {
         &self.0
     }
 
-    /// What the keys of the tenant begin with in the core, `/<name>/`. `etcd grpc-proxy --namespace=/<name>/` uses the
-    /// same keys.
+    /// The prefix of the tenant's keys in the core, `/<name>/`. `etcd grpc-proxy --namespace=/<name>/` uses
+    /// the same keys.
     #[must_use]
     pub fn prefix(&self) -> String {
         format!("/{}/", self.0)
     }
 
-    /// What the keys begin with that the proxy itself keeps in the core. No name of a tenant begins with a dot.
+    /// The prefix of the proxy's own keys in the core. No name of a tenant begins with a dot.
     #[must_use]
     pub fn records_prefix(&self) -> String {
         format!("/.slipway/{}/", self.0)

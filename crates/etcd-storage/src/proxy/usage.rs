@@ -33,7 +33,7 @@ const PAGE: i64 = 500;
 /// The pause before the watch is started again.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a write adds.
+/// The growth by a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Growth {
     /// New keys.
@@ -42,7 +42,7 @@ pub struct Growth {
     pub bytes: u64,
 }
 
-/// What a tenant has.
+/// The usage of a tenant.
 #[derive(Debug)]
 pub struct Usage {
     core: Arc<Core>,
@@ -169,7 +169,7 @@ impl Usage {
         }
     }
 
-    /// Follows until the core ends the watch. What was compacted meanwhile is counted again.
+    /// Follows the core until it ends the watch. Revisions that were compacted in between are counted again.
     async fn watch(&self) -> Result<(), Status> {
         let (key, range_end) = self.keys.all();
         let create = WatchCreateRequest {
@@ -248,7 +248,7 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// What a write adds, given the size of what a key has now.
+/// The growth by a write, given the present size of a key.
 pub fn of_put(put: &PutRequest, now: &dyn Fn(&[u8]) -> Option<u64>) -> Growth {
     let after = (put.key.len() + put.value.len()) as u64;
     match now(&put.key) {
@@ -258,7 +258,7 @@ pub fn of_put(put: &PutRequest, now: &dyn Fn(&[u8]) -> Option<u64>) -> Growth {
     }
 }
 
-/// What a transaction adds at most: the larger of its two branches. What it deletes is not subtracted.
+/// The maximum growth by a transaction: the larger of its two branches. Its deletions are not subtracted.
 pub fn of_transaction(transaction: &TxnRequest, now: &dyn Fn(&[u8]) -> Option<u64>) -> Growth {
     let branch = |operations: &[RequestOp]| {
         operations.iter().filter_map(|operation| operation.request.as_ref()).fold(

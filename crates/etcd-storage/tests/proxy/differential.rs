@@ -15,7 +15,7 @@ use super::tenant::Tenant;
 const REQUESTS: usize = 800;
 const LAST: &str = "the-last-key";
 
-/// One tenant: its proxy, and the etcd that has nobody else.
+/// One tenant: its proxy, and an etcd that no other tenant uses.
 struct Pair {
     proxied: Client,
     alone: Client,
@@ -39,7 +39,7 @@ async fn two_tenants_get_the_answers_that_etcds_of_their_own_give() {
         pair(&two, &second, "of-two-", "of-one-", seed ^ u64::MAX),
     ];
     let mut watches = Vec::new();
-    // On connections of their own: events that nobody reads yet take up the window of their connection.
+    // Watches have separate connections: unread events take up the window of their connection.
     for (tenant, alone) in [(&one, &first), (&two, &second)] {
         let (mut proxied, mut alone) = (tenant.connect(), alone.connect());
         watches.push((proxied.watch(everything()).await, alone.watch(everything()).await));

@@ -43,7 +43,7 @@ async fn a_compaction_ends_the_history_of_its_tenant_only() {
     let ended = watching.next().await;
     assert_eq!((ended.watch_id, ended.canceled), (created.watch_id, true));
     assert_eq!((ended.compact_revision, &*ended.cancel_reason), (newest, COMPACTED));
-    // The stream goes on, and the watch that ended sends nothing.
+    // The stream continues, and the ended watch sends nothing.
     watching.send(RequestUnion::CreateRequest(old(newest))).await;
     let created = watching.next().await;
     assert!(created.created && created.watch_id != ended.watch_id);
@@ -83,7 +83,7 @@ async fn progress_filters_and_cancellation_work() {
     let mut watching = client.watch(pb::WatchCreateRequest { filters, watch_id: 7, ..everything() }).await;
     assert_eq!(watching.next().await.watch_id, 7);
     let written = client.put("key", "value").await.unwrap();
-    // A write of somebody else moves the revision, and is no event.
+    // A write of another tenant increases the revision, and is not an event.
     let of_others = core.connect().put("/two/key", "value").await.unwrap();
     assert!(of_others > written);
     watching.send(RequestUnion::ProgressRequest(pb::WatchProgressRequest {})).await;
@@ -114,7 +114,7 @@ async fn streams_and_watches_have_limits() {
     let ended = watching.next().await;
     assert_eq!((ended.watch_id, ended.canceled), (created.watch_id, true));
     assert_eq!(ended.cancel_reason, "etcdserver: too many requests");
-    // A watch that ends makes room.
+    // A watch that ends frees its id.
     watching.send(RequestUnion::CancelRequest(pb::WatchCancelRequest { watch_id: 0 })).await;
     assert!(watching.next().await.canceled);
     watching.send(RequestUnion::CreateRequest(everything())).await;

@@ -1,4 +1,4 @@
-//! What acts on the whole etcd is refused, and what a tenant may ask shows nothing of others.
+//! Requests that affect the whole etcd are refused, and a tenant's requests show nothing of other tenants.
 
 use bytes::Bytes;
 use slipway_etcd_storage::api::etcdserverpb as pb;

@@ -9,7 +9,7 @@ use slipway_resource::{Address, ResourceType, Value};
 
 use super::words;
 
-/// What AWS says of a resource and what is wanted of it, as `{"kind": {"desired": …, "observed": …}}`.
+/// The observed and desired attributes of AWS resources, as `{"kind": {"desired": …, "observed": …}}`.
 pub(super) fn resources() -> Result<Vec<Vec<u8>>> {
     let mut all = Vec::new();
     for (name, resource) in types::all() {

@@ -89,7 +89,8 @@ fn claims(field: &Field<'_>, outcome: &mut Outcome) -> BTreeMap<String, String> 
     found
 }
 
-/// The issuer as kOps derives it: what is written, the discovery store's URL, or the API server's internal name.
+/// The issuer as kOps derives it: the written one, the discovery store's URL, or the API server's internal
+/// name.
 pub(super) fn service_accounts(
     context: &Context<'_>,
     region: Option<&str>,

@@ -27,10 +27,10 @@ const SECTIONS: [(&str, &str); 16] = [
     ("snapshotController", "snapshot-controller"),
 ];
 
-/// The add-on that drains machines which are about to go.
+/// The add-on that drains machines before they are terminated.
 const HANDLER: &str = "node-termination-handler";
 
-/// The add-ons, in the order of their names: what kOps installs by itself, and what the document says.
+/// The add-ons, in the order of their names: those that kOps installs by itself, and those of the document.
 pub(super) fn read(context: &Context<'_>, outcome: &mut Outcome) -> Vec<Addon> {
     let mut addons: BTreeMap<String, Addon> =
         defaults::addons(&context.provider).iter().map(|name| ((*name).to_owned(), plain(name))).collect();
@@ -47,7 +47,7 @@ pub(super) fn read(context: &Context<'_>, outcome: &mut Outcome) -> Vec<Addon> {
         outcome.wrote(&format!("addons[{name}].enabled"), &enabled);
         addon.enabled = enabled.boolean().unwrap_or(always || addon.enabled);
         if name == "external-dns" {
-            // Without external-dns kOps runs a controller of its own, which the provider's records stand in for.
+            // Without external-dns kOps runs its own controller, which the provider's records replace.
             addon.enabled = field.at("provider").filled().as_deref() == Some("external-dns")
                 && field.at("disable").boolean() != Some(true);
         }

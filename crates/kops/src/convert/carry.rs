@@ -15,9 +15,10 @@ use crate::{
     rules::Treatment,
 };
 
-/// What the provider reads for itself, in kOps' own words: `{ "kops": { … } }` with every carried field where it stands
-/// in `spec`. Items of lists keep their `name` (or `device`), so that they can be told apart. `null` when there is none.
-/// Where each field is written is recorded at `path`, which holds it in the model.
+/// The settings for the provider, with the field names of kOps: `{ "kops": { … } }` with every carried field
+/// at its place in `spec`. Items of lists keep their `name` (or `device`), so that they can be told apart.
+/// `null` when there are none. The position of each field is recorded at `path`, which contains it in the
+/// model.
 pub(super) fn kops(
     context: &Context<'_>,
     kind: Kind,
@@ -34,7 +35,8 @@ pub(super) fn kops(
     carry(context, kind, ("spec", shape), &spec, &wanted, path, outcome)
 }
 
-/// What an add-on reads for itself, in kOps' own words: `{ "kops": { … } }` with the fields of its section.
+/// The settings for an add-on, with the field names of kOps: `{ "kops": { … } }` with the fields of its
+/// section.
 pub(super) fn addon(context: &Context<'_>, section: &str, name: &str, outcome: &mut Outcome) -> Value {
     let field = context.spec.at(section);
     let section = format!("spec.{section}");
@@ -54,7 +56,8 @@ fn carry(
     outcome: &mut Outcome,
 ) -> Value {
     let (Some(node), Some(shape)) = (field.node(), shape) else { return Value::Null };
-    // Whoever reads the settings names them as a spec of Slipway's own has them, without the key.
+    // Both paths are recorded: the reader of a setting names it as a Slipway spec does, without the key
+    // `kops`.
     let places = vec![format!("{path}.kops"), path.to_owned()];
     let sources = &mut outcome.sources;
     let mut carrier = Carrier { context, kind, wanted, document: field.document(), sources };

@@ -162,7 +162,7 @@ pub(super) fn feature_gates(field: &Field<'_>, outcome: &mut Outcome) -> BTreeMa
     gates
 }
 
-/// What kOps sets per etcd cluster and the model for all of them.
+/// The settings that kOps has per etcd cluster and the model for all of them.
 fn etcd(context: &Context<'_>, outcome: &mut Outcome) -> Component {
     let mut component = Component::default();
     for cluster in context.spec.at("etcdClusters").items() {

@@ -9,7 +9,7 @@ use slipway_spec::{
 use super::Context;
 use crate::{code as kops_code, defaults, field::Field, outcome::Outcome};
 
-/// How the API server is reached, and by whom.
+/// How the API server is reached, and from which addresses.
 pub(super) fn read(
     context: &Context<'_>,
     network: &Network,
@@ -23,7 +23,7 @@ pub(super) fn read(
         outcome.wrote(&format!("controlPlane.access[{index}]"), item);
     }
     if access.items().is_empty() {
-        // kOps lets nobody in then, and says so.
+        // With an empty list kOps admits no address from outside of the cluster.
         outcome.refused.push("controlPlane.access".to_owned());
         outcome.say(Context::assumed(
             &access,
@@ -59,7 +59,7 @@ pub(super) fn read(
     }
 }
 
-/// What `api` says; without it, whether the control plane's nodes can be reached under records of their own.
+/// The value of `api`; without it, whether the control plane's nodes can be reached by their own DNS records.
 fn has_load_balancer(context: &Context<'_>, network: &Network, pools: &[NodePool], kind: DnsKind) -> bool {
     let api = context.spec.at("api");
     if api.at("loadBalancer").is_given() {
@@ -129,8 +129,8 @@ fn load_balancer(context: &Context<'_>, dns: DnsKind, outcome: &mut Outcome) -> 
     }
 }
 
-/// Without records nodes have one address of it at a time, behind which every API server must stand: kOps sees to that
-/// whatever the document says.
+/// Without records nodes use one address of it at a time, which must forward to every API server. kOps
+/// ensures that whatever the document says.
 fn cross_zone(field: &Field<'_>, dns: DnsKind, outcome: &mut Outcome) -> bool {
     if dns == DnsKind::None && field.boolean() == Some(false) {
         let overruled = field.note(

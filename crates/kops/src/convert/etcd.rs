@@ -132,14 +132,14 @@ fn member_of(
     }
     Some(EtcdMember {
         volume: Some(volume(context, field, &path, outcome)),
-        // kOps puts the volume where the group's first subnet lies.
+        // kOps places the volume in the zone of the group's first subnet.
         subnet: pools.iter().find(|pool| pool.name == group).and_then(|pool| pool.subnets.first().cloned()),
         name: member,
         pool: group,
     })
 }
 
-/// The member's volume, which stays when the machine goes.
+/// The member's volume, which stays when the machine is deleted.
 fn volume(context: &Context<'_>, field: &Field<'_>, path: &str, outcome: &mut Outcome) -> Volume {
     for (kops, model) in [
         ("volumeSize", "sizeGiB"),

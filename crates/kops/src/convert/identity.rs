@@ -44,7 +44,7 @@ pub(super) fn own_labels(field: &Field<'_>) -> BTreeMap<String, String> {
     labels
 }
 
-/// The provider's region: what a subnet says, and on AWS its zone without the last letter.
+/// The provider's region: that of a subnet, and on AWS its zone without the last letter.
 pub(super) fn region(context: &Context<'_>, subnets: &[Subnet]) -> Option<String> {
     let fields = context.spec.at("subnets").items();
     if let Some(region) = fields.iter().find_map(|subnet| subnet.at("region").filled()) {

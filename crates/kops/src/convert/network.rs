@@ -104,7 +104,7 @@ fn cluster_domain(context: &Context<'_>, outcome: &mut Outcome) -> String {
     field.filled().unwrap_or_else(|| defaults::CLUSTER_DOMAIN.to_owned())
 }
 
-/// What `kubeDNS.serverIP` says; otherwise, as in kOps, the tenth address of the service range.
+/// The value of `kubeDNS.serverIP`; otherwise, as in kOps, the tenth address of the service range.
 fn dns_address(context: &Context<'_>, services: &[Cidr], outcome: &mut Outcome) -> IpAddr {
     let field = context.spec.at("kubeDNS.serverIP");
     outcome.wrote("network.dnsAddress", &field);

@@ -125,7 +125,7 @@ fn file(field: &Field<'_>, outcome: &mut Outcome) -> Option<FileAsset> {
     })
 }
 
-/// A hook as a unit file: what it says, or what kOps would make of it.
+/// A hook as a unit file: the given one, or the one that kOps would make.
 fn hook(field: &Field<'_>, fallback: &str) -> Hook {
     let before = field.at("before").texts();
     let name = field.at("name").filled().unwrap_or_else(|| fallback.to_owned());

@@ -15,7 +15,7 @@ mod machine;
 mod rollout;
 mod volumes;
 
-/// What all pools have from their cluster.
+/// The settings that all pools inherit from their cluster.
 pub(super) struct Shared<'a> {
     pub(super) version: &'a KubernetesVersion,
     pub(super) subnets: &'a [Subnet],
@@ -180,7 +180,7 @@ fn record(path: &str, spec: &Field<'_>, outcome: &mut Outcome) {
     }
 }
 
-/// kOps' settings for the provider, with the labels that only somebody else than the kubelet can set.
+/// kOps' settings for the provider, with the labels that the kubelet may not set itself.
 fn provider_config(
     context: &Context<'_>,
     root: &Field<'_>,
@@ -206,7 +206,7 @@ fn provider_config(
             labels.into_iter().map(|(name, value)| (name, serde_json::Value::from(value))).collect(),
         );
     }
-    // What a group's warm pool leaves open is as the cluster's is.
+    // A field that the group's warm pool does not set has the value of the cluster's warm pool.
     let (own, shared) = (root.at("spec.warmPool"), context.spec.at("warmPool"));
     if matches!(role, Role::Worker | Role::ApiServer) && own.at("maxSize").number() != Some(0_u32) {
         let mut kept = serde_json::Map::new();

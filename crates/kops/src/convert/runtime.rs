@@ -34,7 +34,7 @@ pub(super) fn containerd(context: &Context<'_>, outcome: &mut Outcome) -> Contai
     }
 }
 
-/// What kOps has fields for and the model has not, as containerd's own configuration (version 2).
+/// Settings with a field in kOps and none in the model, as containerd's own configuration (version 2).
 fn extra_config(field: &Field<'_>) -> String {
     let mut text = String::new();
     if let Some(level) = field.at("logLevel").filled() {

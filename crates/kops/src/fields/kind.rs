@@ -59,7 +59,7 @@ impl Type {
         }
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     #[must_use]
     pub const fn noun(self) -> &'static str {
         match self {

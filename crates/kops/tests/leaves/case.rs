@@ -49,7 +49,7 @@ pub fn group(name: &str, role: &str) -> Value {
     })
 }
 
-/// What must stand beside some fields, by the beginning of their path, so that they mean something.
+/// The fields that some fields need to have a meaning, by the prefix of their path.
 pub fn beside(kind: Kind, path: &str) -> Value {
     let cases: [(&str, Value); 18] = [
         ("spec.api.dns", json!({ "spec": { "topology": { "dns": { "type": "None" } } } })),

@@ -1,4 +1,5 @@
-//! Nodes that another tool has made: where they stand, and what the cluster's state has to know of their secrets.
+//! Nodes that another tool has made: their placement, and the parts of their secrets that the cluster's state
+//! needs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ use crate::opened::Opened;
 /// Where kubeadm keeps a cluster's files.
 pub(crate) const FOLDER: &str = "/etc/kubernetes";
 
-/// What the API server encrypts with, where Slipway has made it.
+/// The encryption configuration of the API server, if Slipway has made it.
 pub(crate) const ENCRYPTION: &str = "apiserver/encryption.yaml";
 
 /// The administrator's kubeconfig.
@@ -33,8 +34,8 @@ pub(crate) const PAIRS: [(&str, &str, Option<&str>); 4] = [
     (SERVICE_ACCOUNTS, "pki/sa.key", None),
 ];
 
-/// What catalogs start from when nodes are taken over: a provider that works inside machines looks whose nodes they are
-/// already.
+/// The catalogs at the start of an adoption of nodes: a provider that works inside machines then checks which
+/// cluster a machine belongs to.
 pub(crate) fn catalogs(opened: &Opened, asks: &str) -> Result<BTreeMap<String, Catalog>, Error> {
     let mut catalogs = BTreeMap::new();
     for (name, handle) in opened.providers().iter() {
@@ -48,7 +49,7 @@ pub(crate) fn catalogs(opened: &Opened, asks: &str) -> Result<BTreeMap<String, C
     Ok(catalogs)
 }
 
-/// What control planes have of a cluster that another tool made.
+/// The secrets of control planes that another tool made.
 #[derive(Default)]
 pub(super) struct Taken {
     /// The keys that the state will keep.
@@ -128,7 +129,7 @@ fn files() -> impl Iterator<Item = &'static str> {
     [ADMIN, ENCRYPTION].into_iter().chain(files)
 }
 
-/// The files of a control plane by their names below its folder, from its agent; what is not there is left out.
+/// The files of a control plane by their names below its folder, from its agent; missing files are left out.
 async fn disclosed_by_agent(
     session: &dyn Session,
     cluster: (&ClusterUid, &str),
@@ -143,7 +144,7 @@ async fn disclosed_by_agent(
     Ok(read)
 }
 
-/// The files of a control plane by their names below its folder; what is not there is left out.
+/// The files of a control plane by their names below its folder; missing files are left out.
 async fn read(remote: &Remote) -> Result<BTreeMap<String, SecretText>, Error> {
     let files: Vec<&str> = files().collect();
     let script = format!(

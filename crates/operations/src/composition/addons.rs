@@ -17,7 +17,7 @@ use crate::error::{DownloadProblem, Error};
 use crate::spec::ClusterSpec;
 use crate::trust::Grounds;
 
-/// What the source of a secret begins with that stands in a manifest.
+/// The prefix of the source of a secret in a manifest.
 pub(crate) const SOURCE: &str = "manifest";
 
 /// The objects of add-ons that users bring, without the secrets in them.
@@ -30,13 +30,13 @@ pub(crate) struct Objects {
     pub unfetched: Vec<String>,
 }
 
-/// The manifests of a cluster, and what decides whether they are read.
+/// The manifests of a cluster, and the conditions for reading them.
 #[derive(Clone, Copy)]
 pub(crate) struct Manifests<'a> {
     pub spec: &'a ClusterSpec,
     pub grounds: &'a Grounds,
     pub downloads: &'a dyn Download,
-    /// Whether nothing is fetched that is not here already.
+    /// Whether only local manifests are read.
     pub offline: bool,
     /// Whether an add-on is left out whose manifest cannot be fetched offline, instead of refusing the plan.
     pub lenient: bool,
@@ -87,10 +87,10 @@ pub(crate) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> 
     Ok(all)
 }
 
-/// Where kubectl notes what it was given, secrets among it.
+/// The annotation in which kubectl records the applied object, including secrets.
 const NOTE: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Makes secrets of what a Secret holds: it is used, and never shown.
+/// Turns the values of a Secret into secrets, which are used and never shown.
 fn hide(object: &mut Desired, secrets: &mut BTreeMap<String, SecretText>) {
     let name = object.address.name().to_owned();
     let Value::Map(attributes) = &mut object.attributes else { return };
@@ -105,7 +105,7 @@ fn hide(object: &mut Desired, secrets: &mut BTreeMap<String, SecretText>) {
             let text = match &*value {
                 Value::String(text) => text.clone(),
                 Value::Null | Value::Secret(_) => continue,
-                // What is no text is for the API server to refuse, and to be seen by nobody before.
+                // The API server refuses a value that is not a text. It must not be shown before.
                 other => other.to_json().to_string(),
             };
             let place = format!("{name}#{field}.{key}");

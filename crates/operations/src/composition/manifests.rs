@@ -9,15 +9,15 @@ use crate::error::{DownloadProblem, Error};
 /// How a manifest is fetched.
 #[derive(Clone, Copy)]
 pub(super) struct Way<'a> {
-    /// What decides where servers may send one, and whether anything is kept.
+    /// Decides which servers may be contacted, and whether anything is stored.
     pub policy: &'a Policy,
     /// Whether nothing is fetched that is not here already.
     pub offline: bool,
-    /// What fetches it.
+    /// Fetches it.
     pub downloads: &'a dyn Download,
 }
 
-/// The text at a URL, whose digest is known. What was fetched before is not fetched again.
+/// The text at a URL with a known digest. A text that was fetched before is not fetched again.
 pub(super) async fn text(
     addon: &str,
     granted: &TrustedUrl,
@@ -44,7 +44,7 @@ pub(super) async fn text(
     if found != pinned {
         return Err(failed(DownloadProblem::OtherDigest { found, pinned }));
     }
-    // Who only looks writes nothing.
+    // A read-only command writes nothing.
     if may_be_kept && !policy.is_read_only() {
         downloads.keep(&pinned, &text);
     }

@@ -63,7 +63,7 @@ impl Error {
         })
     }
 
-    /// What stands behind it, beside the chain of sources: one sentence for each.
+    /// Its causes beside the chain of sources: one sentence for each.
     #[must_use]
     pub fn causes(&self) -> Vec<String> {
         match self {

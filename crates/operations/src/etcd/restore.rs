@@ -1,4 +1,4 @@
-//! Restoring a cluster's etcd from a snapshot: what it means, and doing it stage by stage on all control planes.
+//! Restores a cluster's etcd from a snapshot, stage by stage on all control planes.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ const STAGE: Duration = Duration::from_secs(2_400);
 const ANSWERS: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// What a restore does and what it loses.
+/// The effects and losses of a restore.
 #[derive(Clone, Debug, Serialize)]
 pub struct Restore {
     /// The cluster.
@@ -47,7 +47,7 @@ pub struct Restore {
     pub stages: Vec<String>,
 }
 
-/// What the stages do, in order.
+/// The stages, in order, with their descriptions.
 const STAGES: [(&str, &str); 7] = [
     ("prepare", "fetch the snapshot and check it; nothing is changed yet"),
     ("stop", "stop kube-apiserver, kube-controller-manager and kube-scheduler"),
@@ -58,7 +58,7 @@ const STAGES: [(&str, &str); 7] = [
     ("finish", "delete the old data"),
 ];
 
-/// What a restore would do. Reads only.
+/// The effects of a restore. Reads only.
 ///
 /// # Errors
 /// When the cluster has no such snapshot, or a control plane takes none.
@@ -87,7 +87,7 @@ pub async fn plan_restore(opened: &Opened, name: &str) -> Result<Restore, Error>
     })
 }
 
-/// Restores a cluster under a hold, and says what it does. Run again after an interruption, it goes on.
+/// Restores a cluster under a hold, and reports the effects. Run again after an interruption, it continues.
 ///
 /// # Errors
 /// When a stage fails on a machine. Until the last stage nothing is lost: [`undo_restore`] puts everything back.
@@ -157,7 +157,7 @@ async fn is_restored_already(
         return Ok(false);
     }
     for (taker, answer) in takers.iter().zip(answers) {
-        // What was just fetched again is dropped by an undo that has nothing to put back.
+        // An undo without anything to put back deletes the snapshot that was fetched again.
         let stage = if says(answer, "is_swapped") { "finish" } else { "undo" };
         run(opened, taker, (RESTORE, Value::map([("stage", stage)])), STAGE).await?;
     }

@@ -26,7 +26,8 @@ pub(super) fn check_key(spec: &ClusterSpec, texts: &UserSecrets) -> Result<(), E
     Err(diagnose::encryption_key(message, hint, spec.place("encryption.atRest.key")))
 }
 
-/// Refuses a key in place of the one that was generated for the cluster: what etcd holds could not be read with it.
+/// Refuses a key that replaces the one that was generated for the cluster: the data in etcd could not be
+/// decrypted with it.
 ///
 /// # Errors
 /// When the spec of the state cannot be read, or the spec gives such a key.

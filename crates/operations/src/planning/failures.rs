@@ -1,4 +1,4 @@
-//! What a plan is refused for by the state of the store, and what is said about objects inside a cluster.
+//! Reasons of the state store to refuse a plan, and remarks about objects inside a cluster.
 
 use slipway_engine::Observed;
 use slipway_plan::{Plan, Reason, ReasonCode};

@@ -19,7 +19,7 @@ use crate::spec::ClusterSpec;
 const FIELD: &str = "addons";
 
 impl Opened {
-    /// Adds what is inside the cluster of a spec to its desired resources, or says why it is left out.
+    /// Adds the objects inside the cluster of a spec to its desired resources, or says why they are left out.
     pub(crate) async fn add_inside(
         &self,
         spec: &ClusterSpec,

@@ -14,7 +14,7 @@ use slipway_resource::provider::ExpandNote;
 use super::expansion::Expansion;
 use crate::composition;
 
-/// What a plan says of control planes that exist and whose keys the state does not have.
+/// The remark of a plan on existing control planes whose keys the state does not have.
 const WITHOUT_KEYS: &str = "the state does not have the keys that the control planes run with, and this plan generates no \
                             other keys. A control plane that boots by the user data of Slipway reads them from the state: \
                             if the state was lost, restore `secrets/` of the cluster in the state store from a backup or \

@@ -1,4 +1,4 @@
-//! What a deletion keeps although the state does not have it.
+//! Resources that a deletion keeps although the state does not have them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::opened::Opened;
 
 impl Opened {
-    /// The resources that the spec keeps on deletion, where something was found that the state does not have: an earlier
-    /// deletion has forgotten it, and was killed before its commit or is asked for once more.
+    /// The resources that the spec keeps on deletion, where an object was found that the state does not have.
+    /// An earlier deletion has forgotten it, and was killed before its commit or is repeated.
     ///
     /// # Errors
     /// When the spec cannot be expanded.

@@ -1,6 +1,7 @@
-//! Backups and audit logs that are kept for a shorter time than before: what is older is deleted.
+//! Backups and audit logs with a shorter retention than before: older ones are deleted.
 //!
-//! No object goes, so that no type of a provider tells the loss. The specs of the last and the next apply do.
+//! No object is deleted, so no type of a provider shows the loss. The specs of the last and the next apply
+//! do.
 
 use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
 use slipway_resource::provider::ExpandNote;
@@ -8,7 +9,7 @@ use slipway_resource::{Path, Segment, Value};
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
 
-/// What the flags of the API server for rotated audit logs begin with.
+/// The prefix of the API server's flags for rotated audit logs.
 const AUDIT_FLAGS: &str = "audit-log-max";
 
 /// What the names of attributes begin with that say how long something is kept, as `retention_seconds`.

@@ -3,8 +3,8 @@
 use slipway_plan::{Observations, Providers};
 use slipway_resource::{Desired, Observation, Observed, Value};
 
-/// What nobody looks at offline: the objects that a spec says exist do exist, and what only the cloud knows of them is
-/// unknown.
+/// Observations for an offline plan: the objects that the spec names as existing exist, and attributes that
+/// only the cloud knows are unknown.
 pub(super) fn observations(desired: &[Desired], providers: &Providers) -> Observations {
     let mut observations = Observations::default();
     for desired in desired {

@@ -1,4 +1,4 @@
-//! Keys that a state has lost, found where a cluster runs with them.
+//! Recovery of keys that a state has lost, from the machines that use them.
 
 use std::collections::BTreeMap;
 
@@ -21,25 +21,25 @@ use crate::stage::Stage;
 /// The attribute that has the fingerprint of a key.
 const FINGERPRINT: &str = "fingerprint";
 
-/// The name of the key for what is at rest, among the keys in the state.
+/// The name of the key for encryption at rest, among the keys in the state.
 const AT_REST: &str = "at-rest";
 
-/// What the machines of a cluster tell of its keys.
+/// The keys that the machines of a cluster use.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// The fingerprints of the keys that they run with.
+    /// The fingerprints of the keys in use.
     pub running: BTreeMap<Address, String>,
-    /// Keys that were found nowhere, each with the file that should have it.
+    /// Keys that were not found, each with the file that should have it.
     pub missing: Vec<(Address, String)>,
 }
 
-/// The catalogs from which the state of a cluster is rebuilt: its machines tell how it began.
+/// The catalogs from which the state of a cluster is rebuilt, with the facts from its machines.
 pub(super) fn catalogs(opened: &Opened) -> Result<BTreeMap<String, Catalog>, Error> {
     nodes::catalogs(opened, Placement::REBUILDING)
 }
 
-/// Reads on control planes the keys that the cluster runs with. Returns the stage that has found them: its vault offers them,
-/// and its way to the cluster's API is entered with them. Changes nothing.
+/// Reads the keys in use on control planes. Returns the stage that has found them: its vault offers them, and
+/// it uses them for the cluster's API. Changes nothing.
 pub(super) async fn stage(
     opened: &Opened,
     (catalogs, desired): (&BTreeMap<String, Catalog>, &[Desired]),
@@ -56,14 +56,14 @@ pub(super) async fn stage(
         };
         let request = DiscoverRequest { uid: uid.cloned(), cluster: cluster.name.clone(), types: Vec::new() };
         let known = handle.session.discover(request).await?.uid.or(uid.cloned());
-        // Nobody carries the cluster's ownership: there is nothing to take keys from.
+        // No machine has the cluster's ownership: there is no source of keys.
         let Some(known) = known else { continue };
         let mut files: BTreeMap<String, SecretText> = BTreeMap::new();
         for machine in &placement.machines {
             let is_control_plane =
                 cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane);
             if is_control_plane {
-                // What one lacks another one may have.
+                // A key that is missing on one control plane may be on another.
                 for (name, text) in nodes::files_of(opened, machine, &*handle.session, &known).await? {
                     files.entry(name).or_insert(text);
                 }
@@ -83,12 +83,12 @@ pub(super) async fn stage(
     if let Some(journal) = hold {
         vault = vault.held(journal.clone());
     }
-    // The objects inside the cluster are found by the next plan.
+    // The next plan finds the objects inside the cluster.
     let linked = Linked { keys: desired.iter().any(composition::is_key), ..Linked::default() };
     opened.stage(vault, (KnownApi { lent, ..KnownApi::default() }, linked)).await
 }
 
-/// The keys that the cluster runs with, and those that were found nowhere.
+/// The keys in use, and those that were not found.
 pub(super) fn keys(stage: &Stage, desired: &[Desired]) -> Result<Keys, Error> {
     let mut keys = Keys::default();
     for desired in desired {
@@ -112,7 +112,7 @@ fn found(files: &BTreeMap<String, SecretText>) -> BTreeMap<Address, Found> {
         let certificate_pem = match certificate {
             Some(certificate) => match files.get(certificate) {
                 Some(text) => Some(text.expose().to_owned()),
-                // A key without its certificate is no authority.
+                // A key without its certificate is not an authority.
                 None => continue,
             },
             None => None,
@@ -135,7 +135,8 @@ fn file_of(address: &Address) -> Option<&'static str> {
     }
 }
 
-/// Completes a rebuilt state with the keys that the store does not have any more: their machines have them. Returns which.
+/// Completes a rebuilt state with the keys that the store does not have any more and the machines do. Returns
+/// their addresses.
 pub(super) async fn complete(
     stage: &Stage,
     rebuilt: &mut Rebuilt,
@@ -156,7 +157,7 @@ pub(super) async fn complete(
         let record = Record {
             provider: SECRETS.to_owned(),
             schema_version: kind.version,
-            // Its name in the store is given when it is stored.
+            // Its identity in the store is set when it is stored.
             identity: Identity::new(format!("{address}/found")),
             applied: None,
             depends_on: desired.dependencies(),
@@ -183,7 +184,7 @@ pub(super) async fn keep(
 ) -> Result<(), Error> {
     for desired in desired.iter().filter(|desired| recovered.contains(&desired.address)) {
         let address = &desired.address;
-        // Whoever rebuilds again after a crash stores the same key under the same name.
+        // The token is the same when the rebuild is repeated after a crash.
         let fingerprint = keys.running.get(address).map(|text| text.replace(':', "-")).unwrap_or_default();
         let token = Token::new(format!("rebuild-{fingerprint}"));
         let identity = stage.vault.keep(&rebuilt.snapshot.uid, address, &desired.attributes, token).await?;

@@ -15,7 +15,7 @@ const GENERATIONS: usize = 16;
 pub enum Protection {
     /// The spec protects the cluster.
     Written,
-    /// The spec does not, and what is left of the state says whether the cluster was protected.
+    /// The spec does not say it, and the remains of the state say whether the cluster was protected.
     Recorded(bool),
     /// Nothing tells. The cluster is protected until an apply of its spec says otherwise.
     Unknown,
@@ -43,7 +43,7 @@ impl Protection {
     }
 }
 
-/// What the store has of the protection of a cluster: by its state, or by the newest generation that can be read. `None` where
+/// The recorded protection of a cluster: from its state, or from the newest readable generation. `None` where
 /// nothing can be read.
 pub(super) async fn recorded(backend: &dyn Backend, cluster: &ClusterName) -> Option<bool> {
     if let Ok(Some(state)) = State::read(backend, cluster.as_str()).await

@@ -10,8 +10,9 @@ use zeroize::{Zeroize as _, Zeroizing};
 
 use crate::error::Error;
 
-/// An envelope with the texts of the secrets that a plan has; nothing when it has none, when none can be read here, or
-/// when there is no key yet: a plan makes none. What is not sealed is read again when the plan is applied.
+/// An envelope with the texts of a plan's secrets; `None` when it has none, when none can be read here, or
+/// when there is no key yet, since a plan makes none. Texts outside the envelope are read again when the plan
+/// is applied.
 pub(crate) async fn seal(
     keyring: &Keyring,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! What the settings of a provider name, by its schema.
+//! Things outside of the spec that the settings of a provider name, by its schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::Grounds;
 use crate::diagnose;
 use crate::error::Error;
 
-/// Who says the settings of a provider.
+/// The author of a provider's settings.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vouched<'a> {
     /// The settings that a flag of the caller says.
@@ -75,7 +75,7 @@ impl Checking<'_> {
         }
     }
 
-    /// What is inside a value: a setting of a setting may name something, too.
+    /// Checks the inside of a value: a nested setting may name something, too.
     fn inside(&mut self, field: &str, kind: &Type, value: &Json) {
         let fields = |attributes: &BTreeMap<String, Attribute>| -> Vec<(String, Attribute)> {
             attributes.iter().map(|(name, attribute)| (name.clone(), attribute.clone())).collect()
@@ -119,7 +119,8 @@ impl Checking<'_> {
         }
     }
 
-    /// What a kubeconfig says that is not the caller's own. The provider looks again when it reads it.
+    /// Checks the content of a kubeconfig that is not the caller's own. The provider checks again when it
+    /// reads it.
     fn kubeconfig(&self, path: &str) -> Result<(), Refusal> {
         let Grounds { policy, tree } = self.grounds;
         let refused = |reason: String| Refusal::Kubeconfig { path: path.to_owned(), reason };

@@ -1,4 +1,4 @@
-//! Plans that are carried out, and plans for a state that moves meanwhile.
+//! Plans that are carried out, and plans for a state that changes in between.
 
 use std::cell::{Cell, RefCell};
 
@@ -38,7 +38,7 @@ async fn a_second_apply_has_nothing_to_do() {
     assert_eq!(world.generation().await, generation, "nothing is committed");
 }
 
-/// Approves plans; before the first of them, somebody else applies another spec.
+/// Approves plans. Before it approves the first one, another process applies another spec.
 struct Overtaken<'a> {
     world: &'a World,
     workers: u32,

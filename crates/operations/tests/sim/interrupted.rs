@@ -1,4 +1,4 @@
-//! Runs that are told to stop, and what becomes of them.
+//! Runs that are stopped, and their outcome.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -7,7 +7,7 @@ use slipway_operations::{Applied, Approve, Event, Manner, Outcome, Plannable as 
 
 use crate::world::World;
 
-/// At which event of the steps a run is told to stop, and how often.
+/// The event of the steps at which a run is stopped, and the number of signals.
 struct Stopping {
     is_time: fn(&StepEvent) -> bool,
     signals: usize,
@@ -56,7 +56,7 @@ async fn a_first_signal_lets_running_steps_end() {
     assert!(report.failures.is_empty() && report.done > 0 && report.not_begun > 0);
     assert_eq!(report.done + report.not_begun, applied.plan.steps.len());
     assert_eq!(under_way(&world), 0);
-    // The next apply goes on from there: nothing is to be found out, and nothing is made twice.
+    // The next apply continues from there: no step has to be resolved, and nothing is created twice.
     world.applied(2).await;
     let recovered = world.events.lock().unwrap().iter().any(|event| matches!(event, Event::Recovered(_)));
     assert!(!recovered);

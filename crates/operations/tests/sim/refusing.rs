@@ -18,7 +18,7 @@ async fn nothing_happens_when_the_plan_is_declined() {
     assert!(world.inventory().objects.is_empty());
     assert_eq!(world.generation().await, None);
     assert!(world.events.lock().unwrap().is_empty(), "no run began");
-    // Nobody is left holding the cluster.
+    // No process holds the cluster afterwards.
     world.applied(1).await;
 }
 
@@ -33,7 +33,7 @@ async fn a_plan_without_its_approvals_is_not_even_decided_about() {
     assert!(world.inventory().objects.is_empty());
 }
 
-/// Is not asked.
+/// Must not be called.
 struct Unasked;
 
 #[async_trait(?Send)]
@@ -43,7 +43,7 @@ impl Decide for Unasked {
     }
 }
 
-/// Deletes the cluster, as somebody decides.
+/// Deletes the cluster, with the given decision.
 async fn delete(world: &World, decide: &dyn Decide) -> Result<Outcome, Error> {
     let spec = slipway_operations::state::recorded(&world.environment, CLUSTER).await?;
     let opened = Opened::leaving(&world.environment, spec).await?;
@@ -89,7 +89,7 @@ async fn a_deletion_that_would_fail_is_refused_before_its_first_step() {
     assert!(world.inventory().objects.len() < before, "the rest is deleted");
 }
 
-/// Types a name when asked for one.
+/// Types a name when one is requested.
 struct Typing(&'static str);
 
 #[async_trait(?Send)]

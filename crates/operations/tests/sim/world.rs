@@ -16,16 +16,16 @@ pub const CLUSTER: &str = "test";
 
 /// A cloud and a state store, for one test.
 pub struct World {
-    /// What operations share.
+    /// The environment that all operations share.
     pub environment: Environment,
-    /// What happened so far.
+    /// The events so far.
     pub events: Arc<Mutex<Vec<Event>>>,
     folder: TempDir,
     /// Real seconds per second of the cloud.
     time_scale: f64,
 }
 
-/// What a test does at an event.
+/// A function that a test calls at an event.
 type AtEvent = Box<dyn Fn(&Event) + Send + Sync>;
 
 impl World {
@@ -42,7 +42,7 @@ impl World {
         world.following(Box::new(|_| {}))
     }
 
-    /// The same world, with something that is done at every event.
+    /// The same world, with a function that is called at every event.
     pub fn following(self, act: AtEvent) -> Self {
         let events = self.events.clone();
         let observer = move |event: Event| {
@@ -57,7 +57,7 @@ impl World {
         self.folder.path().join("cloud")
     }
 
-    /// The same world, whose time passes.
+    /// The same world, with passing time.
     pub fn timed(self) -> Self {
         Self { time_scale: 0.01, ..self }
     }
@@ -76,7 +76,7 @@ impl World {
         std::fs::write(self.cloud().join(slipway_provider_sim::fault::FILE), rule).unwrap();
     }
 
-    /// From now on the cloud is as quick as usual.
+    /// From now on the cloud is as fast as usual.
     pub fn speed_up(&self) {
         std::fs::remove_file(self.cloud().join(slipway_provider_sim::fault::FILE)).unwrap();
     }
@@ -86,7 +86,7 @@ impl World {
         Inventory::open(self.cloud()).unwrap()
     }
 
-    /// Opens the cluster with so many workers.
+    /// Opens the cluster with this number of workers.
     pub async fn opened(&self, workers: u32) -> Opened {
         let file = self.folder.path().join(format!("{workers}.yaml"));
         let text = format!(
@@ -118,20 +118,20 @@ spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
         Opened::open(&self.environment, spec).await.unwrap()
     }
 
-    /// Applies the spec with so many workers, as somebody decides.
+    /// Applies the spec with this number of workers, with the given decision.
     pub async fn apply(&self, workers: u32, decide: &dyn Decide) -> Result<Outcome, Error> {
         let opened = self.opened(workers).await;
         bring(&self.environment, &opened, &Request::apply(), Manner::new(&Terms::default(), decide)).await
     }
 
-    /// Applies the spec with so many workers, and expects that everything is done.
+    /// Applies the spec with this number of workers, and expects that everything is done.
     pub async fn applied(&self, workers: u32) {
         let outcome = self.apply(workers, &Approve::default()).await.unwrap();
         assert!(outcome.is_complete(), "{outcome:?}");
         self.at_rest(workers).await;
     }
 
-    /// Expects that nothing is left to do, and that nothing exists twice.
+    /// Expects that no change is left, and that no object exists twice.
     pub async fn at_rest(&self, workers: u32) {
         let planned = self.opened(workers).await.plan(&Request::apply()).await.unwrap();
         assert!(planned.plan.is_empty(), "{:#?}", planned.plan.changes);

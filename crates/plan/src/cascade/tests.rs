@@ -6,7 +6,8 @@ use crate::assemble::plain;
 use crate::change::ResourceChange;
 use crate::step::{Step, StepAction};
 
-/// A route goes with its table and lets its gateway go; a rule with its group, unless it refers to another.
+/// A route is deleted with its table and releases its gateway. A rule is deleted with its group, unless it
+/// refers to another.
 fn type_of(kind: &str) -> Option<&'static ResourceType> {
     let with = |kind: &str, attribute: &str, unless: &[&str], lets_go| RemovedWith {
         kind: kind.to_owned(),
@@ -29,7 +30,7 @@ struct Leaving {
     standing_on: BTreeMap<Address, BTreeSet<Address>>,
 }
 
-/// An object that is deleted: address, attributes, and what it stands on.
+/// A deleted object: its address, attributes, and dependencies.
 type Object<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a [&'a str]);
 
 fn leaving(objects: &[Object<'_>]) -> Leaving {
@@ -97,7 +98,7 @@ fn the_order_of_removals_has_no_circle_and_holds_what_is_in_use() {
         }
     }
     order.extend(cascades.behind_parents().map(|(earlier, later)| format!("{earlier} before {later}")));
-    // The gateway waits neither for the table nor for its route: it may stand in the subnet that it serves.
+    // The gateway waits neither for the table nor for its route: it may be in the subnet that it serves.
     assert_eq!(
         order,
         [

@@ -13,9 +13,9 @@ use crate::reason::Reason;
 pub struct Loss {
     /// The object that would lose what it holds.
     pub address: Address,
-    /// The fingerprint of what it holds; none when it is gone already.
+    /// The fingerprint of its data; `None` when it is gone already.
     pub fingerprint: Option<String>,
-    /// What the plan would do.
+    /// The effect of the plan.
     pub kind: LossKind,
     /// The field of the spec that asks for it, with its place, as `encryption.atRest.key, spec.yaml:14:11`.
     pub source: Option<String>,

@@ -34,7 +34,7 @@ fn record(identity: &str) -> Record {
     }
 }
 
-/// One resource of a random world: what the state knows, what exists, and what the planner decided without the rule.
+/// One resource of a random world: its record, its object, and the decision of the planner without the rule.
 #[derive(Clone, Debug)]
 struct Case {
     recorded: bool,
@@ -254,7 +254,7 @@ fn a_copy_may_go_and_the_last_one_is_named() {
     let mut copy = world(&[of(ChangeAction::Delete), of(ChangeAction::NoOp)]);
     enforce(&mut copy, &rule(""), Mode::Apply).unwrap();
     assert_eq!(confirmations(&copy), 0);
-    // Both go: what is lost is named once.
+    // Both are deleted: the loss is named once.
     let mut both = world(&[of(ChangeAction::Delete), of(ChangeAction::Delete)]);
     enforce(&mut both, &rule(""), Mode::Apply).unwrap();
     assert_eq!(confirmations(&both), 1);
@@ -271,7 +271,7 @@ fn of_two_keys_under_one_address_none_is_deleted_by_a_guess() {
     assert!(known.decided.by_address[&address(0)].surplus.is_empty(), "the other one stays");
 }
 
-/// A file without a key is made again without a word; one that had a key is named.
+/// A missing file without a key is created again without a confirmation; one that had a key is named.
 #[test]
 fn what_is_gone_and_held_nothing_is_made_again() {
     let case = Case { recorded: true, there: None, twin: None, action: ChangeAction::Create, after: None };

@@ -81,7 +81,7 @@ impl Planner<'_> {
         Ok(all)
     }
 
-    /// What an apply of the spec would answer, as a sentence.
+    /// The error of an apply of the spec, as a sentence.
     fn refusal(&self, prepared: &Prepared<'_>, source: &ProviderError) -> String {
         let mut text = format!("an apply of the spec as it is would be refused: {source}");
         if let Some(hint) = self.hint(prepared, source.hint.as_deref()) {

@@ -1,4 +1,4 @@
-//! From decisions to a plan: what is left out, what is confirmed, steps, and the rules of whole plans.
+//! Turns decisions into a plan: scope, confirmations, steps, and the rules of whole plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
 use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope};
 
-/// What a roll does not do if nothing is known of the nodes of the cluster.
+/// The missing gates of a roll if the nodes of the cluster are not known.
 const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
                            the API of the cluster";
 
@@ -72,7 +72,8 @@ pub(super) async fn finish(
         unread: &unread,
         depends_on: &dependencies.by_address,
     };
-    // Before anything is left out: what a part makes may be what the whole would lose.
+    // Before the scope is applied: a resource that a part creates may replace one that the whole plan would
+    // lose.
     guard.enforce(&mut decided)?;
     name_machines_of_replaced(&mut decided);
     name_data_of_machines(&mut decided);
@@ -271,8 +272,8 @@ pub(super) fn loss(rollout: &Rollout) -> Option<String> {
     rollout.loses.as_ref().map(|loses| format!("each machine that goes loses {loses}"))
 }
 
-/// What the infrastructure will not do, and whether that was accepted: by this request, or by the one that made what stays as
-/// it is.
+/// Properties of the spec that the infrastructure does not implement, and whether that was accepted: by this
+/// request, or by the one that created the unchanged resources.
 fn infrastructure_only(decided: &Decided, is_accepted: bool) -> (Vec<String>, bool) {
     let changed = decided.by_address.values().filter_map(|decision| decision.infrastructure_only.clone());
     let mut all: BTreeSet<String> = changed.collect();

@@ -1,4 +1,4 @@
-//! What providers say of objects that leave.
+//! The providers' plans for deleted objects.
 
 use slipway_resource::provider::{PlanItem, Rollout};
 
@@ -10,14 +10,15 @@ use crate::file::Mode;
 use crate::providers::ask;
 
 impl Planner<'_> {
-    /// The rolls with which pools leave a cluster that stays; none when the whole cluster goes: then the data that machines
-    /// take with them is named, and a provider that cannot tell does not stop the deletion.
+    /// The rolls with which pools are deleted from a cluster that stays; none when the whole cluster is
+    /// deleted. Then the data that machines lose is named, and a provider that cannot tell does not stop the
+    /// deletion.
     pub(super) async fn rollouts_of(
         &self,
         leaving: &mut [ResourceChange],
     ) -> Result<Vec<Option<Rollout>>, Error> {
         let is_whole = self.inputs.mode == Mode::Delete;
-        // What is only forgotten stays as it is, with its machines.
+        // A resource that is only forgotten keeps its machines.
         let goes = |change: &ResourceChange| change.action == ChangeAction::Delete;
         let items = leaving.iter().filter(|change| goes(change)).map(|change| PlanItem {
             address: change.address.clone(),

@@ -18,7 +18,7 @@ use compare::{Compared, compare};
 /// The longest path that other lines are aligned with.
 const ALIGNED: usize = 32;
 
-/// How many lines of one diff are shown unless everything is asked for.
+/// Maximum number of lines of one diff without `--verbose`.
 const DIFF_LINES: usize = 60;
 
 /// One attribute as it is shown; two that look the same are equal.
@@ -40,12 +40,12 @@ enum Body {
 }
 
 impl Attribute {
-    /// Where it stands.
+    /// Its path.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Leaves out what the change would force: it is only reported.
+    /// Removes the mark of a forced replacement, for a change that is only reported.
     pub(super) fn report(&mut self) {
         self.forces = false;
     }
@@ -66,7 +66,7 @@ impl Attribute {
     }
 }
 
-/// What changes, in the order given.
+/// The changed attributes, in the order given.
 pub(super) fn changed(changes: &[Change], sensitive: &[Path], options: &TextOptions) -> Vec<Attribute> {
     changes
         .iter()
@@ -99,7 +99,7 @@ fn difference(before: &Value, after: &Value, room: usize, verbose: bool) -> Body
     }
     let escape = matches!(before, Value::Template(_)) || matches!(after, Value::Template(_));
     let whole = |value: &Value| match lines(value, escape) {
-        // What stands on one line all the same is shown with its quotes.
+        // A text that fits on one line nevertheless is shown with its quotes.
         short if short.len() == 1 => vec![self::value(value)],
         long => long,
     };
@@ -121,7 +121,7 @@ fn limited(mut compared: Vec<Compared>, verbose: bool) -> Body {
     Body::Lines(compared, left_out)
 }
 
-/// What a new or a going object has, leaf by leaf; nulls left out.
+/// The attributes of a new or a deleted object, leaf by leaf; nulls left out.
 pub(super) fn leaves(object: &Value, sensitive: &[Path], options: &TextOptions) -> Vec<Attribute> {
     let screen = Screen::new(sensitive, &Path::root());
     let mut attributes = Vec::new();

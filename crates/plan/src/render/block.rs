@@ -1,4 +1,4 @@
-//! One change in lines: its address, its attributes, and what else there is to know about it.
+//! One change as lines: its address, its attributes and its notes.
 
 use slipway_resource::Identity;
 use slipway_resource::provider::Disruption;
@@ -15,10 +15,10 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::file::Mode;
 use crate::reason::{Reason, ReasonCode};
 
-/// Columns before what stands below an address.
+/// Columns before the lines below an address.
 pub(super) const INDENT: usize = 4;
 
-/// How many reasons of one change are shown unless everything is asked for.
+/// Maximum number of reasons per change that are shown without `--verbose`.
 const REASONS: usize = 6;
 
 /// One change as it is shown.
@@ -26,15 +26,15 @@ const REASONS: usize = 6;
 pub(super) struct Block<'p> {
     /// The change.
     pub(super) change: &'p ResourceChange,
-    /// What becomes of the resource.
+    /// The heading under which the change is shown.
     pub(super) group: Group,
     /// How, beside the address.
     pub(super) how: Option<&'static str>,
-    /// What differs, or what the new object has.
+    /// The differences, or the attributes of the new object.
     pub(super) attributes: Vec<Attribute>,
     /// Whether it loses data or interrupts the cluster.
     pub(super) dangerous: bool,
-    /// What else there is to know, in lines.
+    /// Further notes, as lines.
     pub(super) notes: Vec<Line>,
 }
 
@@ -56,7 +56,7 @@ impl<'p> Block<'p> {
         }
     }
 
-    /// The block of something that is only reported: a drift, or a resource that is kept.
+    /// The block of a resource that is only reported: a drift, or a kept resource.
     pub(super) fn reported(change: &'p ResourceChange, options: &TextOptions) -> Self {
         let mut block = Self::bare(change, Group::of(change), options);
         block.attributes.iter_mut().for_each(Attribute::report);
@@ -64,7 +64,7 @@ impl<'p> Block<'p> {
             block.notes = reasons(change, options);
             block.attributes.clear();
         } else {
-            // The attributes show what was changed, and not what its provider says of that.
+            // The attributes show the differences; the provider's reasons for them are left out.
             let said = change.reasons.iter().filter(|reason| reason.code == ReasonCode::Provider);
             block.notes =
                 said.flat_map(|reason| wrapped(&because(reason), INDENT, options, Style::Faint)).collect();
@@ -94,7 +94,7 @@ impl<'p> Block<'p> {
         out
     }
 
-    /// The symbol and what is done to.
+    /// The symbol and the subject.
     pub(super) fn head(&self, subject: String) -> Line {
         Line::at(0)
             .marked(self.group.mark())
@@ -102,7 +102,7 @@ impl<'p> Block<'p> {
             .with(Style::Strong, subject)
     }
 
-    /// The head with how it is done.
+    /// The head with the way in which the change is made.
     pub(super) fn with_how(&self, head: Line) -> Line {
         match self.how {
             Some(how) => head.with(self.group.style(), format!("  {how}")),
@@ -188,7 +188,7 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     out
 }
 
-/// What users of the cluster will notice, as a sentence without a full stop.
+/// The effect on users of the cluster, as a sentence without a full stop.
 pub(super) fn disruption(disruption: Disruption) -> Option<&'static str> {
     match disruption {
         Disruption::None => None,
@@ -199,7 +199,7 @@ pub(super) fn disruption(disruption: Disruption) -> Option<&'static str> {
 }
 
 fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
-    // What everybody expects is not said: that a new resource is wanted, and what the head says already.
+    // Expected reasons are not shown: that the spec wants a new resource, and reasons that repeat the head.
     let silent = |reason: &&Reason| {
         options.verbose
             || !matches!(reason.code, ReasonCode::Wanted | ReasonCode::Unrecorded)

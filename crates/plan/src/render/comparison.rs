@@ -1,4 +1,4 @@
-//! What differs between two states of a cluster, in the words of a plan.
+//! The differences between two states of a cluster, in the form of a plan.
 
 use serde_json::{Value as Json, json};
 

@@ -10,7 +10,7 @@ use slipway_resource::{TemplatePart, Value};
 const SHORTEST: usize = 24;
 /// The longest one that is decoded.
 const LONGEST: usize = 256 * 1024;
-/// What is shown in place of a secret.
+/// The text that replaces a secret.
 const HIDDEN: &str = "(secret)";
 /// Names whose values are hidden, in small letters without separators.
 const NAMES: [&str; 9] = [
@@ -25,8 +25,8 @@ const NAMES: [&str; 9] = [
     "token",
 ];
 
-/// The text of user data: decoded where it is base64 of a text of several lines, with JSON on lines of its own laid out, and
-/// with what looks like a secret hidden. Every other value as it is.
+/// The text of user data. Base64 of a text of several lines is decoded, JSON on separate lines is formatted,
+/// and probable secrets are hidden. Any other value is unchanged.
 pub(super) fn decoded(value: &Value) -> Cow<'_, Value> {
     match value {
         Value::String(text) => match text_of(text) {

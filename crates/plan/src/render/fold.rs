@@ -12,11 +12,11 @@ use super::roll::wrapped;
 use super::text::TextOptions;
 use crate::reason::ReasonCode;
 
-/// From how many new resources of one type on that have the same attributes they are told together.
+/// Minimum number of new resources of one type with the same attributes that are folded into one entry.
 const FOLDED_CREATES: usize = 4;
 
-/// From how many lines on a new resource hides the others. Where a type has such ones, those that one field of the spec asks
-/// for are told together, only with their names: the objects of an add-on.
+/// Minimum number of lines of a new resource that would hide the others. Where a type has such resources,
+/// those of one field of the spec are folded and only named: the objects of an add-on.
 const LONG: usize = 60;
 
 /// How many names of harmless changes are listed.
@@ -52,7 +52,7 @@ fn long_fields(blocks: &[Block<'_>]) -> HashSet<(String, String)> {
     many.map(|((kind, field), _)| (kind.to_owned(), field.to_owned())).collect()
 }
 
-/// What two blocks must have in common to be told as one.
+/// The equal parts of two blocks that are folded into one entry.
 #[derive(PartialEq, Eq, Hash)]
 struct Shape<'b> {
     group: Group,

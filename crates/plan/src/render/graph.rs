@@ -23,13 +23,13 @@ pub(super) struct Drawing {
 /// A node to draw.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    /// What is done.
+    /// The action.
     pub(super) verb: String,
     /// To what.
     pub(super) subject: String,
-    /// How long it takes, and how many steps it stands for.
+    /// The duration, and the number of steps.
     pub(super) remark: String,
-    /// What the colour says.
+    /// The style, shown as colour.
     pub(super) style: Style,
 }
 
@@ -40,7 +40,7 @@ impl Drawing {
     }
 }
 
-/// For each step the positions of those it waits for; what does not stand before it is left out.
+/// For each step the positions of its dependencies that come before it.
 fn edges(steps: &[Step]) -> Vec<Vec<usize>> {
     steps
         .iter()

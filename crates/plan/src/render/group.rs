@@ -12,7 +12,7 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::file::{Mode, Plan};
 use crate::step::{Step, StepAction};
 
-/// What becomes of a resource, in the order of the text: what needs the closest look comes last.
+/// The groups of changes, in the order of the text: changes that need most attention come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Group {
     /// It is made.
@@ -129,11 +129,11 @@ pub struct Counts {
     pub deferred: u64,
     /// Changed outside Slipway.
     pub drift: u64,
-    /// Kept although the spec or the cluster goes.
+    /// Kept although the spec or the cluster is deleted.
     pub kept: u64,
     /// Left out by a plan of a part.
     pub left_out: u64,
-    /// As they shall be.
+    /// Without a change.
     pub unchanged: u64,
 }
 

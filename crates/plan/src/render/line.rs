@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Color, Effects, Style as Paint};
 
-/// What a piece of a line means; only colour shows it.
+/// The meaning of a piece of a line, shown by its colour only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Style {
     /// Nothing special.
@@ -10,19 +10,19 @@ pub(super) enum Style {
     Plain,
     /// A heading or an address.
     Strong,
-    /// What matters less.
+    /// Less important text.
     Faint,
-    /// What appears.
+    /// A created object.
     Added,
-    /// What goes.
+    /// A deleted object.
     Removed,
-    /// What changes in place.
+    /// A change in place.
     Changed,
-    /// What gives way to a new one.
+    /// A replaced object.
     Replaced,
-    /// What is rolled or recorded.
+    /// A rolled or recorded object.
     Rolled,
-    /// What needs attention.
+    /// A warning.
     Warning,
 }
 

@@ -1,7 +1,7 @@
 //! The plan as a comment on a pull request.
 //!
-//! First the verdict, then what it disrupts, then the dangerous changes, always in the open; the rest folds
-//! away in `<details>`. What does not fit is counted, never cut.
+//! First the verdict, then the disruption, then the dangerous changes, which are never folded. The other
+//! parts fold into `<details>`. Changes that do not fit are counted instead.
 
 mod escape;
 mod part;
@@ -22,7 +22,7 @@ use crate::file::{Mode, Plan};
 use escape::{code, fence, html};
 use part::{Part, assemble};
 
-/// What a comment may have on every platform that is known to cap it at 64 kB, with room for a frame, in bytes.
+/// Maximum size of a comment in bytes. It fits platforms with a limit of 64 kB, with room for a frame.
 pub const COMMENT_LIMIT: usize = 60_000;
 
 /// Rows of the disruption table.
@@ -35,7 +35,7 @@ const OPTIONS: TextOptions = TextOptions { color: false, width: 110, verbose: fa
 
 /// The plan as GitHub-flavoured markdown of at most `limit` bytes, 60,000 for a comment ([`COMMENT_LIMIT`]).
 ///
-/// Values of the plan stand in code only, so they are neither markdown nor HTML nor do they call anybody.
+/// Values of the plan are always in code spans, so they cannot act as markdown, HTML or mentions of users.
 #[must_use]
 pub fn markdown(plan: &Plan, limit: usize) -> String {
     let view = View::of(plan);
@@ -128,7 +128,7 @@ fn foot(plan: &Plan) -> String {
     out
 }
 
-/// What users of the cluster will notice, a row for each change.
+/// The effects on users of the cluster, a row for each change.
 fn table(view: &View<'_>) -> Part {
     let shown = view.shown().flat_map(|(_, changes)| changes.iter().copied());
     let changes: Vec<&ResourceChange> =

@@ -8,8 +8,8 @@ use super::json::values::side;
 use super::text::TextOptions;
 use crate::decide::sensitive_paths;
 
-/// What was applied to a resource, attribute by attribute, each line indented by so many columns. Secrets are not
-/// shown; without the resource's type, which says what is one, nothing is.
+/// The applied attributes of a resource, one by one, each line indented by `indent` columns. Secrets are not
+/// shown. Without the resource's type, which marks them, no value is shown.
 #[must_use]
 pub fn applied(applied: &Value, kind: Option<&ResourceType>, indent: usize, options: &TextOptions) -> String {
     let mut out = String::new();
@@ -19,7 +19,7 @@ pub fn applied(applied: &Value, kind: Option<&ResourceType>, indent: usize, opti
     out
 }
 
-/// What was applied to a resource, for tools: what may not be shown is null.
+/// The applied attributes of a resource in JSON: hidden values are null.
 #[must_use]
 pub fn applied_json(applied: &Value, kind: Option<&ResourceType>) -> Json {
     side(applied, &hidden(kind)).values

@@ -14,7 +14,7 @@ use crate::change::{MachineChange, ResourceChange};
 use crate::file::Plan;
 use crate::step::{Step, StepAction};
 
-/// How many machines, new ones counted too, have their gates listed one by one unless everything is asked for.
+/// Maximum number of machines, including new ones, whose gates are listed one by one without `--verbose`.
 const LISTED: usize = 16;
 
 /// Lines about the machines of a change: which, why, who blocks them, and the order of the gates.
@@ -62,7 +62,7 @@ fn headline(change: &ResourceChange, view: &View<'_>) -> String {
     }
 }
 
-/// Who would block which machines, as warnings.
+/// Pods that would block the drain of machines, as warnings.
 fn blockers(machines: &[MachineChange], options: &TextOptions, indent: usize) -> Vec<Line> {
     let mut by_blocker: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for machine in machines {

@@ -1,4 +1,4 @@
-//! What of a value may be seen.
+//! The visible parts of a value.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -50,13 +50,13 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Whether the path itself is sensitive, whatever stands there.
+    /// Whether the path itself is sensitive, whatever its value is.
     pub(super) fn is_shut(&self) -> bool {
         self.rests.iter().any(|rest| rest.is_empty())
     }
 
-    /// The screen for one entry of a map. A key that the map does not have may stand for each of its nested
-    /// values: paths by a schema leave the keys of maps out.
+    /// The screen for one entry of a map. A key that the map does not have may match each of its nested
+    /// values: paths by a schema omit the keys of maps.
     pub(super) fn entry(&self, entries: &BTreeMap<String, Value>, key: &str) -> Self {
         let is_nested = || !self.is_top && matches!(entries.get(key), Some(Value::Map(_) | Value::List(_)));
         self.further(|segment| match segment {
@@ -119,7 +119,7 @@ impl<'a> Screen<'a> {
     }
 }
 
-/// What becomes of a path when it is followed one step into a value.
+/// The effect of one step into a value on a path.
 enum Step {
     Down,
     Stay,

@@ -1,4 +1,4 @@
-//! The parts of a plan beside its changes: findings, notes, what is kept, what comes later.
+//! The sections of a plan beside its changes: findings, notes, kept and deferred resources.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use super::text::TextOptions;
 use crate::scope::LeftOut;
 use crate::step::{StepAction, StepId};
 
-/// How many losses are named below one confirmation; each change that is lost is told by itself, too.
+/// Maximum number of losses that are named below one confirmation; each lost resource is also shown as a
+/// change.
 const LOSSES: usize = 10;
 
 /// How many of the changes that are left out are named.
@@ -30,7 +31,7 @@ pub(super) struct Section {
     pub(super) lines: Vec<Line>,
 }
 
-/// What was changed outside Slipway.
+/// Changes that were made outside Slipway.
 pub(super) fn drift(view: &View<'_>, options: &TextOptions) -> Section {
     let changes = &view.plan.drift;
     let blocks = changes.iter().map(|change| Block::reported(change, options)).collect();
@@ -38,7 +39,7 @@ pub(super) fn drift(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Changed outside Slipway", count: changes.len(), lines }
 }
 
-/// What stays in the cloud.
+/// Resources that stay in the cloud.
 pub(super) fn kept(view: &View<'_>, options: &TextOptions) -> Section {
     let changes = &view.plan.kept;
     let blocks = changes.iter().map(|change| Block::reported(change, options)).collect();
@@ -81,7 +82,7 @@ pub(super) fn notes(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Notes", count: notes.len(), lines }
 }
 
-/// What would stop the plan.
+/// Problems that would stop the plan.
 pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
     let findings = &view.plan.findings;
     let lines = findings
@@ -102,7 +103,7 @@ pub(super) fn findings(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Problems that will stop this plan", count: findings.len(), lines }
 }
 
-/// What the infrastructure will not do.
+/// Properties of the spec that the infrastructure does not implement.
 pub(super) fn infrastructure_only(view: &View<'_>, options: &TextOptions) -> Section {
     let missing = &view.plan.infrastructure_only;
     let mut lines: Vec<Line> = missing

@@ -18,9 +18,10 @@ pub struct TextOptions {
     pub color: bool,
     /// Columns of the terminal; texts are folded to it, a diff never is.
     pub width: usize,
-    /// Whether everything is told: nothing folded or shortened, the attributes of what is deleted too.
+    /// Whether everything is shown: nothing folded or shortened, including the attributes of deleted
+    /// resources.
     pub verbose: bool,
-    /// Whether remarks on fields of the spec are told.
+    /// Whether remarks on fields of the spec are shown.
     pub notes: bool,
 }
 
@@ -30,8 +31,8 @@ impl Default for TextOptions {
     }
 }
 
-/// The plan as text: what was changed outside, the changes with the dangerous ones last, what is kept, what
-/// would stop it, and the counts with the digest at the end.
+/// The plan as text: changes made outside Slipway, the changes with the dangerous ones last, kept resources,
+/// problems that would stop it, and the counts with the digest at the end.
 #[must_use]
 pub fn text(plan: &Plan, options: &TextOptions) -> String {
     let view = View::of(plan);

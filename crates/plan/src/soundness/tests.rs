@@ -1,4 +1,4 @@
-//! A plan whose steps and changes differ is refused, whoever wrote its digest.
+//! A plan whose steps and changes differ is refused, also with a matching digest.
 
 use slipway_resource::Digest;
 

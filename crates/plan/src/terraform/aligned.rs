@@ -1,4 +1,4 @@
-//! The layout of `terraform fmt`: the equals signs of neighbouring lines stand in one column.
+//! The layout of `terraform fmt`: the equals signs of neighbouring lines are in one column.
 
 /// A line, as far as the layout is concerned.
 enum Line<'a> {
@@ -8,8 +8,9 @@ enum Line<'a> {
     Other(&'a str),
 }
 
-/// The text of a configuration with aligned equals signs. As in `terraform fmt`, a line whose value goes on below is not aligned,
-/// and lines on its two sides are no neighbours; a here document counts as one line.
+/// The text of a configuration with aligned equals signs. As in `terraform fmt`, a line whose value continues
+/// below is not aligned, and the lines before and after it are not neighbours. A here document counts as one
+/// line.
 pub(super) fn aligned(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + text.len() / 8);
     let mut neighbours: Vec<(&str, String)> = Vec::new();
@@ -61,7 +62,7 @@ fn read(line: &str) -> Line<'_> {
     if is_open(rest) { Line::Other(line) } else { Line::Assignment(name.trim_end(), rest) }
 }
 
-/// Where the sign of an assignment stands: behind a name or a quoted key.
+/// The position of the sign of an assignment: after a name or a quoted key.
 fn sign(line: &str) -> Option<usize> {
     let begin = line.len() - line.trim_start().len();
     let body = line.get(begin..)?;

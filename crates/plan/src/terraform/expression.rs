@@ -12,7 +12,7 @@ use slipway_resource::{
 use super::labels::{Labels, plain};
 use crate::observations::Observations;
 
-/// What expressions may refer to, and what they have used of it so far.
+/// The names that expressions may refer to, and the ones used so far.
 pub(super) struct Scope<'a> {
     pub labels: &'a Labels,
     /// Resources of the configuration.
@@ -21,7 +21,7 @@ pub(super) struct Scope<'a> {
     existing: BTreeMap<&'a Address, &'a Identity>,
     observations: &'a Observations,
     current: Option<&'a Address>,
-    /// Variables by name: whether they are sensitive, and what they are for.
+    /// Variables by name: whether they are sensitive, and their purpose.
     variables: BTreeMap<String, (bool, String)>,
     data: BTreeSet<&'a Address>,
 }
@@ -179,7 +179,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// A name as it stands in `ignore_changes`.
+/// A name in `ignore_changes`.
 pub(super) fn name(name: &str) -> Result<Expression, hcl::Error> {
     Ok(Expression::Variable(Variable::new(name)?))
 }
@@ -212,7 +212,7 @@ fn escape(text: &str) -> String {
     text.replace("${", "$${").replace("%{", "%%{")
 }
 
-/// The inside of a quoted template: what stands between `${` and `}` stays, all else is escaped.
+/// The inside of a quoted template: the text between `${` and `}` is unchanged, all other text is escaped.
 fn quoted(raw: &str) -> String {
     let mut quoted = String::new();
     let mut rest = raw;
@@ -236,7 +236,7 @@ fn quoted(raw: &str) -> String {
     quoted
 }
 
-/// Where the first `${` stands that is not an escaped one.
+/// The position of the first `${` that is not escaped.
 fn interpolation(text: &str) -> Option<usize> {
     let mut from = 0;
     loop {

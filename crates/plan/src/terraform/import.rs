@@ -1,4 +1,4 @@
-//! `import` blocks: what exists is not made again.
+//! `import` blocks: existing objects are not created again.
 
 use hcl::{Block, Expression};
 use slipway_resource::{Address, ResourceType, Value};

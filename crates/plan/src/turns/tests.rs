@@ -135,7 +135,7 @@ fn what_has_to_come_before_comes_before_in_its_turn_too() {
 #[test]
 fn everything_is_prepared_before_the_first_changes() {
     let mut all: Vec<Desired> = ["a", "b", "c"].into_iter().flat_map(|name| host(name, 0, 1)).collect();
-    // The agent of a host comes before anything is asked of it.
+    // The agent of a host is created before the provider uses the host.
     let agent = Desired::new(Address::new("agent", "c"), Value::map::<String, Value>([]));
     all.iter_mut().filter(|desired| desired.address.name() == "c").for_each(|desired| {
         desired.depends_on.push(agent.address.clone());

@@ -1,4 +1,4 @@
-//! What holds of every plan: limits are kept, and no secret shows.
+//! Laws of every rendered plan: limits are kept, and no secret is shown.
 
 use proptest::prelude::*;
 use slipway_plan::change::{ChangeAction, ResourceChange};

@@ -1,4 +1,4 @@
-//! What each renderer makes of a plan with everything.
+//! The output of each renderer for a plan with everything.
 
 use insta::assert_snapshot;
 use slipway_plan::render::{self, TextOptions};

@@ -1,7 +1,8 @@
 //! All actions of a session over one stream.
 //!
-//! Requests go through a queue that the stream drains in messages of many; one task takes the events and hands
-//! each to the action that waits for it. The task ends with the stream and is awaited when the session closes.
+//! Requests pass through a queue that the stream drains in messages with several requests. One task receives
+//! the events and passes each to its action. The task ends with the stream and is awaited when the session
+//! closes.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -21,12 +22,12 @@ use crate::generated as proto;
 use crate::generated::apply_event::Event;
 use crate::{Life, PAGE_BYTES};
 
-/// How many requests one message carries at most.
+/// Maximum number of requests in one message.
 const REQUESTS: usize = 256;
 
 type Outcome = Result<Applied, ProviderError>;
 
-/// How many events one action may tell.
+/// Maximum number of events of one action.
 pub(super) const TOLD: u32 = 100_000;
 
 struct Waiting {
@@ -38,9 +39,9 @@ struct Waiting {
 /// The actions of one stream.
 #[derive(Default)]
 struct Table {
-    /// Those that are under way, by their tokens.
+    /// The actions in progress, by their tokens.
     waiting: HashMap<String, Waiting>,
-    /// Those that were: their last events may still come.
+    /// The ended actions: their last events may still arrive.
     over: HashSet<String>,
 }
 
@@ -57,14 +58,14 @@ struct OpenStream {
     reader: JoinHandle<()>,
 }
 
-/// Where actions are sent.
+/// The queue for actions.
 #[derive(Clone)]
 struct Line {
     requests: mpsc::Sender<proto::ApplyRequest>,
     actions: Arc<Actions>,
 }
 
-/// An action that waits; dropping it forgets the action.
+/// A waiting action; dropping the ticket removes the action.
 pub(super) struct Ticket {
     token: String,
     actions: Arc<Actions>,
@@ -87,12 +88,12 @@ impl Multiplexer {
         if connection.life.ended().is_some()
             && let Some(text) = connection.life.obituary(Duration::ZERO).await
         {
-            // Nothing is sent, so nothing happens.
+            // No request is sent, so the action has no effect.
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
         let line = self.line(connection, session).await;
         let closed = || {
-            // The queue went with the stream; nothing of this request has left.
+            // The queue ended with the stream, and this request was not sent.
             ProviderError::new(
                 ErrorClass::Transient,
                 format!("provider {} closed the stream of actions", connection.life.name()),
@@ -110,7 +111,7 @@ impl Multiplexer {
                     ));
                 };
                 place.insert(Waiting { events, told: 0, outcome: sender });
-                // A repeated action has the token of one that is over.
+                // A repeated action has the token of an ended one.
                 table.over.remove(&token);
             }
         }
@@ -138,8 +139,8 @@ impl Multiplexer {
         line
     }
 
-    /// Says that no more actions come, and waits for the provider to end the stream; not longer than `limit`,
-    /// in case that an action there never ends.
+    /// Announces that no more actions come, and waits until the provider ends the stream, at most `limit`, in
+    /// case that an action never ends.
     pub(super) async fn close(&self, limit: Duration) {
         let open = self.stream.lock().await.take();
         if let Some(OpenStream { line, mut reader }) = open {
@@ -160,7 +161,7 @@ impl Drop for Multiplexer {
 }
 
 impl Ticket {
-    /// Waits for the end of the action, if the provider has told anything of it within `begins`.
+    /// Waits for the end of the action, if the provider has sent an event for it within `begins`.
     pub(super) async fn outcome(mut self, life: &Life, begins: Duration) -> Outcome {
         let ended = match tokio::time::timeout(begins, &mut self.outcome).await {
             Ok(ended) => ended,
@@ -196,7 +197,7 @@ impl Drop for Ticket {
 }
 
 impl Table {
-    /// Takes an action out; events that are under way may still come.
+    /// Removes an action. Events in transit may still arrive.
     fn finish(&mut self, token: &str) -> Option<Waiting> {
         let waiting = self.waiting.remove(token)?;
         self.over.insert(token.to_owned());
@@ -208,7 +209,7 @@ fn locked(actions: &Actions) -> MutexGuard<'_, Option<Table>> {
     actions.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Messages of as many requests as wait, and about [`PAGE_BYTES`] at most.
+/// Messages with all waiting requests, of about [`PAGE_BYTES`] at most.
 fn messages(
     session: String,
     queue: mpsc::Receiver<proto::ApplyRequest>,
@@ -233,9 +234,9 @@ fn messages(
     })
 }
 
-/// Opens the stream, hands events over until it ends, and tells those that still wait then.
+/// Opens the stream and passes events on until it ends. Actions that still wait then get an error.
 ///
-/// The answer is not waited for before requests are sent: a server may begin to answer with its first event.
+/// Requests are sent before the first answer: a server may begin to answer with its first event.
 async fn read(
     connection: Arc<Connection>,
     actions: Arc<Actions>,
@@ -245,12 +246,12 @@ async fn read(
     let waiting = locked(&actions).take().unwrap_or_default();
     for (_, waiting) in waiting.waiting {
         let error = ProviderError { class: ErrorClass::OutcomeUnknown, ..end.clone() };
-        // Whoever waited may have gone.
+        // The caller may have been dropped.
         let _ = waiting.outcome.send(Err(error));
     }
 }
 
-/// Hands events over, and returns how the stream ended.
+/// Passes events on, and returns how the stream ended.
 async fn events(
     connection: &Connection,
     actions: &Actions,
@@ -291,10 +292,11 @@ async fn events(
     }
 }
 
-/// Hands an event to the action that waits for it.
+/// Passes an event to its action.
 ///
 /// # Errors
-/// When no action was ever sent under its token, or an action tells without end: nothing of such a stream can be trusted.
+/// When no action was ever sent with its token, or an action sends too many events. Such a stream cannot be
+/// trusted.
 fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) -> Result<(), ProviderError> {
     let token = event.token;
     let waiting = match (event.event, locked(actions).as_mut()) {
@@ -338,18 +340,18 @@ fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) -> Result<(
     let Some((waiting, outcome)) = waiting else {
         return Err(broken(life, format!("the end of an action that was never sent, token `{token}`")));
     };
-    // Whoever waited may have gone.
+    // The caller may have been dropped.
     let _ = waiting.outcome.send(outcome);
     Ok(())
 }
 
-/// An error of a stream of which nothing can be trusted any more.
+/// An error of a stream that cannot be trusted any more.
 fn broken(life: &Life, text: String) -> ProviderError {
     let text = format!("provider {} broke the contract: {text}", life.name());
     ProviderError::new(ErrorClass::OutcomeUnknown, text)
 }
 
-/// An event that does not end its action; one that is not known says nothing.
+/// An event that does not end its action; `None` for an unknown one.
 pub(super) fn passing(event: Option<Event>) -> Option<ApplyEvent> {
     match event? {
         Event::Started(_) => Some(ApplyEvent::Started),

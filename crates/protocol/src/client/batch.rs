@@ -7,11 +7,11 @@ use slipway_resource::{ErrorClass, ProviderError};
 
 use crate::{Life, MESSAGE_LIMIT, PAGE_BYTES};
 
-/// What is left of a message for its own fields beside the content.
+/// The part of a message for its own fields beside the content.
 const MARGIN: usize = 4096;
 
-/// Items with their messages, in batches of at most so many items and [`PAGE_BYTES`], unless a single item is
-/// larger. Each is made when it is its turn, so that what was sent is gone before more is written.
+/// Items with their messages, in batches of at most `batch` items and [`PAGE_BYTES`], unless a single item is
+/// larger. Each batch is made when it is needed, so that a sent batch is freed before the next one.
 pub(super) struct Batches<'a, I: Iterator> {
     items: Peekable<I>,
     batch: usize,

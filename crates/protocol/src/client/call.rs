@@ -88,7 +88,7 @@ impl Connection {
         }
     }
 
-    /// What a status means for a call that has no effect.
+    /// The error of a status, for a call without side effects.
     pub(super) async fn failure(&self, status: &Status) -> ProviderError {
         let name = self.life.name();
         let is_broken =

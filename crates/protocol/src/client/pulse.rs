@@ -1,7 +1,7 @@
-//! Tells a provider that works from one that is dead: while calls are under way it is asked, again and again, who it is.
+//! Keep-alive of a provider: while calls are in progress, it is repeatedly asked for its description.
 //!
-//! A provider that is stopped, hangs, or has lost its connection without a word answers nothing at all. One that works on
-//! something long answers this at once.
+//! A provider that is stopped, hangs, or has silently lost its connection does not answer. One with a
+//! long-running call answers at once.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use super::Connection;
 use crate::generated as proto;
 
-/// How long a call is under way before its provider is asked for a sign of life, and how long between two questions.
+/// How long a call runs before the first keep-alive request, and the interval between two of them.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// The signs of life of a connection.

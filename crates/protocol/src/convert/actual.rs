@@ -1,4 +1,4 @@
-//! What exists.
+//! Observed objects.
 
 use slipway_resource::provider::{DiscoverRequest, ReadRequest, Unlisted};
 use slipway_resource::{ClusterUid, Identity, Observation, Observed, Token};
@@ -38,7 +38,7 @@ impl TryFrom<proto::Observed> for Observed {
                 Some(Message::Present(value)) => Observation::Present(value.value()?),
                 Some(Message::Absent(_)) => Observation::Absent,
                 Some(Message::Unreadable(error)) => Observation::Unreadable(error.try_into()?),
-                // What is not understood is never taken for absent.
+                // An unknown answer never counts as absent.
                 None => return Err(Malformed::missing("observation")),
             },
         })

@@ -51,7 +51,7 @@ impl TryFrom<proto::InstanceAnswer> for InstanceAnswer {
             Some(Answer::Present(instance)) => Ok(Self::Present(instance.try_into()?)),
             Some(Answer::Absent(_)) => Ok(Self::Absent),
             Some(Answer::Unreadable(error)) => Ok(Self::Unreadable(error.try_into()?)),
-            // What is not understood is never taken for absent.
+            // An unknown answer never counts as absent.
             None => Err(Malformed::missing("answer")),
         }
     }

@@ -1,4 +1,4 @@
-//! What changes mean.
+//! Plans of changes.
 
 use slipway_resource::provider::{
     Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,
@@ -64,7 +64,7 @@ fn present<T>(value: Option<T>) -> Result<T, Malformed> {
     value.ok_or_else(|| Malformed::new("same_as", "a value that is absent"))
 }
 
-/// The answer to an item; what stands in the item is not sent again.
+/// The answer to an item; values that equal those in the item are not sent again.
 #[must_use]
 pub fn planned_to_message(planned: Planned, item: &proto::PlanItem) -> proto::Planned {
     let mut message = proto::Planned::from(planned);
@@ -78,7 +78,7 @@ pub fn planned_to_message(planned: Planned, item: &proto::PlanItem) -> proto::Pl
     message
 }
 
-/// What an answer says of the item to which it is one.
+/// The plan in an answer to an item.
 pub(crate) fn planned_from_message(message: proto::Planned, item: PlanItem) -> Result<Planned, Malformed> {
     let normalised = match known(message.normalised_same_as)? {
         SameAs::Unspecified => return message.try_into(),

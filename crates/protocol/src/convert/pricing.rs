@@ -1,4 +1,4 @@
-//! What resources cost.
+//! Prices of resources.
 
 use slipway_resource::provider::{MonthlyPrice, PriceReport, ResourcePrice};
 

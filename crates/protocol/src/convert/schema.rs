@@ -231,7 +231,7 @@ fn names_from_message(names: i32) -> Option<Names> {
         Ok(proto::Names::Endpoint) => Some(Names::Endpoint),
         Ok(proto::Names::Server) => Some(Names::Server),
         Ok(proto::Names::Credentials) => Some(Names::Credentials),
-        // What a later version names is nothing that a spec may say.
+        // A spec may not set a kind that only a later version knows.
         Ok(proto::Names::Caller) | Err(_) => Some(Names::Caller),
     }
 }

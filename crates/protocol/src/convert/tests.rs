@@ -16,7 +16,7 @@ use crate::generated as proto;
 use crate::wire::WireValue;
 use strategies::*;
 
-/// Over the bytes, as it goes over the wire.
+/// Converts through the bytes on the wire.
 fn through<T, M>(value: T) -> Result<T, Malformed>
 where
     M: Message + Default + From<T>,
@@ -128,7 +128,7 @@ fn texts_of_secrets_go_only_where_they_are_needed() {
 #[test]
 fn what_breaks_the_contract_is_named() {
     let reference = proto::Reference { address: "nothing".into(), path: "a".into() };
-    // A reference stands at field 8 of a value, here inside a list at field 5.
+    // A reference is at field 8 of a value, here inside a list at field 5.
     let inner = [&[8 << 3 | 2][..], &reference.encode_length_delimited_to_vec()].concat();
     let mut bytes = vec![5 << 3 | 2, u8::try_from(inner.len() + 2).unwrap(), 1 << 3 | 2];
     bytes.push(u8::try_from(inner.len()).unwrap());

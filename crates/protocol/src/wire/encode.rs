@@ -6,10 +6,10 @@ use slipway_resource::{Reference, Secret, TemplatePart, Value};
 use super::field;
 use crate::generated as proto;
 
-/// What most values of resources fit into.
+/// The usual maximum size of a value.
 const USUAL: usize = 512;
 
-/// The bytes of a value; the texts of its secrets only when they are asked for.
+/// The bytes of a value; with the texts of its secrets only on request.
 pub(super) fn value(value: &Value, with_texts: bool) -> Vec<u8> {
     let mut buffer = match value {
         Value::Null => Vec::new(),
@@ -56,7 +56,7 @@ fn append(value: &Value, with_texts: bool, buffer: &mut Vec<u8>) {
     }
 }
 
-/// What stands before bytes of a known length.
+/// The bytes before a content of known length.
 pub(super) fn header(tag: u32, length: usize, buffer: &mut Vec<u8>) {
     if let (Ok(tag @ 0..16), Ok(length @ 0..0x80)) = (u8::try_from(tag), u8::try_from(length)) {
         // By far the most: a byte for each.

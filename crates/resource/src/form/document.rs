@@ -11,7 +11,7 @@ pub fn json(text: &str) -> Option<String> {
     serde_json::to_string_pretty(&document).ok()
 }
 
-/// The shortest text of a JSON document, as it is sent; what is not JSON is sent as it is.
+/// The shortest text of a JSON document, as it is sent. A text that is not JSON is sent unchanged.
 #[must_use]
 pub fn compact(text: &str) -> String {
     serde_json::from_str::<Json>(text).map_or_else(|_| text.to_owned(), |document| document.to_string())
@@ -108,8 +108,8 @@ fn regrouped(statements: impl Iterator<Item = Json>) -> Vec<Json> {
     all
 }
 
-/// What a statement says beside actions and resources, its actions, and its resources; `None` where it is none of those
-/// that can be taken apart.
+/// The other fields of a statement, its actions, and its resources; `None` for a statement that cannot be
+/// taken apart.
 fn taken_apart(statement: &Json) -> Option<(String, BTreeSet<String>, Vec<Option<String>>)> {
     let mut fields = statement.as_object()?.clone();
     let actions = texts(&fields.remove("Action")?)?;

@@ -1,4 +1,4 @@
-//! Carrying one action out.
+//! Actions on resources.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::{Identity, Ownership, Path, Token, Value};
 pub struct ApplyRequest {
     /// Idempotency token: the same for every attempt of the same step.
     pub token: Token,
-    /// The tags to write; the address among them.
+    /// The tags to write, including the address.
     pub ownership: Ownership,
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// How long it may take, in milliseconds.
+    /// The timeout, in milliseconds.
     pub timeout_ms: u64,
 }
 
-/// What to do.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Action {
-    /// Make the object, ownership tags in the same call.
+    /// Create the object, with the ownership tags in the same call.
     Create {
         /// Its attributes, all known.
         desired: Value,
@@ -36,15 +36,15 @@ pub enum Action {
         identity: Identity,
         /// Its attributes as they were read.
         prior: Value,
-        /// Its attributes as they shall be, all known.
+        /// Its desired attributes, all known.
         desired: Value,
     },
-    /// Delete the object; one that is gone already is a success.
+    /// Delete the object. It is a success if the object is gone already.
     Delete {
         /// The object.
         identity: Identity,
     },
-    /// Write the ownership tags only: a new address, or an object that is taken over.
+    /// Write the ownership tags only: for a new address, or on adoption.
     Tag {
         /// The object.
         identity: Identity,
@@ -60,21 +60,21 @@ pub enum Action {
     },
 }
 
-/// What happens while an action runs. The end of it is the call's own result.
+/// An event of a running action. The end of the action is the result of the call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ApplyEvent {
     /// The provider has begun.
     Started,
-    /// The object has a name now; sent as early as it is known.
+    /// The object has an identity now. Sent as soon as it is known.
     Identity(Identity),
-    /// Something for people to see.
+    /// A progress message for the user.
     Progress(String),
-    /// By this the action can be found again.
+    /// A handle with which the action can be found again.
     Handle(String),
 }
 
-/// Takes events of one action; never blocks.
+/// Receives the events of one action; never blocks.
 #[derive(Clone)]
 pub struct EventSink(Arc<dyn Fn(ApplyEvent) + Send + Sync>);
 
@@ -84,13 +84,13 @@ impl EventSink {
         Self(Arc::new(take))
     }
 
-    /// A sink that forgets.
+    /// A sink that discards events.
     #[must_use]
     pub fn discard() -> Self {
         Self::new(|_| {})
     }
 
-    /// Hands an event over.
+    /// Sends an event.
     pub fn send(&self, event: ApplyEvent) {
         (self.0)(event);
     }
@@ -102,28 +102,28 @@ impl fmt::Debug for EventSink {
     }
 }
 
-/// What an action has left.
+/// The result of an action.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Applied {
     /// The object; `None` after a delete.
     pub identity: Option<Identity>,
-    /// Its attributes as they are now; null after a delete. A gate returns what it found.
+    /// Its present attributes; null after a delete. A gate returns the attributes that it found.
     pub attributes: Value,
-    /// Attributes that it does not show as they were sent, although the call succeeded: they are left as found until
-    /// something else is wanted.
+    /// Attributes that it does not return as they were sent, although the call succeeded. They keep the found
+    /// value until the desired one changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_shown: Vec<Path>,
 }
 
 impl Applied {
-    /// An object that shows all that was asked for.
+    /// An object that returns all attributes as they were sent.
     pub fn new(identity: Identity, attributes: Value) -> Self {
         Self { identity: Some(identity), attributes, not_shown: Vec::new() }
     }
 }
 
-/// Which action to find again.
+/// The action to find again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResumeRequest {
@@ -133,13 +133,13 @@ pub struct ResumeRequest {
     pub identity: Option<Identity>,
     /// The handle that was announced, if any.
     pub handle: Option<String>,
-    /// Whether something else is wanted by now. What was not waited for yet need not be waited for: the object is planned
-    /// for anew.
+    /// Whether another plan is to follow. The provider then need not wait for results that are still pending:
+    /// the object is planned again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub superseded: bool,
 }
 
-/// What became of an action.
+/// The outcome of an action.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Resolution {
@@ -147,6 +147,6 @@ pub enum Resolution {
     Done(Applied),
     /// It had none: the same request may be sent again.
     NotDone,
-    /// Nobody can tell.
+    /// The outcome is not known.
     Unknown,
 }

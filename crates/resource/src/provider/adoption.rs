@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Address, Identity, Reference, Value};
 
-/// What to look for.
+/// The resource to look for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LocateRequest {
@@ -20,7 +20,7 @@ pub struct LocateRequest {
 pub struct LocateItem {
     /// Its address.
     pub address: Address,
-    /// What is wanted; references to other items stay references.
+    /// The desired attributes; references to other items stay references.
     pub desired: Value,
     /// The object, when it is one that is only used: it is read and not looked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,7 +35,7 @@ pub struct Located {
     pub address: Address,
     /// The objects that fit: none, one, or several when it cannot be told which.
     pub identities: Vec<Identity>,
-    /// What was read of it, when there is exactly one; else null.
+    /// The attributes that were read, when there is exactly one object; else null.
     pub attributes: Value,
 }
 
@@ -61,7 +61,7 @@ impl Located {
         }
     }
 
-    /// What a reference to it gives, as far as that is known.
+    /// The value of a reference to it, as far as it is known.
     #[must_use]
     pub fn value_of(&self, reference: &Reference) -> Option<Value> {
         if reference.is_identity() {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Desired, Digest, ErrorClass, ProviderError};
 
-/// What only the cloud knows and a plan depends on.
+/// Facts that only the cloud knows and a plan depends on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalog {
@@ -42,11 +42,11 @@ impl Catalog {
 pub struct CatalogRequest {
     /// The cluster with all defaults, in the JSON form of the internal spec.
     pub cluster: serde_json::Value,
-    /// The catalog that the state has pinned: what it knows stays as it is, what the cluster needs beyond it is added.
+    /// The pinned catalog of the state: its choices stay, and missing ones are added.
     pub pinned: Option<Catalog>,
 }
 
-/// What to expand.
+/// The input of an expansion.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpandRequest {
@@ -62,7 +62,7 @@ pub struct ExpandRequest {
 pub struct Expansion {
     /// The resources, sorted by address.
     pub resources: Vec<Desired>,
-    /// What people should know, as fields that have no effect here.
+    /// Remarks for the user, such as fields without an effect here.
     #[serde(default)]
     pub notes: Vec<ExpandNote>,
 }

@@ -1,4 +1,4 @@
-//! Proof of which machine of a cloud asks a cluster for the credential of a node.
+//! Proof of the identity of a cloud machine that requests the credential of a node.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use crate::Digest;
 /// The largest credential, in bytes.
 pub const CREDENTIAL_BYTES: usize = 16 * 1024;
 
-/// What a credential is for. It proves nothing for any other challenge.
+/// The purpose of a credential. The credential is not valid for any other challenge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeChallenge {
-    /// The name of the server that asks, as the machine has dialled it.
+    /// The name of the requesting server, as the machine has dialled it.
     pub server: String,
     /// A random text of the server, which it accepts once.
     pub nonce: String,
-    /// Digest of what the machine asks for.
+    /// Digest of the machine's request.
     pub request: Digest,
 }
 
-/// Asks which machine of a cluster has shown a credential.
+/// Identifies the machine of a cluster that presented a credential.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyNodeRequest {
-    /// What the credential must be for.
+    /// The challenge that the credential must match.
     pub challenge: NodeChallenge,
-    /// What the machine has shown. It may be anybody's.
+    /// The credential that the machine presented. It may come from any sender.
     pub credential: Vec<u8>,
     /// The name of the cluster that the machine must belong to.
     pub cluster: String,
@@ -32,13 +32,13 @@ pub struct VerifyNodeRequest {
 /// A machine whose identity is proved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedNode {
-    /// The machine, by the cloud's name for it.
+    /// The machine, by its provider id.
     pub machine: String,
     /// The names that its node may have.
     pub nodes: Vec<String>,
-    /// The pool that it belongs to, where the cloud knows.
+    /// The pool that it belongs to, if the cloud knows it.
     pub pool: Option<String>,
-    /// When the machine was started, in seconds since 1970.
+    /// Start time of the machine, in seconds since 1970.
     pub started: i64,
 }
 
@@ -46,7 +46,7 @@ impl NodeChallenge {
     /// The digest of the whole challenge. A credential covers it.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        // None of the three has a line end: a digest and a nonce have none, and neither has a name.
+        // No part has a line end: digests, nonces and names never do.
         let text = format!("{}\n{}\n{}\n", self.server, self.nonce, self.request.as_str());
         Digest::of_bytes(text.as_bytes())
     }

@@ -22,21 +22,21 @@ pub struct InstanceQuery {
     pub provider_id: Option<String>,
 }
 
-/// What is known of the instance behind a node.
+/// The facts about the instance of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InstanceAnswer {
     /// It exists. A stopped instance exists.
     Present(Instance),
     /// The cloud says for certain that it does not exist.
     Absent,
-    /// It is not known whether it exists, or what it is.
+    /// It is not known whether it exists, or its properties are not known.
     Unreadable(ProviderError),
 }
 
 /// An instance of a cloud that is a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// What the spec of the node has as its provider id, as `aws:///us-east-1a/i-0123`.
+    /// The provider id in the spec of the node, as `aws:///us-east-1a/i-0123`.
     pub provider_id: String,
     /// Whether the instance is stopped. Its disks may be attached to other instances then.
     pub shutdown: bool,
@@ -55,7 +55,7 @@ pub struct Instance {
 /// An address of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeAddress {
-    /// What kind of address it is.
+    /// The kind of the address.
     pub kind: NodeAddressKind,
     /// The address: an IP address, or a name.
     pub address: String,

@@ -11,7 +11,7 @@ pub struct WrapKeyRequest {
     pub key: String,
     /// The data key.
     pub plain: Zeroizing<Vec<u8>>,
-    /// What the data key is for: the cluster's name. Unwrapping needs the same.
+    /// The purpose of the data key: the cluster's name. Unwrapping needs the same.
     pub scope: String,
 }
 
@@ -20,9 +20,9 @@ pub struct WrapKeyRequest {
 pub struct UnwrapKeyRequest {
     /// The key of the service that has wrapped it.
     pub key: String,
-    /// What wrapping returned.
+    /// The wrapped key.
     pub wrapped: Vec<u8>,
-    /// What the data key is for, as when it was wrapped.
+    /// The purpose of the data key, as when it was wrapped.
     pub scope: String,
 }
 

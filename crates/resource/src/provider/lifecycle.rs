@@ -1,4 +1,4 @@
-//! Who the provider is, and with whom a session speaks.
+//! The description of a provider, and the scope of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 

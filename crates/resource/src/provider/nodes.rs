@@ -19,7 +19,7 @@ pub struct Node {
     pub provider_id: Option<String>,
     /// Whether the kubelet of the node reports that it is ready.
     pub ready: bool,
-    /// What would block a drain of the node now, as `budget default/web allows 0 disruptions`.
+    /// Objects that would block a drain of the node now, as `budget default/web allows 0 disruptions`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
 }

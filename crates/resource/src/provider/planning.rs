@@ -1,4 +1,4 @@
-//! What a change would mean.
+//! Plans of changes.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::{Address, ErrorClass, Identity, Path, Value};
 pub struct PlanItem {
     /// Its address.
     pub address: Address,
-    /// What is wanted; a reference to what is not known yet stays one and counts as unknown. `None` when it
-    /// is to go.
+    /// The desired attributes; a reference without a known value stays one and counts as unknown. `None` for
+    /// a deletion.
     pub desired: Option<Value>,
-    /// What exists; `None` for nothing.
+    /// The existing object; `None` if there is none.
     pub observed: Option<Value>,
-    /// What was applied last, if the state knows.
+    /// The last applied attributes, if the state has them.
     pub last_applied: Option<Value>,
 }
 
-/// What the cloud would make of a change, asked in a way that leaves nothing behind.
+/// The cloud's prediction for a change, made without side effects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rehearsal {
@@ -30,8 +30,8 @@ pub struct Rehearsal {
     /// where there is nothing to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub desired: Option<Value>,
-    /// What exists, with what is wanted in view: the comparison is made with it. Preconditions are not, they hold of what
-    /// was observed. `None` where that is the same.
+    /// The existing object as the provider sees it when it knows the desired attributes. The comparison uses
+    /// it; preconditions use the observed one. `None` where both are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed: Option<Value>,
     /// Sentences that explain.
@@ -42,12 +42,12 @@ pub struct Rehearsal {
     pub replace_paths: Vec<Path>,
 }
 
-/// What the change of one resource means. The engine computes the change itself.
+/// The provider's plan for the change of one resource. The engine computes the change itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Planned {
-    /// The wanted attributes as the cloud will return them: normalised, with its defaults; unknown where only
-    /// apply will tell. Null when the resource is to go.
+    /// The desired attributes as the cloud will return them: normalised, with its defaults; unknown where the
+    /// value is known only after apply. Null for a deletion.
     pub normalised: Value,
     /// Attributes whose change needs a new object, beyond those that the schema calls immutable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +58,7 @@ pub struct Planned {
     /// Sentences that explain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<String>,
-    /// What users of the cluster will notice.
+    /// The effect on users of the cluster.
     #[serde(default)]
     pub disruption: Disruption,
     /// Expected duration in milliseconds, where it differs from the type's.
@@ -68,8 +68,9 @@ pub struct Planned {
     /// that does not exist yet, to say which groups it comes after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,
-    /// Set where the change makes infrastructure that will not do what the spec asks for: a sentence that says what is
-    /// missing. An apply carries out such a plan only with `--infrastructure-only`.
+    /// Set where the change makes infrastructure that does not implement all that the spec asks for: a
+    /// sentence that names the missing part. An apply carries out such a plan only with
+    /// `--infrastructure-only`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure_only: Option<String>,
     /// The arguments of the gate [`operation::PREPARE`], which runs before the object is changed, and before the first unit of
@@ -78,7 +79,7 @@ pub struct Planned {
     pub prepare: Option<Value>,
 }
 
-/// What users of the cluster will notice of a change.
+/// The effect of a change on users of the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Disruption {
@@ -137,9 +138,9 @@ pub mod operation {
     pub const NOT_NEEDED: &str = "not_needed";
 }
 
-/// Machines of a pool that a change touches, and under which limits.
+/// The machines of a pool that a change replaces, and the limits for it.
 ///
-/// The planner turns it into steps: for each slot `surge` and `verify`, for each member that goes `cordon`,
+/// The planner turns it into steps: for each slot `surge` and `verify`, for each deleted member `cordon`,
 /// `drain`, `remove`. `verify`, `cordon` and `drain` are steps on the nodes that the members name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,7 +152,7 @@ pub struct Rollout {
     /// Groups whose rollouts come first.
     #[serde(default)]
     pub after: Vec<String>,
-    /// How many machines there shall be when it is through.
+    /// The number of machines after it.
     pub size: u32,
     /// The machines seen, in the order in which they go; those that stay too.
     pub members: Vec<Member>,
@@ -163,14 +164,14 @@ pub struct Rollout {
     pub drain_timeout_ms: u64,
     /// How long a machine may take to become a ready node, in milliseconds.
     pub ready_timeout_ms: u64,
-    /// Gates on other resources that come before the first machine goes, as a snapshot of etcd.
+    /// Gates on other resources that come before the first machine is deleted, such as a snapshot of etcd.
     #[serde(default)]
     pub prerequisites: Vec<Prerequisite>,
     /// Expected durations of the gates in milliseconds, where they differ from the type's.
     #[serde(default)]
     pub durations_ms: BTreeMap<String, u64>,
-    /// Data that is lost with each machine that goes, as `its disk /dev/xvdb`; none where a machine holds nothing that another one
-    /// does not get.
+    /// Data that is lost with each deleted machine, as `its disk /dev/xvdb`; `None` where a machine has only
+    /// data that its replacement gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loses: Option<String>,
     /// How long a new node must stay ready before the next machine is removed, in milliseconds.
@@ -179,12 +180,12 @@ pub struct Rollout {
     /// Whether pods are deleted instead of evicted, so that no budget counts.
     #[serde(default)]
     pub ignore_budgets: bool,
-    /// What happens when a node is not empty at the end of its drain.
+    /// The action when a node is not empty at the end of its drain.
     #[serde(default)]
     pub on_blocked: OnBlocked,
 }
 
-/// What happens when a node is not empty at the end of its drain.
+/// The action when a node is not empty at the end of its drain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnBlocked {
@@ -220,7 +221,8 @@ impl OnBlocked {
 }
 
 impl Rollout {
-    /// What [`Rollout::loses`] says of data disks that are deleted with their machine, by their names; none when it has none.
+    /// The value of [`Rollout::loses`] for data disks, given by name, that are deleted with their machine;
+    /// `None` without disks.
     #[must_use]
     pub fn data_disks(names: &[String]) -> Option<String> {
         match names {
@@ -230,13 +232,13 @@ impl Rollout {
         }
     }
 
-    /// Whether a machine is cordoned and drained before it goes.
+    /// Whether a machine is cordoned and drained before it is deleted.
     #[must_use]
     pub fn drains(&self) -> bool {
         self.drain_timeout_ms > 0
     }
 
-    /// Whether any machine goes.
+    /// Whether any machine is deleted.
     #[must_use]
     pub fn has_leaving(&self) -> bool {
         self.members.iter().any(|member| member.fate != Fate::Keep)
@@ -249,15 +251,15 @@ impl Rollout {
 pub struct Member {
     /// Its node's name, for people.
     pub name: String,
-    /// What the provider calls it.
+    /// The identity that the provider gave to it.
     pub identity: Identity,
-    /// What is to become of it.
+    /// The planned action on it.
     pub fate: Fate,
-    /// Whether the machine runs. Whether its node is ready is asked of the provider of nodes. Where `node` is absent: whether
-    /// it is a ready node.
+    /// Whether the machine runs. The provider of nodes says whether its node is ready. Where `node` is
+    /// absent: whether it is a ready node.
     pub ready: bool,
-    /// What would block a drain now, as `budget kube-system/coredns allows 0 disruptions`. Providers fill it only where
-    /// `node` is absent.
+    /// Objects that would block a drain now, as `budget kube-system/coredns allows 0 disruptions`. Providers
+    /// fill it only where `node` is absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blockers: Vec<String>,
     /// The node that the machine is; `None` where the machine is no node, and where the type of the pool has gates of its own.
@@ -265,7 +267,7 @@ pub struct Member {
     pub node: Option<NodeReference>,
 }
 
-/// What is to become of a machine.
+/// The planned action on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fate {
@@ -279,7 +281,7 @@ pub enum Fate {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         path: Option<Path>,
     },
-    /// It goes, and nothing takes its place.
+    /// It is deleted without a replacement.
     Retire {
         /// Why, in a sentence.
         reason: String,
@@ -309,11 +311,11 @@ pub struct PreflightItem {
     pub address: Address,
     /// `create`, `update`, `delete`, or `replace` for an object that is deleted before the new one is made.
     pub action: String,
-    /// What is wanted; null for a delete.
+    /// The desired attributes; null for a delete.
     pub desired: Value,
 }
 
-/// What would stop a change.
+/// A problem that would stop a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PreflightFinding {

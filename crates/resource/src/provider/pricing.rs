@@ -1,10 +1,10 @@
-//! What resources cost.
+//! Prices of resources.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Address;
 
-/// What a month costs, by a list of prices that the provider has.
+/// Monthly prices, from a price list of the provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceReport {
@@ -14,7 +14,7 @@ pub struct PriceReport {
     pub prices: Vec<ResourcePrice>,
 }
 
-/// What one resource costs.
+/// The price of one resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResourcePrice {
@@ -23,7 +23,7 @@ pub struct ResourcePrice {
     /// As it is; `None` where there is nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<MonthlyPrice>,
-    /// As it shall be; `None` where it goes.
+    /// The price after the change; `None` for a deletion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<MonthlyPrice>,
 }

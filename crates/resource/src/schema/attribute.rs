@@ -1,4 +1,4 @@
-//! One attribute of a type: what its values are, who sets it, and what the engine may rely on.
+//! One attribute of a type: its values, the party that sets it, and guarantees for the engine.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct Attribute {
     /// The type of its values.
     #[serde(rename = "type")]
     pub kind: Type,
-    /// Who sets it.
+    /// The party that sets it.
     pub mode: Mode,
     /// Whether a change needs a new object.
     #[serde(default)]
@@ -22,44 +22,46 @@ pub struct Attribute {
     /// Whether it is never shown.
     #[serde(default)]
     pub sensitive: bool,
-    /// Whether the provider never returns it: compared with what was applied last.
+    /// Whether the provider never returns it. It is then compared with the last applied value.
     #[serde(default)]
     pub write_only: bool,
-    /// Whether the value of an object that is taken over stays as found until the wanted value changes.
+    /// Whether an adopted object keeps its found value until the desired value changes.
     #[serde(default)]
     pub kept_on_adoption: bool,
-    /// Whether the state remembers what the server set, beside what was asked for: a provider then sees it again in
-    /// `last_applied`. For what the server sets only.
+    /// Whether the state also keeps the value that the server set: a provider then gets it back in
+    /// `last_applied`. For values that the server sets only.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub remembered: bool,
-    /// What a setting names outside of the spec, so that the one who runs Slipway decides whether a spec may say it. For
-    /// the configuration of a provider only.
+    /// The thing outside of the spec that a setting names, so that the user who runs Slipway decides whether
+    /// a spec may name it. For the configuration of a provider only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
-    /// Whether the object that the value names cannot be deleted while this one refers to it, as a subnet with machines
-    /// of a group in it. A plan then lets this one go first, or makes the replacement before it deletes.
+    /// Whether the object that the value names cannot be deleted while this one refers to it, as a subnet
+    /// with machines of a group in it. A plan then deletes this one first, or creates the replacement before
+    /// the deletion.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds: bool,
-    /// Whether the cloud keeps a form of its own of the value: what `plan` returns then differs from what is wanted. Any
-    /// other value is returned as it is wanted, or in one of its `forms`.
+    /// Whether the cloud stores another form of the value: the value that `plan` returns then differs from
+    /// the desired one. Any other value is returned as it is desired, or in one of its `forms`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub own_form: bool,
-    /// How a text that `plan` returns may differ from the text that is wanted; also for texts in a list, a set or a map.
+    /// How a text that `plan` returns may differ from the desired text; also for texts in a list, a set or a
+    /// map.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub forms: Vec<Form>,
-    /// Whether the value is a key for data: what was encrypted with it cannot be read with another. A plan changes or
-    /// removes such a value only after a confirmation by name.
+    /// Whether the value is a key for data: data that was encrypted with it cannot be decrypted with another
+    /// key. A plan changes or removes such a value only after a confirmation by name.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub key_material: bool,
-    /// What an absent value means to the server, if that is fixed.
+    /// The server's meaning of an absent value, if that is fixed.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub default: Value,
-    /// One sentence for people, with the unit.
+    /// Description in one sentence, with the unit.
     #[serde(default)]
     pub description: String,
 }
 
-/// What a setting of a provider names outside of the spec.
+/// The kind of thing outside of the spec that a setting of a provider names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Names {
@@ -69,25 +71,25 @@ pub enum Names {
     Folder,
     /// A kubeconfig: a file that may name others, and commands.
     Kubeconfig,
-    /// The URL of a server that gets credentials of the one who runs Slipway.
+    /// The URL of a server that gets credentials of the user who runs Slipway.
     Endpoint,
-    /// The URL of a server that gets only what the settings name beside it.
+    /// The URL of a server that gets only the credentials that the settings name beside it.
     Server,
-    /// Which credentials of the one who runs Slipway are used.
+    /// The choice among the credentials of the user who runs Slipway.
     Credentials,
-    /// Something that only the one who runs Slipway says.
+    /// A value that only the user who runs Slipway may set.
     Caller,
 }
 
-/// Who sets an attribute.
+/// The party that sets an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// The spec, always.
     Required,
-    /// The spec, or nobody.
+    /// The spec. If it does not, the attribute is absent.
     Optional,
-    /// The spec, or else the server.
+    /// The spec, otherwise the server.
     OptionalComputed,
     /// The server only.
     Computed,
@@ -127,7 +129,7 @@ impl Attribute {
         Self::new(kind, Mode::Optional)
     }
 
-    /// The spec may set it, the server does otherwise.
+    /// The spec may set it; otherwise the server does.
     #[must_use]
     pub fn optional_computed(kind: Type) -> Self {
         Self::new(kind, Mode::OptionalComputed)
@@ -167,42 +169,42 @@ impl Attribute {
         self
     }
 
-    /// An object that is taken over keeps its value until the wanted one changes.
+    /// An adopted object keeps its value until the desired one changes.
     #[must_use]
     pub fn kept_on_adoption(mut self) -> Self {
         self.kept_on_adoption = true;
         self
     }
 
-    /// The state remembers what the server set.
+    /// The state keeps the value that the server set.
     #[must_use]
     pub fn remembered(mut self) -> Self {
         self.remembered = true;
         self
     }
 
-    /// What it names cannot be deleted while this object refers to it.
+    /// An object that it names cannot be deleted while this object refers to it.
     #[must_use]
     pub fn holds(mut self) -> Self {
         self.holds = true;
         self
     }
 
-    /// The cloud keeps a form of its own of it.
+    /// The cloud stores another form of it.
     #[must_use]
     pub fn own_form(mut self) -> Self {
         self.own_form = true;
         self
     }
 
-    /// Texts may come back in these forms.
+    /// Texts may be returned in these forms.
     #[must_use]
     pub fn forms(mut self, forms: impl IntoIterator<Item = Form>) -> Self {
         self.forms = forms.into_iter().collect();
         self
     }
 
-    /// What was encrypted with it cannot be read with another value.
+    /// Data that was encrypted with it cannot be decrypted with another value.
     #[must_use]
     pub fn key_material(mut self) -> Self {
         self.key_material = true;
@@ -216,7 +218,7 @@ impl Attribute {
         self
     }
 
-    /// What it is, in one sentence.
+    /// Its description, in one sentence.
     #[must_use]
     pub fn describe(mut self, description: &str) -> Self {
         description.clone_into(&mut self.description);

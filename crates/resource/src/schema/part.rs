@@ -1,4 +1,4 @@
-//! What objects of a type are in a cluster: servers of its API, members of etcd, kubelets.
+//! Parts of a cluster that objects of a type are: servers of its API, members of etcd, kubelets.
 
 use serde::{Deserialize, Serialize};
 

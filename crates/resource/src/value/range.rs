@@ -1,23 +1,24 @@
-//! Parts of a range of addresses that another resource has.
+//! Parts of an address range of another resource.
 
 use super::{Reference, TemplatePart, Value};
 
-/// One of the equal parts of a range that another resource has, known as soon as that range is.
+/// One of the equal parts of another resource's range, known as soon as that range is.
 ///
-/// As a value it is a template: the range, then `+8#3` for the fourth of the parts that have eight bits more. A provider
-/// cuts the range when it meets that text; whoever writes Terraform's language says `cidrsubnet(range, 8, 3)`.
+/// As a value it is a template: the range, then `+8#3` for the fourth of the parts whose prefixes are eight
+/// bits longer. A provider computes the part when it reads that text. In Terraform's language it is
+/// `cidrsubnet(range, 8, 3)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangePart {
     /// The range.
     pub range: Reference,
-    /// How many bits more a part has.
+    /// The additional prefix bits of a part.
     pub bits: u8,
-    /// Which part, counted from 0.
+    /// The number of the part, counted from 0.
     pub number: u64,
 }
 
 impl RangePart {
-    /// The part that a template stands for, if it stands for one.
+    /// The part of a template; `None` for any other text.
     #[must_use]
     pub fn of(parts: &[TemplatePart]) -> Option<Self> {
         let [TemplatePart::Reference(range), TemplatePart::Text(text)] = parts else { return None };
@@ -25,7 +26,7 @@ impl RangePart {
         Some(Self { range: range.clone(), bits, number })
     }
 
-    /// Splits a text into a range and what part of it is meant: bits and number.
+    /// Splits a text into a range and the bits and number of its part.
     #[must_use]
     pub fn split(text: &str) -> Option<(&str, u8, u64)> {
         let at = text.find('+')?;

@@ -14,7 +14,7 @@ const ARMOR_END: &str = "-----END AGE ENCRYPTED FILE-----";
 const COLUMNS: usize = 64;
 const PAYLOAD_NONCE: usize = 16;
 
-/// Encrypts for recipients, each of whom can open it alone.
+/// Encrypts for recipients. Each recipient can decrypt alone.
 ///
 /// # Errors
 /// When there is no recipient, or the system gives no random numbers.
@@ -97,7 +97,7 @@ fn wrap_lines(text: &str) -> String {
 
 struct Header<'a> {
     stanzas: Vec<Stanza<'a>>,
-    /// What the MAC is over.
+    /// The bytes that the MAC covers.
     covered: &'a [u8],
     mac: Vec<u8>,
     payload: &'a [u8],

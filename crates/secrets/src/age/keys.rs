@@ -22,14 +22,15 @@ pub(super) const FILE_KEY: usize = 16;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Recipient([u8; cipher::KEY]);
 
-/// A private key, written `AGE-SECRET-KEY-1…`. It is wiped when it is dropped, and shown by its recipient only.
+/// A private key, written `AGE-SECRET-KEY-1…`. It is wiped when it is dropped, and shown only as its
+/// recipient.
 pub struct Identity {
     secret: Key,
     recipient: Recipient,
 }
 
 impl Identity {
-    /// A new one.
+    /// Generates a new identity.
     ///
     /// # Errors
     /// When the system gives no random numbers.
@@ -54,7 +55,7 @@ impl Identity {
     /// The identities of an identity file: one a line, with comments and blank lines between them.
     ///
     /// # Errors
-    /// When a line is no X25519 identity; the message has the number of the line and nothing of it.
+    /// When a line is not an X25519 identity. The message has the number of the line and no part of its text.
     pub fn read_all(text: &str) -> Result<Vec<Self>> {
         let lines = text.lines().enumerate().map(|(index, line)| (index, line.trim()));
         lines
@@ -76,7 +77,7 @@ impl Identity {
         Ok(Self { secret, recipient: Recipient(public) })
     }
 
-    /// The file key of a stanza; nothing when the stanza is for somebody else.
+    /// The file key of a stanza; `None` when the stanza is for another recipient.
     pub(super) fn unwrap(&self, share: &[u8], body: Vec<u8>) -> Option<Zeroizing<Vec<u8>>> {
         if body.len() != FILE_KEY + cipher::TAG {
             return None;
@@ -131,7 +132,7 @@ impl FromStr for Recipient {
             reason: reason.to_owned(),
         };
         if text.to_ascii_lowercase().starts_with(IDENTITY) {
-            // The text is a secret: it is not repeated.
+            // The text is a secret, so the message does not repeat it.
             return Err(Error::InvalidKey {
                 what: "an age recipient".to_owned(),
                 reason: "this is an identity, which is secret; its recipient is age1…".to_owned(),

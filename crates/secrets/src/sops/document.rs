@@ -18,7 +18,7 @@ pub(super) enum Tree {
     Map(Vec<(String, Tree)>),
 }
 
-/// What SOPS keeps at the key `sops`; the rest of it matters to SOPS alone.
+/// The metadata of SOPS at the key `sops`; other fields of it are used by SOPS only.
 #[derive(Deserialize)]
 pub(super) struct Metadata {
     #[serde(default, deserialize_with = "or_default")]

@@ -3,8 +3,8 @@
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest::{Context, SHA512};
 
-/// What the MAC begins with when it is over encrypted values only (`mac_only_encrypted`), so that a document cannot be
-/// taken for one of the other kind.
+/// The prefix of the MAC when it covers encrypted values only (`mac_only_encrypted`), so that a document
+/// cannot be mistaken for one of the other kind.
 const ONLY_ENCRYPTED: [u8; 32] = [
     0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b, 0x0b,
     0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,

@@ -1,4 +1,4 @@
-//! What runs on nodes and in the cluster.
+//! Components on nodes and in the cluster.
 
 use slipway_cluster_input as input;
 

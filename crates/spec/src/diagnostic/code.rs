@@ -1,11 +1,11 @@
 //! The stable codes. A code is never given a second meaning; one that is no longer used stays reserved.
 
-/// A stable code with what it stands for. Other crates that read documents have codes of their own.
+/// A stable code and its title. Other crates that read documents have their own codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Code {
     /// The code, as in `SPEC0003`.
     pub id: &'static str,
-    /// What it stands for, a few words.
+    /// Its title, in a few words.
     pub title: &'static str,
 }
 
@@ -63,7 +63,7 @@ codes! {
     UNKNOWN_REFERENCE = "SPEC0022", "a reference to an object that does not exist";
     /// A pool names no cluster, and it is not clear which is meant.
     NO_CLUSTER = "SPEC0023", "a pool names no cluster";
-    /// A range of addresses lies outside the one that must hold it.
+    /// A range of addresses is outside the one that must contain it.
     NOT_CONTAINED = "SPEC0030", "a range is outside its parent range";
     /// Two ranges of addresses overlap.
     OVERLAP = "SPEC0031", "two ranges overlap";
@@ -95,7 +95,7 @@ codes! {
     HOSTS = "SPEC0054", "hosts are not described correctly";
     /// A flag that Slipway sets itself.
     RESERVED_ARGUMENT = "SPEC0060", "the flag is set by Slipway";
-    /// A secret stands in the spec.
+    /// The spec contains a secret.
     INLINE_SECRET = "SPEC0061", "the spec contains a secret";
     /// Two settings contradict each other, or one lacks another.
     CONTRADICTION = "SPEC0062", "two settings contradict each other";
@@ -105,7 +105,7 @@ codes! {
     ENCRYPTION_KEY = "SPEC0064", "the encryption key is not valid";
     /// There are more things of a kind than Slipway handles.
     TOO_MANY_THINGS = "SPEC0080", "the cluster is larger than Slipway supports";
-    /// An alias stands inside of the value of its own anchor.
+    /// An alias is inside of the value of its own anchor.
     ALIAS = "SPEC0090", "an alias is inside of its own anchor";
     /// A network or a subnet has no room for what lives in it.
     NO_ROOM = "SPEC0091", "a network has no room for subnets or machines";

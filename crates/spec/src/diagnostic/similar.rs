@@ -1,4 +1,4 @@
-/// The longest text that is compared, in bytes; nobody misspells a longer one in a way that could be told.
+/// Maximum length of a compared text, in bytes. A longer text has no recognisable misspelling.
 const LONGEST: usize = 128;
 
 /// The candidate that `text` was probably meant to be; `None` when none is close.
@@ -11,7 +11,7 @@ pub fn closest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     nearest(text, candidates, budget, true)
 }
 
-/// The candidate of which `text` is a slip of the keys: case, hyphens and underscores, and one or two letters.
+/// The candidate of which `text` is a typing mistake: case, hyphens and underscores, and one or two letters.
 #[must_use]
 pub fn misspelt<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let budget = if fold(text).chars().count() < 6 { 1 } else { 2 };
@@ -29,7 +29,7 @@ fn nearest<'a>(
         return None;
     }
     let folded = fold(text);
-    // Of two that are as close, a name of which the other is the beginning.
+    // Of two equally close candidates, one wins where either name is a prefix of the other.
     let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
         let target = fold(candidate);
@@ -40,7 +40,7 @@ fn nearest<'a>(
         if parts && shorter >= 4 && !is_other {
             distance = distance.min(budget);
         }
-        // What shares no letter is no likeness, however short it is.
+        // A name that shares no letter with the text is not similar, however short it is.
         if distance <= budget
             && distance < folded.chars().count()
             && best.is_none_or(|(least, _)| (distance, is_other) < least)

@@ -4,8 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::Leaf;
 
-/// Where a leaf stands in documents, as the number of a document and a JSON pointer; where it could stand, if it is nowhere.
-/// A choice without fields has no other value: it takes the place of the other choices.
+/// The positions of a leaf in documents, as the number of a document and a JSON pointer; the possible
+/// positions, if it is absent. A choice without fields has no other value: it replaces the other choices.
 #[must_use]
 pub fn places(documents: &[Json], leaf: &Leaf) -> Vec<(usize, String)> {
     let mut found = Vec::new();
@@ -23,8 +23,8 @@ pub fn places(documents: &[Json], leaf: &Leaf) -> Vec<(usize, String)> {
     found.into_iter().map(|(_, index, pointer)| (index, pointer)).collect()
 }
 
-/// Every place that a leaf's path means in a document, and whether something stands there. The last object on the way must be
-/// there.
+/// Every position of a leaf's path in a document, and whether it has a value. The last object on the path
+/// must exist.
 fn walk(json: &Json, path: &str, at: String, found: &mut Vec<(String, bool)>) {
     let (segment, rest) = path.split_once('.').map_or((path, None), |(segment, rest)| (segment, Some(rest)));
     let (name, is_list) = segment.strip_suffix("[]").map_or((segment, false), |name| (name, true));
@@ -104,7 +104,7 @@ pub fn field(document: &Json, pointer: &str) -> String {
     }
 }
 
-/// A field of a note without the names of list items, which stand in brackets.
+/// A field of a note without the names of list items, which are in brackets.
 #[must_use]
 pub fn without_names(field: &str) -> String {
     let mut depth = 0_usize;

@@ -13,12 +13,12 @@ use crate::{
     source::SourceFile,
 };
 
-/// The path that stands for standard input.
+/// The path that means standard input.
 const STDIN: &str = "-";
-/// What standard input is called in diagnostics.
+/// The name of standard input in diagnostics.
 const STDIN_SHOWN: &str = "<stdin>";
 
-/// What is wrong with a file or a folder, before it is opened.
+/// The problem of a file or a folder, checked before it is opened.
 type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
 
 /// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.

@@ -72,7 +72,7 @@ pub(super) fn correct(document: &mut Document, readers: &[&dyn Reader]) -> Optio
 pub(super) fn unknown(document: &Document, readers: &[&dyn Reader]) -> Option<Diagnostic> {
     let (root, api_version, kind) = (&document.root, document.api_version.as_str(), document.kind.as_str());
     if document.truncated && (api_version.is_empty() || kind.is_empty()) {
-        // What names the kind lies behind the mistake that was reported.
+        // The kind is behind the mistake that was reported.
         return None;
     }
     let known: Vec<(String, String)> = readers.iter().flat_map(|reader| reader.kinds()).collect();

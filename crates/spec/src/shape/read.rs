@@ -83,7 +83,7 @@ impl Reader<'_> {
         let mut fields = BTreeMap::new();
         for branch in branches {
             for (name, mut field) in self.fields(branch) {
-                // The words of the variant stand beside it, those of what it holds inside.
+                // The description of the variant is beside it, and that of its value inside.
                 let own = text(branch, "description");
                 if !own.is_empty() {
                     field.description = own;

@@ -1,4 +1,4 @@
-//! Clusters as documents that say no more than they must.
+//! Clusters as documents with as few fields as possible.
 
 use serde_json::Value as Json;
 
@@ -10,10 +10,10 @@ use crate::{
     v1alpha1,
 };
 
-/// A cluster as documents of the newest version, with the fields alone that make it what it is: whatever it was written
-/// in, loading the text gives the same cluster again.
+/// A cluster as documents of the newest version, with only the fields that it needs. Loading the text gives
+/// the same cluster again, whatever its format was.
 ///
-/// `remark` is put behind the values that nobody wrote: the defaults of another format.
+/// `remark` follows the values that the documents do not set: the defaults of another format.
 ///
 /// # Errors
 /// A value that YAML cannot express, which the model has not.
@@ -35,7 +35,7 @@ fn keys(value: &Json) -> Vec<String> {
     value.as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }
 
-/// Leaves out what stands at a path, or, where it is needed, what is not needed inside of it.
+/// Leaves out the value at a path or, where the value is needed, the parts of it that are not.
 fn reduce(all: &mut Vec<Json>, cluster: &Cluster, document: usize, path: &[String]) {
     let Some((last, parents)) = path.split_last() else { return };
     let Some(Json::Object(fields)) = at(&mut all[document], parents) else { return };
@@ -71,7 +71,7 @@ fn at<'a>(value: &'a mut Json, path: &[String]) -> Option<&'a mut Json> {
     })
 }
 
-/// Whether the documents are those of the cluster.
+/// Whether loading the documents gives the cluster.
 fn gives(documents: &[Json], cluster: &Cluster) -> bool {
     let text: String = documents.iter().map(|document| format!("---\n{document}\n")).collect();
     let loaded = load_files(vec![SourceFile::new("brief.yaml", text)], &[]);

@@ -6,7 +6,7 @@ use crate::{
     yaml::{Node, Value},
 };
 
-/// Words that people bring from other tools, with what they are called here.
+/// Names from other tools, with their names here.
 const FOREIGN: &[(&str, &str)] = &[
     ("instanceType", "machineType"),
     ("vmSize", "machineType"),
@@ -99,7 +99,7 @@ impl Vocabulary {
         })
     }
 
-    /// The way out of an unknown field: what was meant, where it belongs, or what there is.
+    /// The hint for an unknown field: the probable name, its right place, or the existing fields.
     pub(super) fn hint(
         &self,
         name: &str,
@@ -149,7 +149,7 @@ pub(super) fn field<'a>(name: &str, names: impl Iterator<Item = &'a str> + Clone
     names.into_iter().find(|candidate| *candidate == ours)
 }
 
-/// The way out when a text stands where a mapping with one key belongs.
+/// The hint for a text in place of a mapping with one key.
 pub(super) fn variant(node: &Node, name: &str, fields: &BTreeMap<String, Field>) -> Option<String> {
     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
     let meant = match &node.value {

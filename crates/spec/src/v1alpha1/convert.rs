@@ -9,8 +9,8 @@ use crate::model::{
 mod network;
 mod pool;
 
-/// The cluster that a document and its pools describe, with every default filled in. Never fails: what does not fit
-/// together is found by the checks of the model.
+/// The cluster of a document and its pools, with every default filled in. Never fails: the checks of the
+/// model find contradictions.
 #[must_use]
 pub(super) fn cluster(
     document: ClusterDocument,
@@ -126,7 +126,7 @@ fn turn(pools: &[NodePool], pool: &str, index: usize) -> Option<String> {
     subnets.get(index.checked_rem(subnets.len())?).cloned()
 }
 
-/// What is listed, and what the profile brings beside it, in the order of names.
+/// The listed add-ons, and those of the profile, in the order of names.
 fn addons(listed: Vec<Addon>, profile: Profile) -> Vec<Addon> {
     let mut addons = listed;
     for addon in defaults::addons(profile) {

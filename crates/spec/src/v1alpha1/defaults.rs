@@ -1,5 +1,5 @@
-//! Defaults that depend on other fields. Defaults that do not stand at the fields themselves, so that `explain` and
-//! the JSON schemas show them.
+//! Defaults that depend on other fields. Defaults that do not are at the fields themselves, so that `explain`
+//! and the JSON schemas show them.
 
 mod etcd;
 mod network;

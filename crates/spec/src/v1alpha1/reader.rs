@@ -33,7 +33,7 @@ impl Default for V1Alpha1 {
     }
 }
 
-/// A document of one kind, with its mistakes replaced by stand-ins.
+/// A document of one kind, with its invalid values replaced.
 struct Read<'a, T> {
     document: &'a Document,
     content: T,
@@ -89,7 +89,7 @@ impl V1Alpha1 {
         match serde_json::from_value(checked.json) {
             Ok(content) => Some(Read { document, content, refused }),
             Err(error) => {
-                // The structural check knows the same types, so this is a mistake of ours rather than the user's.
+                // The structural check uses the same types, so this is a defect of Slipway.
                 let message = format!("the document cannot be converted: {error}");
                 diagnostics.push(
                     Diagnostic::error(code::WRONG_TYPE, message)
@@ -102,7 +102,7 @@ impl V1Alpha1 {
     }
 }
 
-/// The stretch of the text at `metadata.name`.
+/// The span of the text at `metadata.name`.
 fn name_span(document: &Document) -> Span {
     document
         .root
@@ -126,7 +126,8 @@ fn drop_repeated(clusters: &mut Vec<Read<'_, ClusterDocument>>, diagnostics: &mu
     *clusters = kept;
 }
 
-/// Host documents of one name: a node's name is that of its host, so that it stands for one host in all inventories.
+/// Host documents of one name: a node has the name of its host, so the name must be unique in all
+/// inventories.
 fn drop_repeated_hosts(hosts: &mut Vec<Read<'_, HostDocument>>, diagnostics: &mut Vec<Diagnostic>) {
     let mut kept: Vec<Read<'_, HostDocument>> = Vec::new();
     for host in hosts.drain(..) {
@@ -205,7 +206,7 @@ fn assign<'a>(
                 .hint(hint)
             }
         };
-        // Where a cluster's own document or name could not be read, its pools are not to blame.
+        // Where the document or name of a cluster could not be read, do not report its pools.
         let unread = clusters.is_empty() && !diagnostics.is_empty();
         let unnamed = clusters.iter().any(|cluster| cluster.document.name().is_none());
         if !unread && !unnamed {
@@ -262,7 +263,7 @@ fn build(
     ReadCluster { cluster: made, sources, refused }
 }
 
-/// Records where a document's name and fields stand.
+/// Records the places of a document's name and fields.
 fn record_parts(sources: &mut FieldSources, path: &str, document: &Document) {
     sources.insert(path, None, document.location(name_span(document)));
     for part in ["metadata", "spec"] {
@@ -272,7 +273,8 @@ fn record_parts(sources: &mut FieldSources, path: &str, document: &Document) {
     }
 }
 
-/// A volume of etcd stays when its machine goes; what somebody wrote to the contrary is left for the checks.
+/// Keeps the volumes of etcd when their machines are deleted. A value that the documents set is left for the
+/// checks.
 fn etcd_volumes_stay(cluster: &mut Cluster, sources: &FieldSources) {
     for etcd in &mut cluster.etcd {
         let list = format!("etcd[{}].members", etcd.name);

@@ -4,7 +4,8 @@ use crate::{
     value::AccessSource,
 };
 
-/// Somebody can reach the API server, not everybody can log in, and keys are public ones.
+/// Checks that at least one address may reach the API server, that SSH is not open to the internet, and that
+/// keys are public ones.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     if cluster.control_plane.access.is_empty() {

@@ -6,7 +6,7 @@ use crate::{
     value::Cidr,
 };
 
-/// Ranges lie inside one another where they must, nowhere else, and have the right family and size.
+/// Checks that ranges are inside one another only where they must be, and have the right family and size.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     families(context);
@@ -119,17 +119,18 @@ fn contained(context: &mut Context<'_>) {
 fn overlaps(context: &mut Context<'_>, ranges: &[Range]) {
     for (index, one) in ranges.iter().enumerate() {
         for other in &ranges[index + 1..] {
-            // Subnets belong inside the network, and what overlaps a subnet is reported for the network already.
+            // Subnets belong inside the network. A range that overlaps a subnet is reported for the network
+            // already.
             let nested = one.part == Part::Network && other.part == Part::Subnet;
             let twice = one.part == Part::Subnet && other.part != Part::Subnet && has_network(ranges, one);
             if nested || twice || !one.cidr.overlaps(&other.cidr) || !context.trusts(&one.path) {
                 continue;
             }
-            // The complaint goes to the later field that somebody wrote.
+            // The complaint is about the later of the fields that the documents set.
             let (first, second) = if context.is_written(&other.path) { (one, other) } else { (other, one) };
             let message = format!("{} {} overlaps {} {}", second.what, second.cidr, first.what, first.cidr);
             let way_out = format!("choose a range that shares no address with {}", first.cidr);
-            // Where no subnet has addresses of services, nodes never meet them; kOps makes such clusters.
+            // Where no subnet has addresses of services, no node has one either; kOps makes such clusters.
             let complaint = if one.part == Part::Network
                 && other.part == Part::Services
                 && is_beside_subnets(ranges, other)

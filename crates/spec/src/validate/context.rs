@@ -6,7 +6,7 @@ use crate::{
     source::{FieldSources, Location},
 };
 
-/// A cluster under its checks.
+/// A cluster and its checks.
 pub(super) struct Context<'a> {
     pub(super) cluster: &'a Cluster,
     sources: &'a FieldSources,
@@ -14,7 +14,7 @@ pub(super) struct Context<'a> {
     pub(super) diagnostics: Vec<Diagnostic>,
 }
 
-/// A complaint of a rule, before it has its place.
+/// A complaint of a rule, without its place.
 pub(super) struct Complaint {
     pub(super) code: Code,
     pub(super) severity: Severity,
@@ -46,18 +46,18 @@ impl<'a> Context<'a> {
         Self { cluster, sources, refused, diagnostics: Vec::new() }
     }
 
-    /// Whether what stands at `path`, and everything inside it, is what was written.
+    /// Whether the value at `path`, and everything inside it, is the written one.
     pub(super) fn trusts(&self, path: &str) -> bool {
         self.trusts_beside(path, |_| false)
     }
 
-    /// The same, whatever was refused of what does not matter.
+    /// The same, without the refused paths that do not matter.
     pub(super) fn trusts_beside(&self, path: &str, matters_not: impl Fn(&str) -> bool) -> bool {
         let inside = |refused: &&String| within(refused, path) || within(path, refused);
         self.refused.iter().filter(inside).all(|refused| matters_not(refused))
     }
 
-    /// Whether somebody wrote the field at `path`.
+    /// Whether the documents set the field at `path`.
     pub(super) fn is_written(&self, path: &str) -> bool {
         matches!(self.sources.origin(path), crate::source::Origin::Written(_))
     }
@@ -75,7 +75,7 @@ impl<'a> Context<'a> {
     }
 
     fn push(&mut self, path: &str, location: Option<&Location>, complaint: Complaint) {
-        // Nobody reads them all, and finding out what is new costs more with each.
+        // More problems than this are not shown, and each costs more time to compare with the others.
         let enough = self.diagnostics.len() >= 5 * count::PROBLEMS;
         let another = complaint.severity != Severity::Error || diagnostic::has_errors(&self.diagnostics);
         if enough && another || !self.trusts(path) {
@@ -96,7 +96,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Whether `path` is `outer` or lies inside it; everything lies inside the empty path.
+/// Whether `path` is `outer` or inside it; every path is inside the empty one.
 fn within(outer: &str, path: &str) -> bool {
     match path.strip_prefix(outer) {
         Some(rest) => outer.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']),

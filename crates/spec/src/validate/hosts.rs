@@ -102,7 +102,7 @@ fn one(context: &mut Context<'_>, host: &Host, path: &str) {
     }
 }
 
-/// What the SSH client gets is used as it is written.
+/// Arguments of the SSH client are used as they are written.
 fn client(context: &mut Context<'_>, name: &str, ssh: &HostSsh, path: &str) {
     let mut bad = |part: &str, what: &str, text: &str, fault: Option<&str>, hint: &str| {
         if let Some(fault) = fault {

@@ -11,7 +11,7 @@ const FREE: [&str; 2] = ["node.kubernetes.io", "kubelet.kubernetes.io"];
 /// Taints that a cluster's own parts set.
 const OWN_TAINTS: [&str; 1] = ["node.kubernetes.io"];
 
-/// Labels and taints have the form that Kubernetes asks for, and leave alone what is its own.
+/// Checks that labels and taints have the form that Kubernetes requires, and do not use its reserved names.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     for (path, labels) in [("labels", &cluster.labels)] {

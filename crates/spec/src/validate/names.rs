@@ -4,7 +4,7 @@ use crate::{
     reader::item_path,
 };
 
-/// Names have the form that what they end up in asks for, and are given once.
+/// Checks that names have the form that their use requires, and are unique.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     if let Some(problem) = dns_name(&cluster.name) {
@@ -107,7 +107,7 @@ fn repeated(context: &mut Context<'_>) {
 
 /// Items of a list have different names.
 fn once(context: &mut Context<'_>, what: &str, path: &str, names: Vec<&str>) {
-    // What follows from other fields repeats only what is repeated there.
+    // A derived value is a duplicate only where its source is one.
     if !context.is_written(path) {
         return;
     }
@@ -146,7 +146,7 @@ fn same(context: &mut Context<'_>, what: &str, path: &str, texts: Vec<&str>) {
 
 const DNS_NAME: &str = "a DNS name is lower-case letters, digits and hyphens in parts with dots between them, as in prod.example.com";
 
-/// What keeps a text from being a DNS label (RFC 1123).
+/// Why a text is not a DNS label (RFC 1123); `None` for a valid one.
 pub(super) fn dns_label(text: &str) -> Option<&'static str> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     if text.is_empty() {
@@ -162,7 +162,7 @@ pub(super) fn dns_label(text: &str) -> Option<&'static str> {
     }
 }
 
-/// What keeps a text from being a DNS name (RFC 1123).
+/// Why a text is not a DNS name (RFC 1123); `None` for a valid one.
 pub(super) fn dns_name(text: &str) -> Option<&'static str> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
     if text.is_empty() {

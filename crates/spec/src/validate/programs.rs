@@ -75,7 +75,7 @@ fn check_mirror(context: &mut Context<'_>, place: &str, mirror: &str) {
     context.at(place, complaint);
 }
 
-/// A path and a URL stand in a script of the shell.
+/// Paths and URLs are used in a shell script.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b".-_+/:[]".contains(&byte)
 }

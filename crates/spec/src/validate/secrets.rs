@@ -6,7 +6,7 @@ use crate::{
     value::SecretReference,
 };
 
-/// No secret stands in the spec, and what needs one says where it is kept.
+/// Checks that the spec contains no secret, and that fields for secrets name their source.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     files(context, "nodeFiles", &cluster.node_files);
@@ -51,7 +51,7 @@ pub(super) fn check(context: &mut Context<'_>) {
 fn files(context: &mut Context<'_>, path: &str, node_files: &NodeFiles) {
     for file in &node_files.files {
         let place = format!("{path}.files[{}]", file.name);
-        // What a pool has from its cluster is reported there.
+        // Values that a pool inherits from its cluster are reported there.
         if !context.is_written(&place) {
             continue;
         }

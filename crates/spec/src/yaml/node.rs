@@ -5,7 +5,7 @@ use crate::source::Span;
 pub struct Node {
     /// The value.
     pub value: Value,
-    /// Where it stands; a value that came through an alias stands where its anchor is.
+    /// Its position. A value of an alias has the position of its anchor.
     pub span: Span,
     /// How it is written.
     pub style: Style,
@@ -53,7 +53,7 @@ pub struct Entry {
 pub struct Key {
     /// The key as text; numbers and booleans as they are written.
     pub text: String,
-    /// Where it stands.
+    /// Its position.
     pub span: Span,
 }
 
@@ -116,7 +116,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// What kind of value it is, for messages: `a list`.
+    /// The kind of the value, for messages: `a list`.
     #[must_use]
     pub const fn noun(&self) -> &'static str {
         match self.value {

@@ -26,7 +26,8 @@ pub struct ParsedDocument {
 
 /// Reads all documents of a file, with every problem of its YAML.
 ///
-/// After a mistake in one document the next ones are read all the same, and of the mistaken one what came before.
+/// After a mistake in one document the next ones are read too, and of the faulty one the part before the
+/// mistake.
 #[must_use]
 pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
@@ -38,7 +39,7 @@ pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
                 .hint("split it into several files of one folder");
         return (documents, vec![diagnostic]);
     }
-    // A parser takes them for anything but what they are.
+    // A parser misinterprets such characters.
     if let Some(diagnostic) = syntax::unprintable(file) {
         return (documents, vec![diagnostic]);
     }
@@ -81,7 +82,7 @@ pub fn parse(file: &SourceFile) -> (Vec<ParsedDocument>, Vec<Diagnostic>) {
     (documents, diagnostics)
 }
 
-/// What follows the next `---` after a line, with the number of lines in front of it.
+/// The text after the next `---` after a line, with the number of lines before it.
 fn after_document(text: &str, line: u32) -> Option<(String, u32)> {
     let mut number = 0;
     for (offset, content) in text.split_inclusive('\n').scan(0, |offset, content| {

@@ -2,7 +2,7 @@ use serde_json::Number;
 
 use super::Value;
 
-/// What a plain scalar means by YAML 1.2's core schema, with the number forms that `serde_yaml` reads.
+/// The value of a plain scalar in YAML 1.2's core schema, with the number forms that `serde_yaml` reads.
 pub(super) fn plain(text: &str) -> Value {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => Value::Null,

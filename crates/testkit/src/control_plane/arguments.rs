@@ -1,11 +1,11 @@
-//! How the parts of a control plane of plain processes are called.
+//! Arguments of the parts of a control plane of plain processes.
 
 use std::path::Path;
 
 use super::pki::ADVERTISED;
 use super::{Etcd, Ports};
 
-/// etcd's. Nothing has to survive the machine, so it need not wait for the disk.
+/// The arguments of etcd. No data has to survive the machine, so it need not wait for the disk.
 pub fn etcd(folder: &Path, ports: Ports) -> Vec<String> {
     let pki = folder.join("pki/etcd");
     let pki = pki.display();
@@ -32,7 +32,7 @@ pub fn etcd(folder: &Path, ports: Ports) -> Vec<String> {
     ]
 }
 
-/// kube-apiserver's: what kubeadm gives it, but for the addresses.
+/// The arguments of kube-apiserver: those of kubeadm, except for the addresses.
 pub fn api(folder: &Path, ports: Ports, etcd: &Etcd) -> Vec<String> {
     let pki = folder.join("pki");
     let pki = pki.display();
@@ -40,7 +40,7 @@ pub fn api(folder: &Path, ports: Ports, etcd: &Etcd) -> Vec<String> {
         "--bind-address=127.0.0.1".to_owned(),
         format!("--secure-port={}", ports.api),
         format!("--advertise-address={ADVERTISED}"),
-        // It would write an endpoint that nobody can reach.
+        // It would write an endpoint that is not reachable.
         "--endpoint-reconciler-type=none".to_owned(),
         "--allow-privileged=true".to_owned(),
         "--authorization-mode=Node,RBAC".to_owned(),
@@ -69,7 +69,7 @@ pub fn api(folder: &Path, ports: Ports, etcd: &Etcd) -> Vec<String> {
     ]
 }
 
-/// kube-controller-manager's. It does not wait for a lease that nobody else wants.
+/// The arguments of kube-controller-manager. Without leader election, since there is no other instance.
 pub fn controllers(folder: &Path, ports: Ports) -> Vec<String> {
     let pki = folder.join("pki");
     let pki = pki.display();
@@ -87,7 +87,7 @@ pub fn controllers(folder: &Path, ports: Ports) -> Vec<String> {
     arguments
 }
 
-/// kube-scheduler's.
+/// The arguments of kube-scheduler.
 pub fn scheduler(folder: &Path, ports: Ports) -> Vec<String> {
     client(folder, "scheduler.conf", ports.scheduler)
 }

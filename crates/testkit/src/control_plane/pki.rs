@@ -8,13 +8,14 @@ use anyhow::{Context as _, Result};
 
 use crate::cache;
 
-/// kubeadm refuses a loopback address as the advertised one. This one is for documentation (RFC 5737): nobody has it.
+/// The advertised address. kubeadm refuses a loopback address, so this is an address for documentation (RFC
+/// 5737) that no host has.
 pub const ADVERTISED: &str = "192.0.2.10";
 
 /// Makes them in a folder.
 ///
 /// # Errors
-/// When kubeadm fails, with what it said.
+/// When kubeadm fails, with its output.
 pub fn make(kubeadm: &Path, folder: &Path, port: u16) -> Result<()> {
     let configuration = folder.join("kubeadm.yaml");
     let text = format!(

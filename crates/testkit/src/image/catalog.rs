@@ -1,4 +1,4 @@
-//! The images that clusters consist of, under the names that kubeadm and flannel call them by.
+//! The images of clusters, with the names that kubeadm and flannel use.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use crate::{cache, cloud_controller, flannel, kubernetes};
 /// The image that holds a pod's namespaces.
 pub const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
 
-/// The names of images in the add-ons of clusters on AWS. The versions that are built stand in for these.
+/// The names of images in the add-ons of clusters on AWS. The images contain the built versions.
 const ADDON_FLANNEL: &str = "ghcr.io/flannel-io/flannel:v0.27.4";
 const ADDON_FLANNEL_PLUGIN: &str = "ghcr.io/flannel-io/flannel-cni-plugin:v1.8.0-flannel1";
 const ADDON_CLOUD_CONTROLLER: &str = "registry.k8s.io/provider-aws/cloud-controller-manager:v1.36.1";
 
-/// Where the packages have busybox.
+/// The path of busybox in the packages.
 pub(super) const BUSYBOX_PROGRAM: &str = "/bin/busybox";
 
-/// What shells and tests call busybox by in images that are about something else.
+/// The commands of busybox that shells and tests use in other images.
 const USUAL: [&str; 12] =
     ["cat", "cp", "hostname", "ip", "ls", "nc", "nslookup", "ping", "rm", "sh", "sleep", "wget"];
 
-/// All images: what kubeadm asks for, flannel's, and those of Kubernetes' own tests.
+/// All images: those of kubeadm, of flannel, and of Kubernetes' own tests.
 ///
 /// # Errors
-/// When a program of theirs cannot be built, or a package is missing.
+/// When a program in them cannot be built, or a package is missing.
 pub fn all() -> Result<Vec<Image>> {
     let programs = kubernetes::install()?;
     let version = kubernetes::VERSION;
@@ -46,7 +46,7 @@ pub fn all() -> Result<Vec<Image>> {
             ..Image::default()
         },
     ];
-    // The names are those that kubeadm and Kubernetes' own tests ask for; in both is the version that is built.
+    // The names are those that kubeadm and Kubernetes' own tests use; both contain the built version.
     for tag in ["3.6.4-0", "3.6.5-0"] {
         images.push(etcd(tag)?);
     }
@@ -79,7 +79,7 @@ pub fn all() -> Result<Vec<Image>> {
 /// etcd by the name that this version has. The store of machines does not have them: `ctr images import` takes them there.
 ///
 /// # Errors
-/// When a program of theirs cannot be built, or a package is missing.
+/// When a program in them cannot be built, or a package is missing.
 pub fn older() -> Result<PathBuf> {
     let version = kubernetes::OLDER_VERSION;
     let programs = kubernetes::install_older()?;
@@ -94,10 +94,10 @@ pub fn older() -> Result<PathBuf> {
     })
 }
 
-/// The tag of etcd's image that kubeadm has for the older version.
+/// The tag of etcd's image that kubeadm uses for the older version.
 const OLDER_ETCD: &str = "3.5.24-0";
 
-/// The image of etcd by a tag; in it is the version that is built.
+/// The image of etcd with a tag; it contains the built version.
 fn etcd(tag: &str) -> Result<Image> {
     let folder = kubernetes::install_etcd()?;
     Ok(Image {
@@ -105,7 +105,7 @@ fn etcd(tag: &str) -> Result<Image> {
         files: ["etcd", "etcdctl", "etcdutl"]
             .map(|name| (format!("/usr/local/bin/{name}"), folder.join(name)))
             .into(),
-        // The disk outlives every machine, however that ends: nobody has to wait for it.
+        // The disk survives the end of a machine, so etcd need not wait for it.
         variables: vec!["ETCD_UNSAFE_NO_FSYNC=true".to_owned()],
         ..Image::default()
     })
@@ -134,7 +134,7 @@ pub(super) fn with_busybox(mut image: Image, commands: &[&str]) -> Image {
     image
 }
 
-/// The programs that write the kernel's packet filter, with all that they load.
+/// The programs that configure the kernel's packet filter, with all files that they load.
 fn packet_filters() -> Result<Image> {
     let mut image = Image::default();
     for family in ["iptables", "ip6tables"] {
@@ -155,11 +155,11 @@ fn packet_filters() -> Result<Image> {
     Ok(image)
 }
 
-/// Adds programs and libraries at the places that they have here, with all that they are linked with.
+/// Adds programs and libraries at the paths that they have on this host, with their linked libraries.
 pub(super) fn add_linked(image: &mut Image, files: impl IntoIterator<Item = PathBuf>) -> Result<()> {
     let mut files: Vec<PathBuf> = files.into_iter().collect();
     files.sort();
-    // Extensions too: one of iptables' needs a library that no program of its does.
+    // Extensions too: one of iptables needs a library that no program uses.
     let linked = said(Command::new("ldd").args(&files))?;
     let words =
         linked.lines().filter(|line| line.starts_with(char::is_whitespace)).flat_map(str::split_whitespace);

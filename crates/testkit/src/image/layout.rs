@@ -14,7 +14,7 @@ use tar::{Builder, EntryType, Header};
 use super::Image;
 use crate::scratch::Scratch;
 
-/// What programs expect to find of users and names.
+/// The files about users and names that programs expect.
 const SYSTEM_FILES: [(&str, &str); 3] = [
     ("etc/group", "root:x:0:\n"),
     ("etc/nsswitch.conf", "hosts: files dns\n"),
@@ -178,7 +178,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What digests as it writes.
+/// A writer that computes a digest.
 struct Digesting<W> {
     inner: W,
     digest: Context,

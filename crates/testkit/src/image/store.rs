@@ -1,4 +1,4 @@
-//! A store of containerd with all images: filled once, and given to machines by hard links.
+//! A containerd store with all images: filled once, and given to machines by hard links.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,12 +14,12 @@ use crate::scratch::Scratch;
 use crate::wait::until;
 use crate::{cache, packages};
 
-/// containerd without the part for Kubernetes, which wants a network.
+/// containerd without its Kubernetes plugin, which needs a network.
 const CONFIGURATION: &str = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
 
-/// Fills the store if need be, and gives it: what containerd is to have as its root.
+/// Fills the store if need be, and returns it: the root folder for containerd.
 ///
-/// Only its databases (`*.db`) are ever written again; blobs and unpacked layers are what they are, and may be shared
+/// Only its databases (`*.db`) are ever changed; blobs and unpacked layers are immutable, and may be shared
 /// between machines.
 ///
 /// # Errors
@@ -31,7 +31,7 @@ pub fn install() -> Result<PathBuf> {
     Ok(folder.join("containerd"))
 }
 
-/// Tells stores apart by the images, by what is in them, and by how they are written.
+/// Identifies a store by its images, their contents, and the format of the store.
 fn version(images: &[Image]) -> Result<String> {
     let mut text = format!("{images:?}{}", include_str!("layout.rs"));
     for (_, source) in images.iter().flat_map(|image| &image.files) {
@@ -51,7 +51,7 @@ fn fill(images: &[Image], folder: &Path) -> Result<()> {
     let (configuration, socket) = (scratch.path().join("config.toml"), scratch.path().join("socket"));
     fs::write(&configuration, CONFIGURATION)?;
     let mut containerd = Command::new("unshare");
-    // Layers are mounted while they are unpacked: nobody else is to see that.
+    // Layers are mounted while they are unpacked. Other processes must not see these mounts.
     containerd.args(["--mount", "--propagation", "private", "containerd", "--config"]).arg(&configuration);
     containerd.arg("--root").arg(folder.join("containerd")).arg("--state").arg(scratch.path().join("state"));
     containerd.arg("--address").arg(&socket);

@@ -1,7 +1,7 @@
 //! The images of Kubernetes' own tests, under the names that these call them by.
 //!
-//! `agnhost` and `busybox` are what they are called. The others stand in: specs want a program that answers on port 80, or
-//! one that looks names up, and do not look at which one it is.
+//! `agnhost` and `busybox` are the real programs. The others are replacements: specs need a program that
+//! answers on port 80, or one that looks names up, and do not check which one it is.
 
 use std::path::Path;
 use std::process::Command;
@@ -36,7 +36,7 @@ const NO_NEW_PRIVILEGES: &str = "registry.k8s.io/e2e-test-images/nonewprivs:1.3"
 /// The image with an API server to put behind another one.
 const SAMPLE_APISERVER: &str = "registry.k8s.io/e2e-test-images/sample-apiserver:1.29.2";
 
-/// What some images have other programs for than busybox.
+/// Commands for which some images have other programs than busybox.
 const INSTEAD: [&str; 2] = ["nc", "nslookup"];
 
 /// All of them; those that only conformance runs, when [`kubernetes::install_tested`] has been called.
@@ -86,7 +86,7 @@ pub fn all(programs: &Path) -> Result<Vec<Image>> {
     Ok(images)
 }
 
-/// What some conformance specs run, when that is built.
+/// The programs that some conformance specs run, if they are built.
 fn of_conformance(tested: &Path) -> [Image; 2] {
     let no_new_privileges = Image {
         name: NO_NEW_PRIVILEGES.to_owned(),

@@ -1,7 +1,7 @@
-//! Names: what machines ask the server that AWS has in every network.
+//! DNS for machines: the server that AWS has in every network.
 //!
-//! It knows the records of all hosted zones, load balancers and instances, and says of everything else at once that it
-//! does not exist.
+//! It knows the records of all hosted zones, load balancers and instances. For every other name it answers at
+//! once that the name does not exist.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -20,10 +20,10 @@ mod message;
 
 use message::{Answer, Data, Kind, Outcome, Question};
 
-/// How many names lead to each other before it is a circle.
+/// Maximum length of a chain of aliases before it counts as a cycle.
 const DEPTH: usize = 8;
 
-/// Answers until all is over.
+/// Answers requests until the laboratory ends.
 ///
 /// # Errors
 /// When the network does not have the address.
@@ -34,7 +34,7 @@ pub fn serve(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
     let shared = shared.clone();
     let thread = thread::Builder::new().name("dns".to_owned()).spawn(move || {
         while !shared.is_over.load(Ordering::SeqCst) {
-            // A question that cannot be read is one that nobody waits for.
+            // An unreadable request gets no answer.
             let _ = answer_one(&shared, &socket);
         }
     });
@@ -51,7 +51,7 @@ fn answer_one(shared: &Shared, socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Looks a name up. `kind` is absent for kinds of records that nobody has.
+/// Looks a name up. `kind` is absent for unsupported kinds of records.
 fn resolve(state: &State, name: &str, kind: Option<Kind>) -> Outcome {
     let mut outcome = Outcome::default();
     let mut name = name.to_owned();
@@ -75,7 +75,7 @@ fn resolve(state: &State, name: &str, kind: Option<Kind>) -> Outcome {
     outcome
 }
 
-/// What one name has.
+/// The records of one name.
 fn lookup(state: &State, name: &str) -> Vec<Data> {
     lookup_below(state, name, DEPTH)
 }
@@ -95,7 +95,7 @@ fn lookup_below(state: &State, name: &str, depth: usize) -> Vec<Data> {
         found.extend(primary.and_then(|primary| primary.address.parse::<Ipv4Addr>().ok()).map(Data::Address));
     }
     for record in state.records.iter().filter(|record| record.name == name) {
-        // An alias shows the addresses of what it stands for, under its own name.
+        // An alias has the addresses of its target, under its own name.
         if let Some(alias) = record.alias.as_deref().filter(|_| depth > 0) {
             let alias = alias.strip_prefix("dualstack.").unwrap_or(alias);
             found.extend(lookup_below(state, alias, depth - 1));

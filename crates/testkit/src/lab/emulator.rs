@@ -1,4 +1,4 @@
-//! What the laboratory sees of the emulator.
+//! The laboratory's view of the emulator.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -121,7 +121,7 @@ pub struct Instance {
     pub interfaces: Vec<Interface>,
 }
 
-/// What identifies an instance profile.
+/// The identity of an instance profile.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 pub struct Profile {
     pub arn: String,
@@ -184,7 +184,7 @@ impl Emulator {
         Self { port }
     }
 
-    /// What there is.
+    /// Reads the state.
     ///
     /// # Errors
     /// When it does not answer.

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::{Machine, Said};
 
-/// The machine of an instance. The laboratory starts and stops it meanwhile, as the emulator says.
+/// The machine of an instance. The laboratory starts and stops it as the emulator says.
 #[derive(Clone, Debug)]
 pub struct LabInstance {
     machine: Arc<RwLock<Machine>>,
@@ -39,7 +39,7 @@ impl LabInstance {
         self.read().is_on()
     }
 
-    /// A command on it, as [`Machine::command`] has it.
+    /// A command on it, as in [`Machine::command`].
     ///
     /// # Errors
     /// When it is off.
@@ -50,25 +50,25 @@ impl LabInstance {
     /// Runs a command on it.
     ///
     /// # Errors
-    /// When it is off; that the command failed is for the caller to see.
+    /// When it is off. The caller checks whether the command failed.
     pub fn run<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<Said> {
         Said::by(self.command(command)?.stdin(Stdio::null()))
     }
 
-    /// Runs a command on it that has to succeed, and gives what it said on standard output.
+    /// Runs a command on it that must succeed, and returns its standard output.
     ///
     /// # Errors
-    /// When it fails, with all that it said.
+    /// When it fails, with its output.
     pub fn check<S: AsRef<OsStr>>(&self, command: impl IntoIterator<Item = S>) -> Result<String> {
         let words: Vec<OsString> = command.into_iter().map(|word| word.as_ref().to_owned()).collect();
         let what = words.join(OsStr::new(" ")).to_string_lossy().into_owned();
         Ok(self.run(words)?.wanted(0, &what)?.out)
     }
 
-    /// Runs a script of a shell on it that has to succeed, and gives what it said on standard output.
+    /// Runs a shell script on it that must succeed, and returns its standard output.
     ///
     /// # Errors
-    /// When it fails, with all that it said.
+    /// When it fails, with its output.
     pub fn shell(&self, script: &str) -> Result<String> {
         self.check(["bash", "-euc", script])
     }
@@ -81,7 +81,7 @@ impl LabInstance {
         self.write().restart().context("after a cut of the power")
     }
 
-    /// Pulls its plug: nobody reaches it any more, and it reaches nobody.
+    /// Disconnects its network: it can neither be reached nor reach other machines.
     ///
     /// # Errors
     /// When the kernel refuses.
@@ -89,7 +89,7 @@ impl LabInstance {
         self.read().disconnect()
     }
 
-    /// Plugs it in again.
+    /// Connects its network again.
     ///
     /// # Errors
     /// When the kernel refuses.

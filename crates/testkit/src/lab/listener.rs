@@ -1,4 +1,4 @@
-//! What machines connect to: sockets in their network that threads of the test serve.
+//! Servers for machines: sockets in their network that threads of the test serve.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub enum Place {
     Network,
 }
 
-/// An address that is served. It takes no more connections when it is dropped; those that are open end by themselves.
+/// A served address. It accepts no more connections after it is dropped; open ones end by themselves.
 pub struct Listener {
     inside: Inside,
     address: SocketAddr,
@@ -104,7 +104,7 @@ pub fn join(client: TcpStream, server: TcpStream) {
 }
 
 fn copy(mut from: &TcpStream, mut to: &TcpStream) {
-    // However one direction ends, its receiver is told.
+    // However one direction ends, its receiver gets the end.
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);
 }

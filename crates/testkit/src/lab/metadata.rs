@@ -1,4 +1,4 @@
-//! The instance metadata service: what a machine asks about itself at a fixed address.
+//! The instance metadata service: a machine reads facts about itself at a fixed address.
 //!
 //! A caller is known by its address. The answer with a token travels no further than the instance's hop limit, so a pod
 //! behind a machine does not get one while the limit is 1.
@@ -36,7 +36,7 @@ const TOKEN: &str = "X-aws-ec2-metadata-token";
 pub fn serve(shared: &Arc<Shared>, address: SocketAddr) -> Result<Listener> {
     let (shared, tokens) = (shared.clone(), Tokens::default());
     Listener::start(&shared.clone().inside, address, Place::Host, move |client| {
-        // Whatever goes wrong shows at the caller as a closed connection.
+        // The caller sees every failure as a closed connection.
         let _ = answer(&shared, &tokens, &client);
     })
 }

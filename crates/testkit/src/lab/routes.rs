@@ -1,4 +1,4 @@
-//! Addresses of the network that stand for AWS' own: routers of subnets, the metadata, the API.
+//! Addresses of the network that replace those of AWS: routers of subnets, the metadata, the API.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 

@@ -1,4 +1,4 @@
-//! What the parts of a laboratory know together.
+//! Shared state of the parts of a laboratory.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -12,27 +12,27 @@ use super::instance::LabInstance;
 use crate::Network;
 use crate::machine::MachineOptions;
 
-/// What the parts of a laboratory know together.
+/// Shared state of the parts of a laboratory.
 pub struct Shared {
     pub network: Network,
     pub inside: Inside,
     pub emulator: Emulator,
-    /// What machines have besides what their instances say.
+    /// Options of machines besides those of their instances.
     pub options: MachineOptions,
     pub is_over: AtomicBool,
-    /// Told when the state is another one, or all is over.
+    /// Signalled when the state has changed, or the laboratory ends.
     pub changed: Condvar,
     state: Mutex<Arc<State>>,
     machines: Mutex<BTreeMap<String, LabInstance>>,
     failures: Mutex<BTreeMap<String, String>>,
-    /// What is to be reported to the emulator, which is not reached from the network.
+    /// Reports for the emulator, which cannot be reached from the network.
     reports: Mutex<Vec<Health>>,
-    /// Why the emulator could not be looked at the last time.
+    /// Why the last read of the emulator failed.
     blindness: Mutex<Option<String>>,
 }
 
 impl Shared {
-    /// Without machines, and before the first look at the emulator.
+    /// The state without machines, before the first read of the emulator.
     pub fn new(network: Network, inside: Inside, emulator: Emulator, options: MachineOptions) -> Self {
         Self {
             network,
@@ -49,18 +49,18 @@ impl Shared {
         }
     }
 
-    /// What the emulator had when somebody last looked.
+    /// The emulator's state at the last read.
     pub fn state(&self) -> Arc<State> {
         lock(&self.state).clone()
     }
 
-    /// Keeps what the emulator has now.
+    /// Stores the present state of the emulator.
     pub fn set_state(&self, state: State) {
         *lock(&self.state) = Arc::new(state);
         self.changed.notify_all();
     }
 
-    /// Waits for another state than this one, for a moment at most.
+    /// Waits for a state other than this one, for a short time at most.
     pub fn wait(&self, known: &Arc<State>) {
         let state = lock(&self.state);
         if Arc::ptr_eq(&state, known) {
@@ -69,7 +69,7 @@ impl Shared {
         }
     }
 
-    /// The instance that a look at the emulator showed.
+    /// An instance in the last read state of the emulator.
     pub fn instance(&self, is_wanted: impl Fn(&Instance) -> bool) -> Option<Instance> {
         self.state().instances.iter().find(|instance| is_wanted(instance)).cloned()
     }
@@ -79,7 +79,7 @@ impl Shared {
         lock(&self.machines).get(id).cloned()
     }
 
-    /// Puts the machine of an instance there, or takes it away.
+    /// Adds or removes the machine of an instance.
     pub fn set_machine(&self, id: &str, machine: Option<LabInstance>) {
         match machine {
             Some(machine) => lock(&self.machines).insert(id.to_owned(), machine),
@@ -87,30 +87,30 @@ impl Shared {
         };
     }
 
-    /// Keeps what went wrong with an instance, for whoever waits for it.
+    /// Records the error of an instance, for callers that wait for the instance.
     pub fn fail(&self, id: &str, error: &anyhow::Error) {
         lock(&self.failures).insert(id.to_owned(), format!("{error:#}"));
     }
 
-    /// Has the emulator told how healthy targets are.
+    /// Queues reports on the health of targets for the emulator.
     pub fn report(&self, health: Vec<Health>) {
         lock(&self.reports).extend(health);
     }
 
-    /// What is to be reported.
+    /// Takes the queued reports.
     pub fn take_reports(&self) -> Vec<Health> {
         std::mem::take(&mut *lock(&self.reports))
     }
 
-    /// Keeps why the emulator cannot be looked at, or that it can.
+    /// Records why the emulator cannot be read, or that it can.
     pub fn set_blindness(&self, why: Option<&anyhow::Error>) {
         *lock(&self.blindness) = why.map(|error| format!("{error:#}"));
     }
 
-    /// Whether all is well with an instance.
+    /// Checks that an instance has no recorded error.
     ///
     /// # Errors
-    /// When something went wrong with it.
+    /// The recorded error.
     pub fn check(&self, id: &str) -> Result<()> {
         if let Some(why) = lock(&self.blindness).as_deref() {
             bail!("the emulator cannot be looked at: {why}");

@@ -7,12 +7,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::MultiGzDecoder;
 
-/// What user data has for a machine.
+/// The parts of user data for a machine.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// Its scripts, in their order.
     pub scripts: Vec<Vec<u8>>,
-    /// The kinds of the parts that this stand-in for cloud-init does not know.
+    /// The unsupported kinds of parts.
     pub left_out: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ fn unpacked(bytes: Vec<u8>) -> Result<Vec<u8>> {
     Ok(plain)
 }
 
-/// Adds what a part is. Its kind is what its head says; a script is known by its first line too.
+/// Adds a part. Its head names its kind; a script is also recognised by its first line.
 fn add(read: &mut Read, part: &[u8], kind: &str) -> Result<()> {
     let head = String::from_utf8_lossy(&part[..part.len().min(512)]).to_ascii_lowercase();
     if kind.starts_with("text/x-shellscript") || (kind.is_empty() && head.starts_with("#!")) {

@@ -1,7 +1,8 @@
 //! Volumes: files that appear on machines as devices.
 //!
-//! A device is a loop device of the host. Each machine has only the nodes of its own ones: `/dev/nvme1n1` and so on,
-//! with a link of the name that was asked for, and one in `/dev/disk/by-id` as for a volume of a Nitro instance.
+//! A device is a loop device of the host. Each machine has only the nodes of its own devices: `/dev/nvme1n1`
+//! and so on, with a link of the requested name, and one in `/dev/disk/by-id` as for a volume of a Nitro
+//! instance.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,27 +15,27 @@ use super::emulator::Volume;
 use super::shared::Shared;
 use crate::Machine;
 
-/// The volumes that one machine has.
+/// The volumes of one machine.
 #[derive(Debug, Default)]
 pub struct Attached {
-    /// The start of the machine that has the nodes.
+    /// The start of the machine in which the nodes were made.
     boot: Option<u32>,
     by_id: BTreeMap<String, Device>,
 }
 
 #[derive(Debug)]
 struct Device {
-    /// The loop device of the host: its number.
+    /// The number of the loop device of the host.
     number: u32,
     /// The name of the node on the machine.
     node: String,
     links: Vec<String>,
-    /// Whether the machine has the node: not before its start.
+    /// Whether the machine has the node: only since its start.
     is_there: bool,
 }
 
 impl Attached {
-    /// Does the next thing that makes the machine's devices those that the emulator says, and reports it.
+    /// Takes the next action that brings the machine's devices to the emulator's state, and reports it.
     ///
     /// # Errors
     /// When a device cannot be made.
@@ -54,7 +55,7 @@ impl Attached {
         for volume in volumes {
             let file = file(shared, &volume.id);
             if volume.status == "detaching" {
-                // Somebody who still has it open, such as a mount, keeps it.
+                // An open device, such as a mounted one, keeps its loop device.
                 if loop_of(&file)?.is_none() {
                     shared.emulator.settle_volume(&volume.id)?;
                 }
@@ -65,7 +66,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Gives all devices back: the machine is gone.
+    /// Releases all devices, after the machine has ended.
     pub fn release(&mut self, shared: &Shared) {
         for (id, device) in std::mem::take(&mut self.by_id) {
             if detach(device.number).is_ok() {
@@ -75,7 +76,8 @@ impl Attached {
         }
     }
 
-    /// Puts a volume on the machine, when no other one has it any more. Whether the machine has it now.
+    /// Attaches a volume to the machine, when no other machine has it any more. Returns whether the machine
+    /// has it.
     fn give(&mut self, machine: &Machine, volume: &Volume, file: &Path) -> Result<bool> {
         if !self.by_id.contains_key(&volume.id) {
             // The machine that had it may not be off yet.
@@ -113,13 +115,13 @@ impl Attached {
     }
 }
 
-/// The file of a volume. It is kept while the laboratory runs, whatever becomes of machines.
+/// The file of a volume. It is kept while the laboratory runs, also without its machine.
 fn file(shared: &Shared, id: &str) -> PathBuf {
     let folder = shared.network.folder();
     fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join("volumes").join(id)
 }
 
-/// Makes a loop device of a file, and gives its number. The file takes no room before it is written.
+/// Makes a loop device of a file, and returns its number. The file takes no space before it is written.
 fn attach(file: &Path, gibibytes: u64) -> Result<u32> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder)?;
@@ -128,7 +130,7 @@ fn attach(file: &Path, gibibytes: u64) -> Result<u32> {
     if volume.metadata()?.len() == 0 {
         volume.set_len(gibibytes << 30)?;
     }
-    // Others look for a free device too, and may take the one that was found.
+    // Other processes search for a free device too, and may take the found one.
     for _ in 0..20 {
         let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output()?;
         if output.status.success() {
@@ -144,7 +146,7 @@ fn detach(number: u32) -> Result<()> {
     crate::cache::run(Command::new("losetup").arg("--detach").arg(format!("/dev/loop{number}")))
 }
 
-/// The number of the loop device that a file is behind, if any.
+/// The number of the loop device of a file, if there is one.
 fn loop_of(file: &Path) -> Result<Option<u32>> {
     for entry in fs::read_dir("/sys/block")?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

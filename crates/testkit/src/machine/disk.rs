@@ -1,4 +1,4 @@
-//! What a machine has on disk before its first start.
+//! The disk of a machine before its first start.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What makes a machine an instance of a cloud.
+//! The properties of a machine that is an instance of a cloud.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -48,7 +48,7 @@ impl Instance {
         Ok(())
     }
 
-    /// What the machine's first process reads.
+    /// The variables for the machine's first process.
     pub(super) fn variables(&self) -> Vec<(&'static str, String)> {
         vec![
             ("MACHINE_CLOUD", "yes".to_owned()),

@@ -11,20 +11,22 @@ use aws_lc_rs::digest::{SHA256, digest};
 
 use crate::cache;
 
-/// How long a copy is kept after somebody last took it. Two builds that test in turn do not make theirs anew each time.
+/// How long a copy is kept after its last use, so that two builds that test in turn do not copy each time.
 const KEPT: Duration = Duration::from_secs(60 * 60);
 
-/// A copy of a program, called `slipway`, without what only a debugger needs: a tenth of the size. There is one for each
-/// state of the program. It stays as it is while a value of it lives in any process, whatever others build.
+/// A copy of a program, called `slipway`, without debug information: a tenth of the size. There is one for
+/// each version of the program. It does not change while a value of it lives in any process, whatever other
+/// processes build.
 #[derive(Debug)]
 pub struct Stripped {
     folder: PathBuf,
-    /// Locked, shared, for as long as the copy is used.
+    /// Locked, shared, while the copy is used.
     _used: File,
 }
 
 impl Stripped {
-    /// Takes the copy of a program, after making it if need be. Copies that nobody uses or has lately used go.
+    /// Takes the copy of a program, after making it if need be. Removes copies that are not in use and were
+    /// not used lately.
     ///
     /// # Errors
     /// When the program cannot be read, or there is no `strip`.
@@ -34,7 +36,8 @@ impl Stripped {
         let path = program.as_os_str().as_encoded_bytes();
         let state = format!(" {} {} {}", state.size(), state.mtime(), state.mtime_nsec());
         let version = hex(&[path, state.as_bytes()].concat());
-        // Whoever takes a copy or removes some is alone: no lock vanishes between its opening and its locking.
+        // One process at a time takes or removes copies, so that no lock file is removed between its opening
+        // and its locking.
         let _alone = cache::lock("stripped")?;
         let folder = cache::installed("stripped", &version, |folder| {
             let copy = folder.join("slipway");
@@ -48,7 +51,7 @@ impl Stripped {
         Ok(Self { folder, _used: used })
     }
 
-    /// The folder with nothing but the copy in it.
+    /// The folder, which contains only the copy.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -61,12 +64,12 @@ impl Stripped {
     }
 }
 
-/// The file that users of a copy lock, and whose time tells when somebody last took it.
+/// The file that users of a copy lock, and whose time is that of the last use.
 fn used(version: &str) -> Result<PathBuf> {
     Ok(cache::folder()?.join(format!(".stripped-{version}.used")))
 }
 
-/// Removes copies that nobody uses, and that were last taken so long ago.
+/// Removes copies that are not in use, and whose last use is longer ago than `kept`.
 fn forget_unused(kept: Duration) -> Result<()> {
     let cache = cache::folder()?;
     for entry in fs::read_dir(&cache)?.flatten() {
@@ -102,7 +105,7 @@ mod tests {
             fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
             Stripped::of(&program).unwrap()
         };
-        // Somebody builds the program anew, and takes a copy of that.
+        // The program is built again, and a copy of it is taken.
         fs::remove_file(&program).unwrap();
         fs::copy("/bin/true", &program).unwrap();
         let second = Stripped::of(&program).unwrap();

@@ -25,7 +25,7 @@ impl Running {
         Ok(Self { child: command.spawn().context("sh cannot be started")?, log })
     }
 
-    /// What it said so far, on both outputs.
+    /// Its output so far, of both streams.
     #[must_use]
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()

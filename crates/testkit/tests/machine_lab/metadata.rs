@@ -1,4 +1,4 @@
-//! What an instance learns about itself, and who does not learn it.
+//! The metadata of an instance, and which clients cannot read it.
 
 use slipway_testkit::lab::{LabInstance, values};
 
@@ -75,7 +75,7 @@ fn an_instance_knows_itself_and_a_pod_on_it_does_not() {
         .unwrap();
     assert_eq!(values(&who, "Arn"), [format!("arn:aws:sts::123456789012:assumed-role/nodes/{id}")]);
 
-    // Without a token there is nothing, over IPv6 there is the same.
+    // Without a token the request fails; over IPv6 the data is the same.
     let status =
         "curl -s -m 5 -o /dev/null -w '%{http_code}' http://169.254.169.254/latest/meta-data/instance-id";
     assert_eq!(machine.shell(status).unwrap(), "401");

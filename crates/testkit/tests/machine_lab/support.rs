@@ -1,4 +1,4 @@
-//! What the tests of the laboratory have in common.
+//! Common parts of the tests of the laboratory.
 
 use slipway_testkit::lab::{LabInstance, values};
 use slipway_testkit::wait::until;
@@ -34,7 +34,7 @@ pub fn base64(bytes: &[u8]) -> String {
     base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
-/// What the API says that an instance's console has.
+/// An instance's console in the API.
 pub fn console(lab: &Lab, id: &str) -> String {
     use base64::Engine as _;
     let answer = lab.call("ec2", "GetConsoleOutput", &[("InstanceId", id)]).unwrap();

@@ -1,4 +1,4 @@
-//! Volumes: devices of a machine while they are attached. And nothing of a laboratory is left after it was killed.
+//! Volumes: devices of a machine while they are attached. A killed laboratory leaves nothing behind.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -24,7 +24,7 @@ fn attach(lab: &Lab, volume: &str, instance: &str) {
     lab.call("ec2", "AttachVolume", &parameters).unwrap();
 }
 
-/// Waits until the API says this of a volume or its attachment.
+/// Waits until the API reports this status of a volume or its attachment.
 fn until_status(lab: &Lab, volume: &str, status: &str) {
     until(&format!("{volume} is {status}"), || {
         let answer = lab.call("ec2", "DescribeVolumes", &[("VolumeId.1", volume)])?;
@@ -47,7 +47,7 @@ fn a_volume_keeps_its_content_on_another_instance() {
     assert_eq!(machine.shell(&format!("readlink -f /dev/xvdu {by_id}")).unwrap(), "/dev/nvme1n1\n".repeat(2));
     machine.shell("mkfs.ext4 -q /dev/xvdu && mount /dev/xvdu /mnt && echo kept >/mnt/file").unwrap();
 
-    // While somebody has it open, it is not detached; nobody else gets it.
+    // While the device is open, the volume is not detached, and no other machine gets it.
     lab.call("ec2", "DetachVolume", &[("VolumeId", &volume)]).unwrap();
     until("the device is gone", || {
         Ok(machine.run(["test", "-e", "/dev/xvdu"])?.code.filter(|code| *code == 1))
@@ -60,7 +60,8 @@ fn a_volume_keeps_its_content_on_another_instance() {
     machine.shell("umount /mnt").unwrap();
     until_status(&lab, &volume, "available");
 
-    // It is there again after a cut of the power, and free when its instance is terminated, however it was used.
+    // The device exists again after a power cut, and is free when its instance is terminated, even if it was
+    // in use.
     attach(&lab, &volume, &first);
     until_status(&lab, &volume, "attached");
     machine.cut_power().unwrap();
@@ -80,7 +81,7 @@ fn a_volume_keeps_its_content_on_another_instance() {
     assert_eq!(machine.shell("cat /mnt/file").unwrap(), "kept\nmore\n");
 }
 
-/// The files behind loop devices of the host.
+/// The files of loop devices of the host.
 fn behind_devices() -> Vec<String> {
     let devices = fs::read_dir("/sys/block").unwrap().flatten();
     devices.filter_map(|device| fs::read_to_string(device.path().join("loop/backing_file")).ok()).collect()

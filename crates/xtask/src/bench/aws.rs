@@ -1,5 +1,5 @@
-//! What clusters of AWS cost: calls, time, processor and memory of each part of a life over moto, beside the figures of
-//! kOps 1.37 for the same shapes.
+//! The costs of clusters on AWS: calls, time, processor and memory of each part of a life over moto, beside
+//! the figures of kOps 1.37 for the same shapes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use super::measure::{self, Usage};
 use crate::output::say;
 use crate::workspace;
 
-/// What is built beside the program.
+/// The packages that are built beside the program.
 pub(super) const PACKAGES: [&str; 1] = ["slipway-provider-aws"];
 
-/// How long a call takes where that is asked.
+/// The latency of a call, where it is simulated.
 const LATENCY_MS: u64 = 50;
 
 /// A shape, and what kOps needs for it: calls of create, no-op and delete, and seconds of a no-op at 50 ms a call.
 const SHAPES: &[(&str, &str, [usize; 3], f64)] =
     &[("minimal", "kops-minimal.yaml", [220, 128, 94], 5.6), ("HA", "kops-ha.yaml", [461, 259, 149], 8.5)];
 
-/// What makes moto as AWS is, in its order.
+/// The patches that make moto behave like AWS, in their order.
 const MENDED: [&str; 6] = ["wrap.py", "network.py", "machines.py", "groups.py", "services.py", "tokens.py"];
 
 const SIGNED: [(&str, &str); 2] = [
@@ -84,7 +84,7 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Runs a command: what it cost, and how many calls it made.
+    /// Runs a command. Returns its costs and the number of its calls.
     fn run(&self, program: &Path, arguments: &[&str], latency_ms: u64) -> Result<(Usage, usize)> {
         self.latency.store(latency_ms, Ordering::Relaxed);
         self.proxy.reset();

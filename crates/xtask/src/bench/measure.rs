@@ -1,4 +1,4 @@
-//! What a process costs, by the kernel's own account of it and of all that it waited for.
+//! The costs of a process, by the kernel's own account of it and of the children that it waited for.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Measure {
     command: Vec<String>,
 }
 
-/// What a command cost.
+/// The costs of a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// User and system time in seconds, of all its processes.

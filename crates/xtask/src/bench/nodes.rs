@@ -1,7 +1,7 @@
 //! How long machines take to become a cluster, beside kubeadm on the same machines.
 //!
-//! Each run has fresh machines, with a network for pods already there, so that nobody waits for one that somebody else
-//! would have to install. What is measured begins when the machines are on.
+//! Each run has fresh machines that already have a network for pods, so that no run waits for a network
+//! add-on. The measurement begins when the machines are on.
 
 use std::fmt;
 use std::path::Path;
@@ -17,14 +17,14 @@ use slipway_testkit::{Hosts, Machine, MachineOptions, Network};
 use crate::nodes::{self, PATIENCE};
 use crate::output::say;
 
-/// Who makes a cluster of single machines.
+/// The tool that makes a cluster of single machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     Slipway,
     Kubeadm,
 }
 
-/// When a cluster of one control plane and one worker was where.
+/// When a cluster of one control plane and one worker reached each state.
 #[derive(Clone, Copy, Default)]
 struct Small {
     api: f64,
@@ -32,10 +32,10 @@ struct Small {
     worker: f64,
 }
 
-/// Measures with this program, and says how it went.
+/// Runs the benchmark with this program, and prints the results.
 pub(super) fn measure(program: &Path, runs: usize) -> Result<()> {
     let (mut ours, mut theirs, mut three, mut three_theirs) = (vec![], vec![], vec![], vec![]);
-    // In turns, and each first as often as the other: what else the machine does falls on both.
+    // The two take turns, and each is first equally often: other load of the machine affects both.
     for run in 0..runs.max(1) {
         let mut turns = [Maker::Kubeadm, Maker::Slipway];
         turns.rotate_left(run % 2);
@@ -70,7 +70,7 @@ fn row(what: &str, ours: Spread, theirs: Spread) {
     say(&format!("{what:32} {ours}  {theirs}  {:6.2}x", ours.median / theirs.median));
 }
 
-/// What several runs took.
+/// The durations of several runs.
 #[derive(Clone, Copy)]
 struct Spread {
     median: f64,
@@ -174,13 +174,13 @@ fn three_by_apply(program: &Path) -> Result<f64> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Asks for the API's health from the machines' network until it is well.
+/// Queries the API's health from the machines' network until it is ready.
 fn ready_api(machine: &Machine, start: Instant, begun: &AtomicBool) -> Result<f64> {
     let url = format!("https://{}:6443/readyz", machine.address());
     until_within(PATIENCE, "the API is ready", || {
         let ask = ["curl", "--silent", "--insecure", "--fail", "--max-time", "2", &url];
         let ready = machine.network().run(ask)?.status.success();
-        // Who fails to begin has said so; nobody waits for that API.
+        // A failed run reports its own error: do not wait for an API after the command has ended.
         let ended = begun.load(Ordering::Relaxed);
         Ok((ready || ended).then(|| start.elapsed().as_secs_f64()))
     })

@@ -1,5 +1,5 @@
-//! What objects in a cluster cost, beside kubectl: the measurement is an example of the provider, which xtask does not
-//! link.
+//! The costs of objects in a cluster, beside kubectl: the measurement is an example of the provider, which
+//! xtask does not link.
 
 use anyhow::{Result, ensure};
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 pub(super) const APPLY: [&str; 4] = ["apply", "-f", "bench.yaml", "--yes"];
 pub(super) const PLAN: [&str; 3] = ["plan", "-f", "bench.yaml"];
 
-/// The folder; it goes with its value.
+/// The folder; it is removed when the value is dropped.
 pub(super) struct Place(TempDir);
 
 impl Place {

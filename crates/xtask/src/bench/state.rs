@@ -1,4 +1,4 @@
-//! What the state costs: requests and bytes per applied resource, over S3, beside terraform's backends.
+//! The costs of the state: requests and bytes per applied resource, over S3, beside terraform's backends.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::place::{APPLY, Place};
 use super::{measure, terraform};
 use crate::output::say;
 
-/// What an apply writes.
+/// The writes of an apply.
 #[derive(Clone, Copy, Debug)]
 struct Written {
     resources: usize,

@@ -1,4 +1,4 @@
-//! What came of all specs, held against what is known of them.
+//! Compares the results of all specs with the expected ones.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

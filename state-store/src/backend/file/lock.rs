@@ -1,4 +1,4 @@
-//! One writer at a time may replace or remove a key, over all processes.
+//! A lock with which one writer at a time, over all processes, may replace or remove a key.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -10,7 +10,7 @@ use super::directory;
 use crate::backend::{Error, Key, Result};
 use crate::digest::Digest;
 
-/// The lock is held for one rename. Who holds it longer was paused in the middle of it.
+/// The lock is held for one rename. A longer hold means that the process was paused in the rename.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Held until it is dropped, or its process ends.

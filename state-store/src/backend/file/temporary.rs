@@ -52,7 +52,7 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         if !self.is_renamed {
-            // What stays behind is never read, and removed by a later writer.
+            // A remaining file is never read, and a later writer removes it.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -9,7 +9,7 @@ use slipway_limits::{size, text::shorten};
 use super::exchange::{Answer, Exchange, Outcome};
 use crate::backend::error::{Error, describe};
 
-/// What a call wants.
+/// The kind of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
     Create,
@@ -38,7 +38,7 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What a server says is shown as far as it tells something.
+        // Messages of a server are shown only as far as they are informative.
         formatter.write_str(&shorten(&self.text, size::MESSAGE))
     }
 }
@@ -76,7 +76,7 @@ pub(super) struct Failed<'a> {
     /// The host and port of the store itself.
     pub authority: &'a str,
     pub seen: Option<Exchange>,
-    /// What the client library says; nothing when time was up.
+    /// The error of the client library; `None` after a timeout.
     pub error: Option<object_store::Error>,
 }
 

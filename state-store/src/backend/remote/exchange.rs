@@ -1,7 +1,7 @@
-//! What was seen on the wire: the last request that a call sent, and what became of it.
+//! Observation of HTTP: the last request of a call, and its outcome.
 //!
-//! Errors of the client library do not say whether a request was sent, which code the server gave, or when to come
-//! again. Each call of the backend runs in a scope of its own, in which the HTTP client notes that.
+//! Errors of the client library do not say whether a request was sent, which code the server returned, or
+//! when to retry. Each backend call runs in its own scope, in which the HTTP client records these facts.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -25,18 +25,18 @@ tokio::task_local! {
 /// The last request of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Exchange {
-    /// The verb and the address without its query, for people.
+    /// The verb and the address without its query, for messages.
     pub request: String,
     /// The host and port that it was for.
     pub authority: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// It has not been answered so far.
+    /// It has no answer yet.
     Sent,
     /// No connection was made: nothing was sent.
     NotSent(String),
@@ -46,21 +46,21 @@ pub(super) enum Outcome {
     Answered(Answer),
 }
 
-/// What an answer says beside its body.
+/// The parts of an answer besides its body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Answer {
     pub status: u16,
     /// The machine-readable code of an error: `NoSuchBucket`, `ContainerNotFound`.
     pub code: Option<String>,
-    /// The text that goes with it, for people.
+    /// The text of the error, for messages.
     pub message: Option<String>,
     /// The region in which the bucket is (S3).
     pub region: Option<String>,
-    /// When to come again.
+    /// The delay before a retry.
     pub retry_after: Option<Duration>,
 }
 
-/// Runs a call, and gives what it saw last.
+/// Runs a call. Returns its result and its last exchange.
 pub(super) async fn observed<T>(call: impl Future<Output = T>) -> (T, Option<Exchange>) {
     let scope = LAST.scope(RefCell::new(None), async {
         let result = call.await;
@@ -70,11 +70,11 @@ pub(super) async fn observed<T>(call: impl Future<Output = T>) -> (T, Option<Exc
 }
 
 fn note(exchange: Exchange) {
-    // Outside of a call nobody wants to know.
+    // Outside of a call no scope receives the exchange.
     let _ = LAST.try_with(|last| *last.borrow_mut() = Some(exchange));
 }
 
-/// Makes HTTP clients that note what they see.
+/// Makes HTTP clients that record their exchanges.
 #[derive(Debug, Default)]
 pub(super) struct Observing(ReqwestConnector);
 
@@ -124,7 +124,7 @@ impl HttpService for Observed {
             return Ok(response);
         }
         let (parts, body) = response.into_parts();
-        // What is behind the beginning of an error document tells nothing, and may not end.
+        // The rest of an error document is not needed, and may be endless.
         let (body, _) = beginning(body, size::REPORT).await;
         let text = String::from_utf8_lossy(&body);
         answer.code = answer.code.or_else(|| element(&text, "Code"));
@@ -135,7 +135,8 @@ impl HttpService for Observed {
     }
 }
 
-/// What comes first of a body, at most so much of it, and whether that is all. A body that breaks off is as long as it came.
+/// The first bytes of a body, at most `limit`, and whether these are the whole body. A body that breaks off
+/// counts as whole.
 pub(super) async fn beginning(body: HttpResponseBody, limit: Size) -> (Bytes, bool) {
     let mut read = BytesMut::new();
     let mut chunks = body.bytes_stream();

@@ -10,7 +10,7 @@ use super::super::{Machine, Placement};
 use super::{KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
 
 impl Making<'_> {
-    /// A control plane that goes leaves the cluster as a node while its own part of the control plane still works.
+    /// A deleted control plane is removed as a node while its own components still run.
     pub(super) fn leaves_first(&mut self, machine: &Machine) {
         let own = |desired: &&Desired| {
             matches!(desired.address.kind(), "static_pod" | "etcd_member" | "etcd_voter")
@@ -25,7 +25,8 @@ impl Making<'_> {
         }
     }
 
-    /// Members that begin together leave one after the other: etcd lets nobody go while another one is on his way out.
+    /// Founding members are removed one after the other: etcd removes no member while the removal of another
+    /// is in progress.
     pub(super) fn members_leave_in_turn(&mut self, founding: &[&Machine]) {
         for pair in founding.windows(2) {
             let [before, machine] = pair else { continue };
@@ -37,8 +38,8 @@ impl Making<'_> {
         }
     }
 
-    /// No control plane changes before all machines have the programs that they will run: a mirror that lacks one is noticed while
-    /// nothing has changed.
+    /// No control plane changes before all machines have fetched their programs: a mirror without one is
+    /// noticed before any change.
     pub(super) fn programs_come_first(&mut self) {
         let of_kind = |kind: &str| {
             let found = self.resources.iter().filter(|desired| desired.address.kind() == kind);
@@ -50,10 +51,11 @@ impl Making<'_> {
         }
     }
 
-    /// What is on machines changes on one of them first, then within the budgets of their pools: a setting that breaks a
-    /// machine breaks one. Control planes change one after the other, so that the API answers and etcd keeps its majority
-    /// all the while. All pods of control planes change before any kubelet, which may not be newer than the API servers. What
-    /// machines read that join comes last of all: they get settings that every kubelet has held.
+    /// Resources on machines change on one machine first, then within the budgets of the pools: a setting
+    /// that breaks a machine breaks only one. Control planes change one after the other, so that the API
+    /// answers and etcd keeps its majority. All pods of control planes change before any kubelet, which may
+    /// not be newer than the API servers. Settings for joining machines change last: such machines get
+    /// settings that every kubelet already uses.
     pub(super) fn machines_change_in_turn(&mut self) {
         let machines: BTreeMap<&str, &Machine> =
             self.placement.machines.iter().map(|machine| (machine.name.as_str(), machine)).collect();
@@ -85,17 +87,17 @@ impl Making<'_> {
     }
 }
 
-/// Of which part of a machine a resource is.
+/// The part of a machine that a resource belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The kubelet, and the machine as such.
+    /// The kubelet, and the machine itself.
     Node,
-    /// Pods of the control plane, and what they read when they start.
+    /// Pods of the control plane, and the files that they read at the start.
     ControlPlane,
 }
 
-/// The part of a machine that a change of a resource can break; none where it cannot. Certificates and keys are no settings,
-/// and the encryption of what is at rest has to change everywhere at the same time.
+/// The part of a machine that a change of a resource can break; `None` where it cannot. Certificates and keys
+/// are not settings, and encryption at rest must change everywhere at the same time.
 fn part_of(desired: &Desired) -> Option<Part> {
     let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
     match (desired.address.kind(), name) {
@@ -109,8 +111,8 @@ fn part_of(desired: &Desired) -> Option<Part> {
     }
 }
 
-/// What comes first: the pods of control planes, then kubelets, on control planes before workers. The machine that everybody is
-/// sent to is the last of each.
+/// The order of changes: the pods of control planes, then kubelets, with control planes before workers. The
+/// machine of the elected endpoint is the last of each.
 const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
     match (control_plane, part, elected) {
         (true, Part::ControlPlane, false) => 0,
@@ -121,10 +123,11 @@ const fn rank(part: Part, control_plane: bool, elected: bool) -> u32 {
     }
 }
 
-/// The rank behind those of all machines.
+/// The rank after those of all machines.
 const LAST: u32 = 5;
 
-/// How many machines of a pool may change at the same time: one control plane, and as many workers as may be missing.
+/// The number of machines of a pool that may change at the same time: one control plane, and as many workers
+/// as may be unavailable.
 fn at_once(cluster: &ClusterInput, placement: &Placement, machine: &Machine) -> u32 {
     let pool = cluster.pool(&machine.pool).filter(|_| !is_control_plane(cluster, machine));
     let count = placement.machines.iter().filter(|other| other.pool == machine.pool).count();

@@ -6,7 +6,7 @@ use crate::{
     yaml,
 };
 
-/// The `ClusterConfiguration` of a cluster: what kubeadm keeps in the ConfigMap `kubeadm-config`, byte for byte.
+/// The `ClusterConfiguration` of a cluster: byte-identical to kubeadm's in the ConfigMap `kubeadm-config`.
 #[must_use]
 pub fn cluster_configuration(cluster: &ClusterSettings) -> String {
     yaml::to_string(&value(cluster))

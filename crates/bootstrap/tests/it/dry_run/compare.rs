@@ -167,7 +167,7 @@ pub fn against(expected: &BTreeMap<String, Json>, ours: &[Phased], wrong: &mut W
     }
 }
 
-/// A manifest with the texts of its secrets, and with a word for what other resources tell.
+/// A manifest with the texts of its secrets, and with placeholders for outputs of other resources.
 fn plain(manifest: &Value) -> Json {
     let mut manifest = manifest.resolve(&mut |_| "(key material)".into());
     let path = "stringData.token-secret".parse().unwrap();

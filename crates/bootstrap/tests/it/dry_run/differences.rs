@@ -1,4 +1,4 @@
-//! What may differ from kubeadm's dry run, each with its reason. Everything else has to be equal.
+//! Allowed differences from kubeadm's dry run, each with its reason. Everything else must be equal.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub struct Difference {
     pub reason: &'static str,
 }
 
-/// Stands where a joining member's manifest has the names of all members.
+/// Placeholder for the names of all members in a joining member's manifest.
 pub const FIRST_MEMBER: &str = "(members)";
 
 /// The whole list.

@@ -60,7 +60,7 @@ fn read(documents: &str, hostname: &str) -> kubeadm::Reading {
     reading
 }
 
-/// What the cluster says: its settings, the kubelets' configuration, and where it is.
+/// The cluster's own data: its settings, the kubelets' configuration, and its endpoint.
 fn cluster(theirs: &DryRun, mut configuration: Configuration, facts: &Facts) -> (Configuration, Inputs) {
     let data = |name: &str, key: &str| theirs.found[name]["data"][key].as_str().unwrap().to_owned();
     let settings = data("ConfigMap/kube-system/kubeadm-config", "ClusterConfiguration");

@@ -9,7 +9,7 @@ use serde_json::Value;
 use slipway_bootstrap::expand::Facts;
 use tempfile::TempDir;
 
-/// What kubeadm would write, and what it would post.
+/// The files and objects of kubeadm's dry run.
 pub struct DryRun {
     folder: TempDir,
     /// Objects that would be created, by `Kind/namespace/name`.
@@ -31,7 +31,7 @@ impl DryRun {
             .args(["--dry-run", "--skip-phases=preflight", "--config"])
             .arg(&config)
             .env_clear()
-            // No init system is found without a PATH: what the host runs does not matter then.
+            // Without a PATH no init system is found, so that of the host does not matter.
             .env("PATH", "/nonexistent")
             .env(format!("KUBEADM_{}_DRYRUN_DIR", verb.to_uppercase()), folder.path())
             .envs(&facts.proxy_environment)

@@ -140,7 +140,7 @@ fn networking(random: &mut Random, configuration: &mut Configuration) {
     }
 }
 
-/// What is a node's own.
+/// The settings of a node.
 pub fn node(random: &mut Random, configuration: &mut Configuration) {
     let node = &mut configuration.node;
     if random.one_in(2) {

@@ -52,11 +52,12 @@ struct Watches {
     ended: HashSet<i64>,
 }
 
-/// What becomes of a new watch.
+/// The decision about a new watch.
 enum Verdict {
     /// It runs.
     Run(Place),
-    /// It ends at once. The core creates it all the same, so that its id and its place in the order are right.
+    /// It ends at once. The core creates it nevertheless, so that its id and its place in the order are
+    /// right.
     End { compact_revision: i64, reason: Status },
 }
 
@@ -128,7 +129,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the client gets for an answer of the core, and whether the watch is to end in the core.
+    /// The client's answers for an answer of the core, and whether the watch is to end in the core.
     fn answers_to(&self, answer: WatchResponse) -> (Vec<WatchResponse>, bool) {
         let mut watches = self.watches();
         let id = answer.watch_id;

@@ -9,8 +9,9 @@ use crate::{convert::Context, field::Field, outcome::Outcome};
 /// How many bits longer the prefix of an eighth of a range is.
 const EIGHTH: u8 = 3;
 
-/// Gives ranges to new subnets that name none, as kOps assigns them: the network is cut into eighths. Of those that no subnet
-/// lies in, the first is cut again, for utility subnets; the others go to the rest, zone by zone.
+/// Gives ranges to new subnets without one, as kOps assigns them: the network is cut into eighths. Of those
+/// without a subnet, the first is cut again, for utility subnets; the others are given to the other subnets,
+/// zone by zone.
 pub(super) fn ranges(
     context: &Context<'_>,
     network: Option<Cidr>,

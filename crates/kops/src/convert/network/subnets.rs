@@ -141,8 +141,8 @@ fn kind(field: &Field<'_>, name: &str, path: &str, outcome: &mut Outcome) -> Sub
     }
 }
 
-/// What `egress` names by the prefix of its id. Without it: the internet gateway for public subnets, a NAT gateway for
-/// private ones, and of an existing subnet the routes that it has.
+/// The egress that the prefix of the id in `egress` selects. Without it: the internet gateway for public
+/// subnets, a NAT gateway for private ones, and the existing routes for an existing subnet.
 fn egress(field: &Field<'_>, kind: SubnetKind, exists: bool, path: &str, outcome: &mut Outcome) -> Egress {
     let Some(text) = field.filled() else {
         return match kind {

@@ -6,7 +6,7 @@ use crate::{convert::Context, field::Field, outcome::Outcome};
 
 /// The labels of a pool's nodes.
 pub(super) struct Labels {
-    /// Those that a kubelet may set on its own node.
+    /// Labels that a kubelet may set on its own node.
     pub(super) set_by_kubelet: BTreeMap<String, String>,
     /// Those of kOps' and Kubernetes' own domains, which the NodeRestriction admission plugin keeps from kubelets; in
     /// kOps its controller sets them.

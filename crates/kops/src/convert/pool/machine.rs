@@ -20,8 +20,8 @@ pub(super) fn architecture(
     if named || (context.is_aws() && arm) { Architecture::Arm64 } else { Architecture::Amd64 }
 }
 
-/// Several kinds of machine. A policy that only says what machines must have is the provider's to read; the one of the
-/// group stands for them then.
+/// Several machine types. The provider reads a policy that only has requirements; the model then has the
+/// group's machine type.
 pub(super) fn mixed(
     spec: &Field<'_>,
     machine_type: Option<&str>,
@@ -57,7 +57,7 @@ pub(super) fn spot(spec: &Field<'_>) -> Option<Spot> {
     spec.at("maxPrice").filled().map(|price| Spot { max_price: Some(price) })
 }
 
-/// What else runs at the first boot.
+/// Additional user data of the first boot.
 pub(super) fn user_data(spec: &Field<'_>, outcome: &mut Outcome) -> Vec<UserData> {
     spec.at("additionalUserData")
         .items()

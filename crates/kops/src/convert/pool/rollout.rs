@@ -5,7 +5,7 @@ use slipway_spec::{
 
 use crate::{code as kops_code, convert::Context, defaults, field::Field, outcome::Outcome};
 
-/// How the group's nodes are replaced: what it says, then what the cluster says, then kOps' defaults.
+/// How the group's nodes are replaced: by the group's settings, then the cluster's, then kOps' defaults.
 pub(super) fn read(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome: &mut Outcome) -> Rollout {
     let karpenter = spec.at("manager").filled().as_deref() == Some("Karpenter");
     let mut rollout = defaults::rollout(role, &context.provider, karpenter);

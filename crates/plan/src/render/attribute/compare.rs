@@ -14,7 +14,7 @@ const CONTEXT: usize = 3;
 /// One line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Compared {
-    /// Where the next lines stand, or a remark.
+    /// The position of the next lines, or a remark.
     Place(String),
     /// On both sides.
     Same(String),

@@ -53,7 +53,7 @@ fn longest(drawing: &Drawing) -> usize {
     depths.into_iter().max().unwrap_or(0)
 }
 
-/// What becomes one node: an action and what it is done to, or a single step.
+/// The key of a node: an action and its subject, or a single step.
 #[derive(PartialEq, Eq, Hash)]
 enum Key<'s> {
     Single(usize),
@@ -104,7 +104,7 @@ fn gather(steps: &[Step], grain: Grain) -> Drawing {
             graph.add_edge(*earlier, *later, ());
         }
     }
-    // Groups that wait for each other become one; the answer stands in the reverse of their order.
+    // Groups that wait for each other become one. The result is in the reverse of their order.
     let mut together = tarjan_scc(&graph);
     together.reverse();
     let mut place = vec![0; numbers.len()];

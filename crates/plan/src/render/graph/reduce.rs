@@ -19,7 +19,7 @@ pub(in super::super) fn reduce(before: Vec<Vec<usize>>) -> Vec<Vec<usize>> {
         .into_iter()
         .map(|direct| {
             let mut all = vec![0_u64; words];
-            // The nearest first: whatever implies an edge stands between its ends.
+            // The nearest first: any node that implies an edge is between its ends.
             let mut kept: Vec<usize> = direct
                 .into_iter()
                 .rev()

@@ -122,7 +122,7 @@ fn actions(action: ChangeAction) -> &'static [&'static str] {
     }
 }
 
-/// The form's own word for the reason, where it has one; all reasons stand in `reasons`.
+/// The form's own name of the reason, if it has one; all reasons are in `reasons`.
 fn action_reason(change: &ResourceChange) -> Option<&'static str> {
     let has = |code| change.reasons.iter().any(|reason| reason.code == code);
     if change.action.is_replace() {
@@ -148,7 +148,7 @@ fn path(path: &Path) -> Json {
         .collect()
 }
 
-/// What the resources that change will be; those that stay as they are are not listed.
+/// The planned values of the changed resources; unchanged ones are not listed.
 pub(super) struct PlannedValues<'p>(pub(super) &'p Plan);
 
 impl Serialize for PlannedValues<'_> {

@@ -1,4 +1,4 @@
-//! What Terraform's form has no place for: steps, reasons, preconditions, disruption, estimate, digest.
+//! Additions to Terraform's form: steps, reasons, preconditions, disruption, estimate, digest.
 
 use serde::ser::SerializeMap;
 use serde_json::{Value as Json, json};
@@ -62,7 +62,7 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
     map.serialize_entry("outlook", &plan.outlook)
 }
 
-/// What the plan may be applied to; the providers' configuration is left out.
+/// The state that the plan may be applied to; the providers' configuration is left out.
 fn binding(plan: &Plan) -> Json {
     let binding = &plan.binding;
     let providers: serde_json::Map<String, Json> = binding

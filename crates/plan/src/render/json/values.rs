@@ -1,4 +1,4 @@
-//! Attribute values in Terraform's form: what is known, and trees that mark what is not or may not be shown.
+//! Attribute values in Terraform's form: known values, and trees that mark unknown and hidden ones.
 
 use serde_json::{Map, Value as Json};
 use slipway_resource::{Path, RangePart, TemplatePart, Value};
@@ -8,7 +8,7 @@ use super::super::screen::Screen;
 /// One side of a change.
 #[derive(Clone, Debug, PartialEq)]
 pub(in super::super) struct Side {
-    /// What is known and may be shown; references as `${type.name.attribute}`.
+    /// The known values that are not hidden; references as `${type.name.attribute}`.
     pub(in super::super) values: Json,
     /// True where only apply will tell.
     pub(in super::super) unknown: Json,

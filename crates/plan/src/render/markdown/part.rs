@@ -16,7 +16,7 @@ pub(super) fn assemble(head: &str, parts: Vec<Part>, foot: &str, limit: usize) -
     let Some(mut room) = limit.checked_sub(head.len() + foot.len() + 1) else {
         return cut(head, foot, limit);
     };
-    // What the later parts need at least.
+    // The minimum size of the later parts.
     let mut later: Vec<usize> = parts
         .iter()
         .rev()

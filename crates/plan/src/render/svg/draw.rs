@@ -11,8 +11,8 @@ use super::layer::Layers;
 use super::place::{HEIGHT, PADDING, Picture, texts};
 use crate::file::Plan;
 
-/// Boxes are light with dark text on any background; what stands on the background itself is grey, which can
-/// be read on white and on black.
+/// Boxes are light with dark text on any background. Text outside of boxes is grey, which is readable on
+/// white and on black.
 const STYLE: &str = "\
 text{font-family:ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:11px;fill:#24292f}\
 .heading{font-family:system-ui,-apple-system,'Segoe UI','DejaVu Sans',sans-serif;font-size:16px;font-weight:600;fill:#7d8590}\
@@ -59,7 +59,7 @@ pub(super) fn draw(
     out
 }
 
-/// What stands below the heading, in lines.
+/// The lines below the heading.
 pub(super) fn summary(plan: &Plan, drawing: &Drawing) -> Vec<String> {
     let mut lines = vec![format!("{}.", Counts::of(plan))];
     lines.extend(estimate(plan));

@@ -45,7 +45,7 @@ impl Layers {
     }
 }
 
-/// Puts each node as far left as it may stand, and then as near to what waits for it as it can.
+/// Places each node as far left as possible, and then as near to its dependents as possible.
 pub(super) fn layers(drawing: &Drawing) -> Layers {
     let ranks = ranks(drawing);
     let rank = |node: usize| ranks.get(node).copied().unwrap_or(0);

@@ -91,7 +91,7 @@ fn crossings(layers: &Layers) -> usize {
         .sum()
 }
 
-/// Pairs that stand the wrong way round, by a tree of counts.
+/// The number of inverted pairs, counted with a tree.
 fn inversions(values: &[usize]) -> usize {
     let size = values.iter().max().map_or(0, |most| most + 2);
     let mut tree = vec![0_usize; size + 1];

@@ -1,4 +1,4 @@
-//! Where everything stands in the picture, in pixels.
+//! The positions of all items in the picture, in pixels.
 
 use super::super::clean::{columns, shorten};
 use super::super::graph::{Drawing, Node};
@@ -26,7 +26,7 @@ const LINE: (f64, f64) = (16.0, 6.6);
 /// How often the places are drawn towards their neighbours.
 const ROUNDS: usize = 8;
 
-/// Where the items stand.
+/// The positions of the items.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
     /// Left edge of each layer.
@@ -39,7 +39,7 @@ pub(super) struct Picture {
     pub(super) size: (f64, f64),
 }
 
-/// The three texts of a box, cut to what fits: what is done, how long, to what.
+/// The three texts of a box, cut to its width: the action, its duration, its subject.
 pub(super) fn texts(node: &Node) -> [String; 3] {
     let room = LONGEST.saturating_sub(columns(&node.verb) + 2);
     let remark = if columns(&node.remark) <= room { node.remark.clone() } else { String::new() };
@@ -93,7 +93,8 @@ fn width(node: &Node) -> usize {
     first.max(columns(&subject))
 }
 
-/// Places one layer: the wished places that keep the order and the gaps with the least squares of moves.
+/// Places one layer: minimises the squares of the distances from the preferred places, with the order and the
+/// gaps kept.
 fn stack(layers: &Layers, layer: &[usize], middle: &mut [f64], forwards: Option<bool>) {
     let mut offset = 0.0;
     let mut last_height = 0.0;

@@ -1,4 +1,4 @@
-//! What stands in the question already is not sent again, and comes back all the same.
+//! Values that equal those in the question are not sent again, and are restored in the answer.
 
 use super::*;
 use crate::convert::{planned_from_message, planned_to_message};

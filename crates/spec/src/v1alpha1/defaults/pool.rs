@@ -54,7 +54,7 @@ pub(in crate::v1alpha1) fn public_ip(spec: &NodePoolSpec, network: &Network) -> 
         .unwrap_or(in_network && (network.topology == Topology::Public || spec.role == Role::Bastion))
 }
 
-/// The taints of a pool's nodes: what keeps ordinary pods from control planes, as in kubeadm.
+/// The taints of a pool's nodes, which keep ordinary pods from control planes, as in kubeadm.
 pub(in crate::v1alpha1) fn taints(role: Role, schedulable: bool) -> Vec<Taint> {
     let control_plane = matches!(role, Role::ControlPlane | Role::ApiServer);
     if !control_plane || schedulable {
@@ -67,10 +67,11 @@ pub(in crate::v1alpha1) fn taints(role: Role, schedulable: bool) -> Vec<Taint> {
     }]
 }
 
-/// How the nodes of a pool are replaced: what the pool says, else what the cluster says, else by the kind of node.
+/// How the nodes of a pool are replaced: by the pool's settings, else the cluster's, else by the kind of
+/// node.
 ///
-/// Etcd members stay where their volume is, and listed hosts are as many as they are: both make room before they are
-/// replaced. Other machines are added first.
+/// Etcd members stay with their volume, and the number of listed hosts is fixed: both are deleted before
+/// their replacement. Other machines are added first.
 pub(in crate::v1alpha1) fn rollout(spec: &NodePoolSpec, cluster: &RolloutSpec) -> Rollout {
     let own = &spec.rollout;
     let surges = spec.role != Role::ControlPlane && spec.hosts.is_none();

@@ -9,7 +9,7 @@ use crate::{
     yaml::{Entry, Key, Node, Style, Value, resolve},
 };
 
-/// What values cost: how many they are, and what their texts take.
+/// The cost of values: their number, and the size of their texts.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     nodes: usize,
@@ -75,7 +75,7 @@ impl<'a> Builder<'a> {
         self.stack.last().map(|frame| frame.span)
     }
 
-    /// What has been read of an unfinished document.
+    /// The part of an unfinished document that was read.
     pub(super) fn unwind(&mut self) -> Option<Node> {
         while let Some(frame) = self.stack.pop() {
             let node = self.close(frame, None);
@@ -195,7 +195,7 @@ impl<'a> Builder<'a> {
         Stop
     }
 
-    /// Keeps what an anchor names. The copy counts too: an anchor within an anchor is kept twice.
+    /// Keeps the value of an anchor. The copy counts too: an anchor within an anchor is kept twice.
     fn remember(&mut self, anchor: usize, node: &Node, cost: Cost) -> Result<(), Stop> {
         if anchor > 0 {
             self.spend(cost, node.span)?;
@@ -235,8 +235,8 @@ impl<'a> Builder<'a> {
         Node { value, span, style }
     }
 
-    /// Refuses an alias inside of its own anchor, or of another document's anchor. Nothing stands for its value, so that
-    /// no second complaint is about that.
+    /// Refuses an alias inside of its own anchor, or of another document's anchor. It has no value, so that
+    /// there is no second complaint about the value.
     fn refuse_alias(&mut self, anchor: usize, span: Span) {
         let alias = brief(&self.file.excerpt(span));
         let own = self.stack.iter().find(|frame| frame.anchor == anchor);

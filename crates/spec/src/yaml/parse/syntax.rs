@@ -39,7 +39,7 @@ pub(super) fn replace_tabs(
                 .at(file, span)
                 .hint("YAML is indented with spaces only; replace the tab with two spaces"),
         );
-        // What was probably meant: inside the line above, or beside it.
+        // The probable intention: inside the line above, or beside it.
         let deeper = if above.trim_end().ends_with(':') { 2 } else { 0 };
         let outer = above.len() - above.trim_start().len();
         let column_of_line = if outer + deeper > 0 { outer + deeper } else { indentation.len() * 2 };
@@ -49,7 +49,7 @@ pub(super) fn replace_tabs(
     if found.is_empty() { None } else { Some((replaced, found)) }
 }
 
-/// The first character that cannot stand in a YAML file (YAML 1.2, production `c-printable`).
+/// The first character that is not allowed in a YAML file (YAML 1.2, production `c-printable`).
 pub(super) fn unprintable(file: &SourceFile) -> Option<Diagnostic> {
     let printable = |letter: char| {
         matches!(letter,
@@ -70,7 +70,8 @@ pub(super) fn unprintable(file: &SourceFile) -> Option<Diagnostic> {
     )
 }
 
-/// What a parser's complaint means, at the line where the mistake is; returns the line where reading stopped too.
+/// The meaning of a parser's error, at the line of the mistake. Returns also the line where the parser
+/// stopped.
 pub(super) fn explain(
     file: &SourceFile,
     info: &str,

@@ -128,7 +128,7 @@ fn aliases_cost_what_they_repeat() {
 
 #[test]
 fn keys_documents_and_depth_are_bounded() {
-    // Written out as one, since a plain key may have no more than 1,024 characters anyway.
+    // As an explicit key, since a plain key may have at most 1,024 characters anyway.
     let key = |length: usize| read(&format!("? {}\n: 1\n", "k".repeat(length))).1;
     assert!(key(1024).is_empty());
     assert!(key(1025)[0].1.contains("key is longer"), "{:?}", key(1025));

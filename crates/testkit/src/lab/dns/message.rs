@@ -16,7 +16,7 @@ pub enum Kind {
     Txt = 16,
 }
 
-/// What a record has.
+/// The data of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
     /// An address.
@@ -55,7 +55,7 @@ pub struct Answer {
     pub data: Data,
 }
 
-/// What there is to say about a question.
+/// The answer to a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Whether there is such a name, whatever it has.
@@ -150,7 +150,7 @@ mod tests {
         write_name(&mut bytes, "API.Example.com");
         bytes.extend([0, 1, 0, 1]);
         let length = bytes.len();
-        // What follows the question, such as what the client can receive, is not repeated.
+        // The rest after the question, such as the client's buffer size, is not repeated.
         bytes.extend([0, 0, 41, 16, 0, 0, 0, 0, 0, 0, 0]);
         let question = Question::read(&bytes).unwrap();
         assert_eq!((question.name.as_str(), question.kind), ("api.example.com", Some(Kind::A)));

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::lab::emulator::Instance;
 
-/// What a path has: a value, or the list of what is below it. `credentials` are looked up only where they are asked for.
+/// The content of a path: a value, or the list of entries below it. `credentials` are looked up only on
+/// request.
 pub fn find(
     instance: &Instance,
     path: &str,

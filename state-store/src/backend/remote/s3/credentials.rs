@@ -35,7 +35,7 @@ const DEPTH: usize = 5;
 pub(super) enum Source {
     /// Keys in a file.
     Keys(AwsCredential),
-    /// What a command prints.
+    /// The output of a command.
     Process(String),
     /// A token that `aws sso login` left.
     SingleSignOn(SingleSignOn),
@@ -85,7 +85,7 @@ impl CredentialProvider for Shared {
 }
 
 impl Source {
-    /// What a profile says; nothing when it has no credential, but a region and the like.
+    /// The credentials of a profile; `None` when it has only other settings, such as a region.
     pub(super) fn of(profiles: &Profiles, profile: Profile<'_>, settings: &Settings) -> Result<Option<Self>> {
         Self::of_depth(profiles, profile, settings, DEPTH)
     }
@@ -140,7 +140,7 @@ impl Source {
     }
 }
 
-/// What a process prints, and what the single sign-on answers, in their common part.
+/// The common fields of a process's output and of the answer of the single sign-on.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Printed {
@@ -164,7 +164,7 @@ async fn run(command: &str) -> object_store::Result<Fresh> {
         let last = said.lines().last().unwrap_or_default().to_owned();
         return Err(failed(format!("credential_process: {}: {last}", output.status)));
     }
-    // What it printed is a secret also when it cannot be understood.
+    // The output is secret also when it cannot be parsed.
     let printed: Printed = serde_json::from_slice(&output.stdout).map_err(|error| {
         failed(format!("credential_process prints no credential (line {})", error.line()))
     })?;

@@ -10,7 +10,7 @@ use crate::backend::{Error, Result};
 
 type Sections = BTreeMap<String, BTreeMap<String, String>>;
 
-/// What both files say, of all profiles.
+/// The content of both files, of all profiles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Profiles {
     profiles: Sections,
@@ -31,7 +31,7 @@ impl Profiles {
                 _ => {}
             }
         }
-        // What both say counts as the file of credentials has it.
+        // The file of credentials takes precedence.
         for (name, values) in parse(&read(settings, "AWS_SHARED_CREDENTIALS_FILE", "credentials")?) {
             all.profiles.entry(name).or_default().extend(values);
         }
