@@ -12,11 +12,11 @@ use crate::output::say;
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
 /// moto comes through pip unless `python3` has it, everything else is built with Go. Machines need some of the
 /// system's packages (apt, as root), and a store of images, which only root can fill.
-#[derive(clap::Args, Default)]
+#[derive(clap::Args)]
 pub struct Setup {
     /// Only these.
     #[arg(long, value_name = "PART", value_enum)]
-    pub only: Vec<Part>,
+    only: Vec<Part>,
     /// The end-to-end suite of Kubernetes too, conformance included. It takes minutes and some gigabytes to build.
     #[arg(long)]
     conformance: bool,
@@ -65,6 +65,11 @@ const MACHINES: [(&str, Install); 6] = [
 ];
 
 impl Setup {
+    /// The task for these parts.
+    pub fn of(only: Vec<Part>) -> Self {
+        Self { only, conformance: false }
+    }
+
     /// Runs the task.
     ///
     /// # Errors

@@ -190,7 +190,7 @@ impl Test {
     fn setup(&self) -> anyhow::Result<()> {
         let mut only = vec![setup::Part::Clouds, setup::Part::Kubernetes];
         only.extend(self.chooses(Stage::Machines).then_some(setup::Part::Machines));
-        Setup { only, ..Setup::default() }.run()
+        Setup::of(only).run()
     }
 
     /// Builds the test programs of a part of the workspace, and runs their tests several at a time.
