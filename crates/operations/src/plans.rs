@@ -86,6 +86,7 @@ impl Saved {
         let is_begun = opened.state.as_ref().is_some_and(|state| state.is_run_of(&digest));
         if !is_begun {
             plan.check_identities(opened.prior())?;
+            plan.check_owners(opened.providers(), opened.prior()).await?;
             plan.check_machines(opened.providers()).await?;
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;

@@ -209,6 +209,14 @@ impl Plan {
         }
     }
 
+    /// Asks the providers whose the objects are that the plan deletes and the state does not have.
+    ///
+    /// # Errors
+    /// When another cluster owns one of them, or a provider cannot be asked.
+    pub async fn check_owners(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
+        losses::check_owners(self, providers, prior).await
+    }
+
     /// Holds the objects that the plan changes or deletes against those that the state has at their addresses. Not for a run that
     /// is taken up again: its state has changed since.
     ///

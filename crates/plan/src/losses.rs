@@ -4,6 +4,8 @@
 //! Types do not say which machines have local disks. The provider of a pool does, from the pool as it exists
 //! now. The statement in a plan file is not trusted.
 
+use std::collections::BTreeMap;
+
 use slipway_resource::provider::{PlanItem, ReadRequest, operation};
 use slipway_resource::{Observation, ProviderError, Value};
 
@@ -11,6 +13,7 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
 use crate::providers::{Providers, ask};
+use crate::state::Snapshot;
 use crate::step::StepAction;
 
 /// Refuses a plan whose steps remove machines with data, or all machines of a pool at once, without asking for a confirmation.
@@ -34,6 +37,45 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers) -> Result<(), Erro
             // The name of the cluster confirms every loss.
             Err(_) if plan.mode == Mode::Delete => {}
             Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a plan that deletes an object without a record in the state, and that another cluster owns.
+///
+/// # Errors
+/// [`Error::Unsound`], and when a provider cannot be asked.
+pub(crate) async fn check_owners(
+    plan: &Plan,
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+) -> Result<(), Error> {
+    let mut requests: BTreeMap<&str, Vec<ReadRequest>> = BTreeMap::new();
+    for step in plan.steps.iter().filter(|step| matches!(step.action, StepAction::Delete { .. })) {
+        let Some(identity) = &step.identity else { continue };
+        let record = prior.and_then(|prior| prior.resources.get(&step.address));
+        let is_recorded =
+            record.is_some_and(|record| record.identity == *identity || record.deposed.contains(identity));
+        if let (false, Some((name, _, _))) = (is_recorded, providers.of_type(step.address.kind())) {
+            let request = ReadRequest { address: step.address.clone(), identity: identity.clone() };
+            requests.entry(name).or_default().push(request);
+        }
+    }
+    for (name, requests) in requests {
+        let Some(handle) = providers.get(name) else { continue };
+        for batch in requests.chunks(handle.info.batch.max(1) as usize) {
+            let read = handle.session.read(batch.to_vec()).await;
+            let read = read
+                .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
+            for (request, found) in batch.iter().zip(read) {
+                if let Some(owner) = found.owner.filter(|owner| plan.binding.uid.as_ref() != Some(owner)) {
+                    let ReadRequest { address, identity } = request;
+                    let fault =
+                        format!("it deletes {identity} as {address}, which belongs to the cluster {owner}");
+                    return Err(Error::Unsound { fault });
+                }
+            }
         }
     }
     Ok(())

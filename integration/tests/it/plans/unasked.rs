@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
 use slipway_plan::{Plan, Step, StepAction, StepId};
+use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Identity;
 
 use super::confirmations::{VOLUME, with_volume};
@@ -77,6 +78,34 @@ fn a_plan_file_that_names_another_object_is_refused() -> Result<()> {
     let refused = place.expect(1, &["apply", "saved.plan", "--yes", "--confirm", "small"])?;
     let fault = format!("{VOLUME} is {disk} in the state, and the plan names {other}");
     ensure!(refused.err.contains("PLAN0014") && refused.err.contains(&fault), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was deleted");
+    Ok(())
+}
+
+/// A plan that deletes a second object of an address, edited to name a disk of another cluster.
+#[test]
+fn a_plan_file_that_deletes_what_another_cluster_owns_is_refused() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    place.write("other.yaml", &with_volume("sim-1a").replace("name: small", "name: other"))?;
+    let disk = object(&place, VOLUME)?.id;
+    place.expect(0, &["apply", "-f", "other.yaml", "--yes"])?;
+    let inventory = place.inventory()?;
+    let foreign = inventory.of_type("sim_volume").map(|found| found.id.clone()).find(|id| *id != disk);
+    let foreign = Identity::new(foreign.context("the disk of the other cluster")?);
+    let second = Tamper::open(place.cloud()).duplicate(&disk)?;
+    place.expect(2, &[PLAN, &["--out", "saved.plan"]].concat())?;
+    let file = place.path().join("saved.plan");
+    let mut plan = Plan::from_bytes(&std::fs::read(&file)?)?;
+    for change in plan.changes.iter_mut().filter(|change| !change.surplus.is_empty()) {
+        change.surplus = vec![foreign.clone()];
+    }
+    for step in plan.steps.iter_mut().filter(|step| step.identity == Some(Identity::new(second.as_str()))) {
+        step.identity = Some(foreign.clone());
+    }
+    std::fs::write(&file, plan.to_bytes()?)?;
+    let before = identities(&place)?;
+    let refused = place.expect(1, &["apply", "saved.plan", "--yes", "--confirm", VOLUME])?.err;
+    ensure!(refused.contains("PLAN0014") && refused.contains("belongs to the cluster"), "{refused}");
     ensure!(identities(&place)? == before, "something was deleted");
     Ok(())
 }
