@@ -168,8 +168,8 @@ fn differences(kind: &ResourceType, desired: &Value, applied: &Applied) -> Strin
 /// Whether only the cloud knows in which form it keeps an attribute: a document without schema, or one that says so.
 fn has_own_form(kind: &ResourceType, path: &Path) -> bool {
     let Some(Segment::Key(name)) = path.segments().first() else { return false };
-    let attribute = kind.attributes.get(name);
-    attribute.is_some_and(|attribute| attribute.own_form || attribute.kind == Type::Any)
+    let is_document = kind.attributes.get(name).is_some_and(|attribute| attribute.kind == Type::Any);
+    is_document || kind.has_own_form(path)
 }
 
 /// A value as a message shows it.

@@ -11,7 +11,8 @@ use crate::reason::{Reason, ReasonCode};
 /// be reported as drift.
 ///
 /// The values are those that were read, `observed`: an object that its provider compares in another form, as one of a cluster
-/// that was adopted, may differ from its record in form only.
+/// that was adopted, may differ from its record in form only. For the same reason, attributes whose form only the provider knows
+/// are left out: the id of etcd's data is desired as `etcd`, and is in no record of an adopted control plane.
 pub(crate) fn reason(
     known: &KnownResource<'_>,
     observed: &Value,
@@ -43,7 +44,7 @@ pub(crate) fn reason(
         .filter(|change| !change.sensitive && change.after.is_known())
         .map(|change| change.path)
         .filter(|path| !is_left_alone(path) && is_as_desired(path))
-        .filter(|path| !known.kind.is_set_by_provider(path, known.resolved))
+        .filter(|path| !known.kind.is_set_by_provider(path, known.resolved) && !known.kind.has_own_form(path))
         .filter(|path| applied.at(path).unwrap_or(&null) != known.resolved.at(path).unwrap_or(&null))
         .collect();
     let first = paths.first()?;

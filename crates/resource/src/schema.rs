@@ -243,6 +243,13 @@ impl ResourceType {
             && wanted.get(name).is_none_or(Value::is_null)
     }
 
+    /// Whether an attribute, by a path in it, is declared to be kept in a form that only the provider knows.
+    #[must_use]
+    pub fn has_own_form(&self, path: &Path) -> bool {
+        let [Segment::Key(name), ..] = path.segments() else { return false };
+        self.attributes.get(name).is_some_and(|attribute| attribute.own_form)
+    }
+
     /// The part of a cluster that the object of a name is, if its type declares one.
     #[must_use]
     pub fn part(&self, name: &str) -> Option<Part> {
