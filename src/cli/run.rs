@@ -31,7 +31,9 @@ pub(crate) struct RunArguments {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub require_approval: Option<u16>,
-    /// Apply only a plan that was approved by somebody other than the caller.
+    /// Apply only a plan that was approved by a person other than the caller.
+    ///
+    /// Approvals of the caller do not count. With `--require-approval=2`, two other persons must approve the plan.
     #[arg(long)]
     pub require_approval_by_other: bool,
 }

@@ -202,7 +202,7 @@ pub(crate) const PAGES: &[Page] = &[
     ),
     page(
         "state gc",
-        Usual,
+        Two("with `--dry-run`: something would be deleted"),
         &[(
             "Show what would be deleted if ten generations were kept",
             "slipway state gc --keep 10 --dry-run",
