@@ -166,7 +166,7 @@ pub enum Error {
     },
     /// A verb that changes a running cluster where there is none.
     #[error(
-        "{cluster} was not made yet: the state in {place} has no generation of it; {verb} creates nothing"
+        "{cluster} was not applied yet: the state in {place} has no generation of it; {verb} creates nothing"
     )]
     NotMadeYet {
         /// The cluster.
