@@ -181,11 +181,13 @@ pub(crate) struct Follower {
     stop: StopSignal,
     signals: Signals,
     run: Mutex<Option<Progress>>,
+    /// Why the last call of a provider failed that was repeated.
+    last_failure: Mutex<Option<String>>,
 }
 
 impl Follower {
     pub fn new(output: Output, signals: Signals, stop: StopSignal) -> Self {
-        Self { output, stop, signals, run: Mutex::default() }
+        Self { output, stop, signals, run: Mutex::default(), last_failure: Mutex::default() }
     }
 
     fn begin(&self, plan: &Plan) {
@@ -210,7 +212,10 @@ impl Follower {
 impl Observer for Follower {
     fn event(&self, event: Event) {
         match event {
-            Event::Waiting(wait) => self.output.message(&wait.to_string()),
+            Event::Waiting(wait) => {
+                let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+                self.output.message(&wait.after(&mut last));
+            }
             Event::Recovered(recovery) => self.output.message(&recovered(&recovery)),
             Event::Approved(persons) => self.output.message(&format!("Approved by {}.", persons.join(", "))),
             Event::SecretsReadAgain(reason) => {
