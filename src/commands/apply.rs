@@ -54,7 +54,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     // Only needed for the names in `--confirm`.
     let state = match arguments.run.confirm.is_empty() {
         true => None,
-        false => State::read(&*environment.store(&saved.plan.cluster)?.backend, &saved.plan.cluster).await?,
+        false => State::read(&*context.backend()?, &saved.plan.cluster).await?,
     };
     let decide = Asking {
         context,
