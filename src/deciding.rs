@@ -4,12 +4,12 @@ use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use slipway_engine::journal::EndResult;
-use slipway_engine::{Recovery, StopSignal};
+use slipway_engine::{Recovery, State, StopSignal};
 use slipway_operations::{
     Approvals, Decide, Declined, Environment, Event, Manner, Names, Observer, Occasion, Outcome, Plannable,
     Request, Terms, bring,
 };
-use slipway_plan::{Confirmation, Plan};
+use slipway_plan::{Confirmation, Mode, Plan};
 use slipway_resource::ErrorClass;
 
 use crate::cli::RunArguments;
@@ -43,7 +43,7 @@ pub(crate) async fn carry_out_at(
     let stop = StopSignal::default();
     let environment = context.followed(environment, &stop);
     let terms = terms(context, arguments);
-    let decide = Asking { context, place, arguments, full };
+    let decide = Asking { context, place, arguments, full, state: plannable.state() };
     let manner = Manner { terms: &terms, decide: &decide, stop };
     report(context, &bring(&environment, plannable, request, manner).await?)
 }
@@ -82,6 +82,57 @@ pub(crate) struct Asking<'a> {
     pub arguments: &'a RunArguments,
     /// Whether nothing is folded in plans.
     pub full: bool,
+    /// The state before the operation; none where there is none.
+    pub state: Option<&'a State>,
+}
+
+impl Asking<'_> {
+    /// Refuses a name in `--confirm` that cannot be an address of this cluster or the name of the cluster.
+    ///
+    /// A name is only reported where it may have had an effect before: in another plan of the same command, or in a run that
+    /// did not complete. The same is true for an empty plan, and where the name of the cluster confirms everything.
+    fn check_names(&self, plan: &Plan, occasion: Occasion) -> Result<(), CommandError> {
+        let names = &self.arguments.confirm;
+        let unknown = names.iter().filter(|name| !self.knows(plan, name));
+        let unknown: Vec<String> = unknown.map(|name| format!("`--confirm {name}`")).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let message =
+            format!("{} names nothing in the plan or the state of {}", unknown.join(", "), plan.cluster);
+        let is_interrupted = self.state.is_some_and(|state| {
+            state.head.holder.is_some() || state.head.unfinished.is_some() || state.is_interrupted()
+        });
+        let is_confirmed = plan.mode == Mode::Delete && names.contains(&plan.cluster);
+        if occasion == Occasion::Changed
+            || self.arguments.has_other_plans
+            || is_interrupted
+            || is_confirmed
+            || plan.is_empty()
+        {
+            self.context.output.message(&format!("warning: {message}"));
+            return Ok(());
+        }
+        let needed: Vec<String> = plan
+            .confirmations()
+            .into_iter()
+            .map(|confirmation| format!("`--confirm {}`", confirmation.name))
+            .collect();
+        let hint = match needed.as_slice() {
+            [] => "remove it: this plan needs no confirmation by name".to_owned(),
+            needed => format!("this plan needs {}", needed.join(", ")),
+        };
+        Err(CommandError::new("CLI0096", format!("{message}; nothing was done")).hint(hint))
+    }
+
+    /// Whether the plan or the state has a resource with this address, or the cluster has this name.
+    fn knows(&self, plan: &Plan, name: &str) -> bool {
+        let changes = plan.changes.iter().chain(&plan.drift).chain(&plan.kept).map(|change| &change.address);
+        let pending = plan.pending.iter().map(|left_out| &left_out.address);
+        let recorded = self.state.into_iter().flat_map(|state| state.snapshot.resources.keys());
+        let mut addresses = changes.chain(pending).chain(recorded);
+        name == plan.cluster || addresses.any(|address| address.to_string() == name)
+    }
 }
 
 #[async_trait(?Send)]
@@ -91,7 +142,8 @@ impl Decide for Asking<'_> {
         if occasion == Occasion::Changed {
             output.message("Something happened since the plan was made; this is the plan now:");
         }
-        Ok(output.result(&ui::show::text(self.context, &self.place, plan, self.full))?)
+        output.result(&ui::show::text(self.context, &self.place, plan, self.full))?;
+        Ok(self.check_names(plan, occasion)?)
     }
 
     fn names(&self) -> Names {
@@ -129,11 +181,13 @@ pub(crate) struct Follower {
     stop: StopSignal,
     signals: Signals,
     run: Mutex<Option<Progress>>,
+    /// Why the last call of a provider failed that was repeated.
+    last_failure: Mutex<Option<String>>,
 }
 
 impl Follower {
     pub fn new(output: Output, signals: Signals, stop: StopSignal) -> Self {
-        Self { output, stop, signals, run: Mutex::default() }
+        Self { output, stop, signals, run: Mutex::default(), last_failure: Mutex::default() }
     }
 
     fn begin(&self, plan: &Plan) {
@@ -158,7 +212,10 @@ impl Follower {
 impl Observer for Follower {
     fn event(&self, event: Event) {
         match event {
-            Event::Waiting(wait) => self.output.message(&wait.to_string()),
+            Event::Waiting(wait) => {
+                let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+                self.output.message(&wait.after(&mut last));
+            }
             Event::Recovered(recovery) => self.output.message(&recovered(&recovery)),
             Event::Approved(persons) => self.output.message(&format!("Approved by {}.", persons.join(", "))),
             Event::SecretsReadAgain(reason) => {

@@ -176,7 +176,11 @@ impl From<slipway_engine::Error> for CommandError {
             }
             _ => error.hint(),
         };
-        Self::of(error.code(), &error, hint)
+        let mut failure = Self::of(error.code(), &error, hint);
+        if let slipway_engine::Error::Provider { source, .. } = &error {
+            failure.causes.push(format!("class {}", source.class));
+        }
+        failure
     }
 }
 

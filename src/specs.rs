@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use slipway_operations::{ClusterSpec, Specs};
-use slipway_spec::diagnostic;
+use slipway_spec::diagnostic::{self, Diagnostic};
 
 use crate::cli::{ClusterArguments, SpecArguments};
 use crate::error::CommandError;
@@ -36,7 +36,7 @@ impl From<&ClusterArguments> for Selection {
 pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<ClusterSpec>, CommandError> {
     let Specs { clusters, remarks } = Specs::read(&context.policy, &selection.files)?;
     if !remarks.is_empty() {
-        context.output.message(&diagnostic::render_all(&remarks));
+        context.output.message(&text(&remarks));
     }
     let is_selected =
         |spec: &ClusterSpec| selection.cluster.as_ref().is_none_or(|name| *name == spec.cluster.name);
@@ -55,6 +55,34 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
         });
     }
     Ok(wanted)
+}
+
+/// The code of notes on fields without effect, and how the hint of those begins that need no action.
+const WITHOUT_EFFECT: (&str, &str) = ("KOPS0002", "no action is needed");
+
+/// The remarks on specs. Several notes on fields without effect are one note with a line for each field: `slipway spec check`
+/// shows each of them alone.
+fn text(remarks: &[Diagnostic]) -> String {
+    let (code, hint) = WITHOUT_EFFECT;
+    let is_unused = |remark: &&Diagnostic| {
+        remark.code.id == code && remark.hint.as_ref().is_some_and(|text| text.starts_with(hint))
+    };
+    let (unused, others): (Vec<&Diagnostic>, Vec<&Diagnostic>) = remarks.iter().partition(is_unused);
+    if unused.len() < 2 {
+        return diagnostic::render_all(remarks);
+    }
+    let mut text = format!("note[{code}]: {} fields have no effect\n", unused.len());
+    for remark in unused {
+        let place = remark.location.as_ref().map(|location| format!("{location}: ")).unwrap_or_default();
+        text.push_str(&format!("  {place}{}\n", remark.message));
+    }
+    text.push_str(&format!("  = hint: {hint}: Slipway ignores these fields\n\n"));
+    for remark in others {
+        text.push_str(&diagnostic::render(remark));
+        text.push('\n');
+    }
+    text.push_str(&format!("{}\n", diagnostic::count(remarks)));
+    text
 }
 
 /// The one selected cluster.

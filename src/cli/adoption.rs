@@ -23,8 +23,8 @@ pub(crate) struct AdoptArguments {
 pub(crate) enum ExportCommand {
     /// Write a Terraform configuration, with `import` blocks for existing resources.
     ///
-    /// Resource types and attributes keep their names. This is useful for providers that use the names of Terraform, such as
-    /// `aws`.
+    /// Resource types and attributes keep their names, so a Terraform provider must have the same ones, as that of `aws` has.
+    /// The configuration creates no working cluster by itself: a comment in it lists what only Slipway creates.
     Terraform(TerraformArguments),
     /// Write a manifest that installs the cloud controller of a provider.
     ///
@@ -60,6 +60,9 @@ pub(crate) struct TerraformArguments {
     /// Write it without state and credentials: nothing is imported.
     #[arg(long)]
     pub offline: bool,
+    /// Source of the Terraform provider with the same resource types, in Terraform's registry; `hashicorp/aws` for `aws`.
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    pub source: Option<String>,
     /// Write to this file instead of standard output.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,

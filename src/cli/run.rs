@@ -15,6 +15,9 @@ pub(crate) struct RunArguments {
     /// The plan lists the names that have to be confirmed. `--yes` does not confirm them.
     #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
+    /// Whether the command has other plans that a name may belong to: of other clusters, or of earlier steps of an upgrade.
+    #[arg(skip)]
+    pub has_other_plans: bool,
     /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
     #[arg(long)]
     pub infrastructure_only: bool,
@@ -31,7 +34,9 @@ pub(crate) struct RunArguments {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     pub require_approval: Option<u16>,
-    /// Apply only a plan that was approved by somebody other than the caller.
+    /// Apply only a plan that was approved by a person other than the caller.
+    ///
+    /// Approvals of the caller do not count. With `--require-approval=2`, two other persons must approve the plan.
     #[arg(long)]
     pub require_approval_by_other: bool,
 }

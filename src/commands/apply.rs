@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use slipway_engine::StopSignal;
+use slipway_engine::{State, StopSignal};
 use slipway_operations::{Manner, Opened, Request};
 
 use super::done;
-use crate::cli::ApplyArguments;
+use crate::cli::{ApplyArguments, RunArguments};
 use crate::deciding::{self, Asking, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
@@ -26,7 +26,9 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
         provider_config: arguments.provider_config.clone(),
     };
     let mut through = true;
-    for spec in specs::wanted(context, &selection)? {
+    let specs = specs::wanted(context, &selection)?;
+    let run = RunArguments { has_other_plans: specs.len() > 1, ..arguments.run.clone() };
+    for spec in specs {
         if context.signals.is_stopped() {
             context.output.notice(&format!("Stopped: {} was not looked at.", spec.cluster.name));
             through = false;
@@ -35,9 +37,9 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
         let environment = context.environment()?;
         let opened = Opened::open(&environment, spec).await?;
         let mut options = arguments.scope.options(!arguments.no_preflight);
-        options.infrastructure_only = arguments.run.infrastructure_only;
+        options.infrastructure_only = run.infrastructure_only;
         let request = Request::apply_with(options);
-        let manner = (&arguments.run, arguments.full);
+        let manner = (&run, arguments.full);
         through &= carry_out(context, &environment, &opened, &request, manner).await?;
     }
     Ok(done(through))
@@ -49,8 +51,18 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let stop = StopSignal::default();
     let environment = context.followed(&context.environment()?, &stop);
     let terms = deciding::terms(context, &arguments.run);
-    let decide =
-        Asking { context, place: context.state_url(), arguments: &arguments.run, full: arguments.full };
+    // Only needed for the names in `--confirm`.
+    let state = match arguments.run.confirm.is_empty() {
+        true => None,
+        false => State::read(&*context.backend()?, &saved.plan.cluster).await?,
+    };
+    let decide = Asking {
+        context,
+        place: context.state_url(),
+        arguments: &arguments.run,
+        full: arguments.full,
+        state: state.as_ref(),
+    };
     let outcome = saved.apply(&environment, Manner { terms: &terms, decide: &decide, stop }).await?;
     Ok(done(deciding::report(context, &outcome)?))
 }

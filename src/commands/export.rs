@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use slipway_engine::observe;
-use slipway_operations::Opened;
+use slipway_operations::{Expansion, Opened};
 use slipway_plan::Observations;
-use slipway_plan::terraform::Export;
+use slipway_plan::terraform::{Export, SOURCES};
+use slipway_spec::model::{Addon, Cluster};
 
 use crate::cli::adoption::{ExportCommand, TerraformArguments};
 use crate::error::CommandError;
@@ -39,11 +40,17 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
         files::check_out(path, CONFIGURATION)?;
     }
     let spec = specs::one(context, &Selection::from(&arguments.spec))?;
+    let source = source(spec.cluster.provider.name.as_str(), arguments)?.to_owned();
     let environment = if arguments.offline { context.without_store() } else { context.environment()? };
     let opened = Opened::open(&environment, spec).await?;
     let prior = opened.state.as_ref().map(|state| &state.snapshot);
     let pinned = prior.map_or_else(BTreeMap::new, |prior| prior.catalogs.clone());
-    let desired = opened.expand(pinned).await?.desired;
+    if opened.is_on_hosts() {
+        return Err(without_terraform(opened.spec.cluster.provider.name.as_str()));
+    }
+    let expansion = opened.expand(pinned).await?;
+    let left_out = left_out(&expansion, &opened.spec.cluster);
+    let desired = expansion.desired;
     let (cluster, providers) = (&opened.spec.cluster, opened.providers());
     let observations = if arguments.offline {
         Observations::default()
@@ -56,11 +63,16 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
         observations: &observations,
         schemas: &schemas,
         region: cluster.region.as_deref(),
+        sources: &[(cluster.provider.name.as_str(), source.as_str())],
     };
     let blocks = export
         .write()
         .map_err(|error| CommandError::internal("the configuration cannot be written", &error))?;
-    let text = format!("{HEADER}\n\n{blocks}");
+    let comment: String = left_out.lines().map(|line| format!("# {line}\n")).collect();
+    let text = match comment.is_empty() {
+        true => format!("{HEADER}\n\n{blocks}"),
+        false => format!("{HEADER}\n#\n{comment}\n{blocks}"),
+    };
     match &arguments.out {
         Some(path) => {
             files::write_out(path, text.as_bytes(), Readers::AsUsual, CONFIGURATION)?;
@@ -68,5 +80,41 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
         }
         None => context.output.result(&text)?,
     }
+    if !left_out.is_empty() {
+        context.output.message(&left_out);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The source of the Terraform provider that has the resource types of a provider.
+fn source<'a>(provider: &str, arguments: &'a TerraformArguments) -> Result<&'a str, CommandError> {
+    let known = SOURCES.iter().find(|(name, _)| *name == provider).map(|(_, source)| *source);
+    arguments.source.as_deref().or(known).ok_or_else(|| without_terraform(provider))
+}
+
+fn without_terraform(provider: &str) -> CommandError {
+    let message =
+        format!("provider {provider} has no Terraform provider with its resource types; nothing was written");
+    CommandError::new("CLI0097", message)
+        .hint("if one exists, name its source in Terraform's registry with `--source NAMESPACE/NAME`")
+}
+
+/// What the plan of the cluster has and the configuration does not have, one type on each line; empty if there is none.
+fn left_out(expansion: &Expansion, cluster: &Cluster) -> String {
+    let resources = expansion.only_here().into_iter();
+    let mut lines: Vec<String> =
+        resources.map(|(kind, (count, what))| format!("  {count} {kind}: {what}")).collect();
+    let is_own = |addon: &&Addon| addon.enabled && addon.manifest.is_some();
+    let addons = cluster.addons.iter().filter(is_own).count();
+    if addons > 0 {
+        lines.push(format!("  the objects of {addons} add-ons whose manifests the spec names"));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Left out, because only Slipway creates it:\n{}\nThe machines read the keys from Slipway's state when they boot. \
+         Terraform alone creates no working cluster.",
+        lines.join("\n")
+    )
 }

@@ -69,7 +69,7 @@ fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, 
             if !loaded.diagnostics.is_empty() {
                 context.output.result(&diagnostic::render_all(&loaded.diagnostics))?;
             } else {
-                context.output.result(&format!("{}: nothing to complain about", names.join(", ")))?;
+                context.output.result(&format!("{}: no problems", names.join(", ")))?;
             }
         }
         ReportFormat::Json => {

@@ -8,7 +8,7 @@ use slipway_spec::source::{Location, Origin};
 use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
-use crate::cli::UpgradeArguments;
+use crate::cli::{RunArguments, UpgradeArguments};
 use crate::deciding::carry_out;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
@@ -54,7 +54,8 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if upgrade.steps() > 1 {
             context.output.message(&format!("Step {number} of {}: Kubernetes {version}", upgrade.steps()));
         }
-        let manner = (&arguments.run, arguments.show.full);
+        let run = RunArguments { has_other_plans: number > 1, ..arguments.run.clone() };
+        let manner = (&run, arguments.show.full);
         if !carry_out(context, &environment, &opened, &request, manner).await? {
             return Ok(done(false));
         }

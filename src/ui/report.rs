@@ -27,7 +27,7 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
             let _ = writeln!(text, "  {}: {hint}", output.style_hint("hint"));
         }
         if !failure.blocked.is_empty() {
-            let _ = writeln!(text, "  not begun because of it: {}", list(&failure.blocked, &title));
+            let _ = writeln!(text, "  not started because of it: {}", list(&failure.blocked, &title));
         }
     }
     if !text.is_empty() {
@@ -47,8 +47,8 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
             steps => format!("{steps} left under way, "),
         };
         format!(
-            "Not through: {} done, {} failed, {under_way}{} not begun, in {took}.",
-            report.done,
+            "Not complete: {} done, {} failed, {under_way}{} not started, in {took}.",
+            steps(report.done),
             report.failures.len(),
             report.not_begun
         )

@@ -29,7 +29,7 @@ pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
             0 => String::new(),
             steps => format!("{steps} left under way, "),
         };
-        return format!("{done} steps done, {failed} failed, {under_way}{} not begun", report.not_begun);
+        return format!("{done} steps done, {failed} failed, {under_way}{} not started", report.not_begun);
     }
     let mut counts: BTreeMap<usize, (&str, usize)> = BTreeMap::new();
     for change in &plan.changes {

@@ -240,7 +240,8 @@ impl Error {
                 Some(format!("find out which one holds the data, and take the tags off the others: {}", listed.join("; ")))
             }
             Self::NothingFound { .. } => Some(
-                "check the account, the region and the cluster's name: it has to be the one that the other tool used"
+                "check the account, the region and the cluster's name, which must be the one that the other tool used; if Slipway \
+                 created the objects, name the store that has their state: `--state URL`, or `SLIPWAY_STATE`"
                     .to_owned(),
             ),
             Self::NothingOwned { .. } => Some(

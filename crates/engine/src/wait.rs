@@ -31,6 +31,22 @@ pub enum Wait {
     },
 }
 
+impl Wait {
+    /// The wait as text. A failure that is the same as `last`, the failure before it, is not repeated.
+    #[must_use]
+    pub fn after(&self, last: &mut Option<String>) -> String {
+        let Self::Again { provider, what, error, delay } = self else { return self.to_string() };
+        if last.as_ref() == Some(&error.message) {
+            let seconds = delay.as_secs_f64();
+            return format!(
+                "provider {provider} could not {what}, for the same reason; trying again in {seconds:.1} s"
+            );
+        }
+        *last = Some(error.message.clone());
+        self.to_string()
+    }
+}
+
 impl fmt::Display for Wait {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -74,5 +90,26 @@ impl WaitHandler {
 impl fmt::Debug for WaitHandler {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("WaitHandler")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::ErrorClass;
+
+    use super::*;
+
+    #[test]
+    fn a_reason_is_said_once() {
+        let again = |reason: &str| Wait::Again {
+            provider: "cloud".to_owned(),
+            what: "list",
+            error: ProviderError::new(ErrorClass::Transient, reason),
+            delay: Duration::from_millis(200),
+        };
+        let mut last = None;
+        assert!(again("no route").after(&mut last).contains("no route"));
+        assert!(!again("no route").after(&mut last).contains("no route"));
+        assert!(again("no name").after(&mut last).contains("no name"));
     }
 }

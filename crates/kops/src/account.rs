@@ -97,7 +97,7 @@ impl Account<'_> {
             }
             Treatment::Harmless(why) => {
                 Diagnostic::note(code::HARMLESS, format!("{written} has no effect: {why}"))
-                    .hint("it is safe to go on, and to leave it out")
+                    .hint("no action is needed: Slipway ignores this field")
             }
             Treatment::Lost(why) => {
                 let (why, out) = why.split_once("; ").unwrap_or((why, ""));

@@ -266,11 +266,11 @@ fn check_infrastructure(plan: &Plan, terms: &Terms) -> Result<(), Error> {
         true if inside == 0 => return Ok(()),
         // A plan is carried out completely or not at all.
         true => missing.push(format!(
-            "the plan has {inside} objects inside the cluster: make it again with `slipway plan --infrastructure-only`"
+            "the plan has {inside} objects inside the cluster, which cannot be left out of a saved plan"
         )),
         false => {}
     }
-    Err(Error::InfrastructureOnly(missing))
+    Err(Error::InfrastructureOnly { missing, is_saved: false })
 }
 
 /// Refuses a plan that cannot work according to a provider, with all findings of the provider.

@@ -166,7 +166,7 @@ pub enum Error {
     },
     /// A verb that changes a running cluster where there is none.
     #[error(
-        "{cluster} was not made yet: the state in {place} has no generation of it; {verb} creates nothing"
+        "{cluster} was not applied yet: the state in {place} has no generation of it; {verb} creates nothing"
     )]
     NotMadeYet {
         /// The cluster.
@@ -307,7 +307,12 @@ pub enum Error {
     CannotWork(Vec<PreflightFinding>),
     /// The plan creates infrastructure that will not become a working cluster.
     #[error("the plan makes infrastructure that will not be a working cluster; nothing was done")]
-    InfrastructureOnly(Vec<String>),
+    InfrastructureOnly {
+        /// What the infrastructure lacks, a sentence each.
+        missing: Vec<String>,
+        /// Whether the plan was saved: it cannot be changed any more.
+        is_saved: bool,
+    },
     /// The plan loses data that was not confirmed by name.
     #[error("the plan needs confirmations by name; nothing was done")]
     Unconfirmed(Vec<Confirmation>),
@@ -426,6 +431,14 @@ impl Error {
     /// Something that should not be.
     pub fn internal(what: &'static str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Internal { what, source: error.into() }
+    }
+
+    /// The same error about a plan that was saved.
+    pub(crate) fn of_saved_plan(self) -> Self {
+        match self {
+            Self::InfrastructureOnly { missing, .. } => Self::InfrastructureOnly { missing, is_saved: true },
+            other => other,
+        }
     }
 }
 

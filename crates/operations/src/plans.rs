@@ -72,7 +72,8 @@ impl Saved {
             return Ok(Outcome::Nothing);
         }
         let backend = environment.store(&plan.cluster)?.backend.clone();
-        let confirmed = applying::agree(environment, Some(backend), &plan, &manner).await?;
+        let agreed = applying::agree(environment, Some(backend), &plan, &manner).await;
+        let confirmed = agreed.map_err(Error::of_saved_plan)?;
         let cluster = stored::read(&plan.spec)
             .map_err(|source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source })?
             .ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;

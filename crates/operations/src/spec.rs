@@ -139,6 +139,11 @@ impl ClusterSpec {
     /// A provider's failure; one about a field of the spec is shown at its place.
     pub(crate) fn refused(&self, error: ProviderError) -> Error {
         match error.field.as_deref().and_then(|field| self.place_of(field)) {
+            // A fault that may pass is no problem of the spec; the field says where the provider connected.
+            Some(location) if error.class.is_retryable() => {
+                let message = format!("{} ({location})", error.message);
+                ProviderError { message, ..error }.into()
+            }
             Some(location) => diagnose::at_field(&error, location),
             None => error.into(),
         }

@@ -21,6 +21,10 @@ use labels::Labels;
 
 /// The default namespace of a provider in Terraform's registry.
 const NAMESPACE: &str = "hashicorp";
+
+/// The providers whose resource types are those of a Terraform provider, with its source in Terraform's registry.
+pub const SOURCES: &[(&str, &str)] = &[("aws", "hashicorp/aws")];
+
 /// The versions of Terraform that know `import` blocks.
 const WITH_IMPORTS: &str = ">= 1.5";
 
@@ -35,6 +39,8 @@ pub struct Export<'a> {
     pub schemas: &'a [(&'a str, &'a Schema)],
     /// The region, for the `provider` blocks.
     pub region: Option<&'a str>,
+    /// The sources of providers in Terraform's registry, by name; `hashicorp/NAME` of all others.
+    pub sources: &'a [(&'a str, &'a str)],
 }
 
 /// A configuration that cannot be written.
@@ -80,8 +86,8 @@ impl Export<'_> {
             }
         }
         let mut body = Body::builder().add_block(self.requirements(!imports.is_empty()));
-        for (name, _) in self.schemas {
-            let block = Block::builder("provider").add_label(*name);
+        for (name, _) in self.used() {
+            let block = Block::builder("provider").add_label(name);
             if let Some(region) = self.region {
                 body = body.add_block(block.add_attribute(("region", region)).build());
             }
@@ -94,16 +100,24 @@ impl Export<'_> {
 }
 
 impl Export<'_> {
-    /// The `terraform` block: the version that reads `import` blocks, and where each provider with a resource comes from.
-    fn requirements(&self, has_imports: bool) -> Block {
-        let mut providers = Block::builder("required_providers");
-        let is_used = |schema: &Schema| {
+    /// The providers that have a resource in the configuration.
+    fn used(&self) -> impl Iterator<Item = (&str, &Schema)> {
+        let is_used = move |schema: &Schema| {
             let mut made = self.desired.iter().filter(|desired| desired.lifecycle.existing.is_none());
             made.any(|desired| schema.types.contains_key(desired.address.kind()))
         };
-        for (name, _) in self.schemas.iter().filter(|(_, schema)| is_used(schema)) {
-            let source = Expression::from_iter([("source", format!("{NAMESPACE}/{name}"))]);
-            providers = providers.add_attribute(HclAttribute::new(*name, source));
+        self.schemas.iter().copied().filter(move |(_, schema)| is_used(schema))
+    }
+
+    /// The `terraform` block: the version that reads `import` blocks, and where each provider with a resource comes from.
+    fn requirements(&self, has_imports: bool) -> Block {
+        let mut providers = Block::builder("required_providers");
+        for (name, _) in self.used() {
+            let source = self.sources.iter().find(|(provider, _)| *provider == name);
+            let source =
+                source.map_or_else(|| format!("{NAMESPACE}/{name}"), |(_, source)| (*source).to_owned());
+            let source = Expression::from_iter([("source", source)]);
+            providers = providers.add_attribute(HclAttribute::new(name, source));
         }
         let mut block = Block::builder("terraform");
         if has_imports {

@@ -150,7 +150,8 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::NotFound { name, .. } => Some(format!(
-                "install slipway-provider-{name} with its provider.toml, or name its directory in SLIPWAY_PROVIDER_PATH"
+                "install slipway-provider-{name} with its provider.toml, or name its directory in SLIPWAY_PROVIDER_PATH; \
+                 for `plan --offline`, slipway-provider-{name}.toml and its offline executable must be beside `slipway`"
             )),
             Self::NotBuilt { name, .. } => Some(format!(
                 "build it with `cargo build --release -p slipway-provider-{name}`, then trust it with `slipway provider lock {name}`"

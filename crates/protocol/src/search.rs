@@ -193,6 +193,20 @@ mod tests {
     }
 
     #[test]
+    fn the_complete_example_of_the_guide_is_read() {
+        let guide = include_str!("../../../docs/guide/providers.md");
+        let example = guide.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("slipway-provider-acme.toml");
+        std::fs::write(&file, example).unwrap();
+        let installed = SearchPath::new([root.path().to_owned()]).find("acme").unwrap();
+        assert_eq!(installed.executable, root.path().join("slipway-provider-acme"));
+        assert_eq!(installed.offline, Some(root.path().join("slipway-provider-acme-offline")));
+        assert_eq!(installed.conformance(), root.path().join("conformance.json"));
+        assert_eq!(installed.manifest.environment, Some(vec!["ACME_*".to_owned()]));
+    }
+
+    #[test]
     fn the_first_directory_wins() {
         let root = tempfile::tempdir().unwrap();
         let (first, second) = (root.path().join("1"), root.path().join("2"));

@@ -111,7 +111,11 @@ fn text(path: &str, field: &Field) -> String {
     };
     paragraph(&field.description);
     let inside = contents(&field.shape);
-    if !inside.description.is_empty() && inside.description != field.description {
+    // One sentence on the type says what the field has said already, except on what a list or a map has.
+    let says_more = !std::ptr::eq(inside, &field.shape)
+        || field.description.is_empty()
+        || inside.description.contains(". ");
+    if says_more && !inside.description.is_empty() && inside.description != field.description {
         paragraph(&inside.description);
     }
     if let Some(default) = &field.default
@@ -229,6 +233,14 @@ mod tests {
         let subnets = explain("cluster.spec.network.subnets[].egress").unwrap();
         assert!(subnets.contains("Exactly one of"), "{subnets}");
         assert!(explain("nodepool.spec.taints.effect").unwrap().contains("required"));
+    }
+
+    #[test]
+    fn says_nothing_twice() {
+        let blocked = explain("nodepool.spec.rollout.drain.onBlocked").unwrap();
+        assert_eq!(blocked.matches("What to do if a node is not drained").count(), 1, "{blocked}");
+        let drain = explain("nodepool.spec.rollout.drain").unwrap();
+        assert!(drain.contains("before they are removed") && !drain.contains("before it is"), "{drain}");
     }
 
     #[test]

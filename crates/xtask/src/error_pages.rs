@@ -1,4 +1,4 @@
-//! Compares the error codes in the sources with the pages in `docs/errors/`.
+//! Compares the error codes in the sources with the pages in `docs/errors/`, and with the list in their README.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::workspace;
 
 const FOLDER: &str = "docs/errors";
 
-/// Checks that every error code has its page, every page its code, and both the same title.
+/// Checks that every error code has its page, every page its code, both the same title, and the README every prefix.
 #[derive(clap::Args)]
 pub struct ErrorPages;
 
@@ -17,7 +17,8 @@ impl ErrorPages {
     /// Runs the task.
     ///
     /// # Errors
-    /// When a file cannot be read, a page or a code is missing, or a page begins with another code than its own.
+    /// When a file cannot be read, a page or a code is missing, a page begins with another code than its own, or the
+    /// README does not list a prefix.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut codes = BTreeSet::new();
         let mut titles = Vec::new();
@@ -53,6 +54,10 @@ impl ErrorPages {
         wrong.extend(
             pages.difference(&codes).map(|page| format!("{FOLDER}/{page}.md is the page of no code")),
         );
+        let list = workspace::read(&Path::new(FOLDER).join("README.md"))?;
+        let prefixes: BTreeSet<&str> = pages.iter().map(|page| prefix(page)).collect();
+        let missing = prefixes.into_iter().filter(|prefix| !list.contains(&format!("| `{prefix}…` |")));
+        wrong.extend(missing.map(|prefix| format!("{FOLDER}/README.md does not list `{prefix}…`")));
         if !wrong.is_empty() {
             bail!("{}", wrong.join("\n"));
         }
@@ -77,6 +82,11 @@ fn titles_in(text: &str) -> Vec<(String, String)> {
             if before.trim_end().ends_with('=') && is_code(code) && between.trim_start_matches(',').trim().is_empty())
     });
     declared.filter_map(|window| Some((window.get(1)?.to_string(), window.get(3)?.to_string()))).collect()
+}
+
+/// The letters of a code.
+fn prefix(code: &str) -> &str {
+    code.trim_end_matches(|character: char| character.is_ascii_digit())
 }
 
 fn is_code(text: &str) -> bool {

@@ -133,8 +133,12 @@ fn a_configuration_of_terraform_imports_what_exists() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", &spec())?;
     let export = |arguments: &[&str]| {
-        place.expect(0, &[&["export", "terraform", "-f", "spec.yaml"], arguments].concat())
+        let export = ["export", "terraform", "-f", "spec.yaml", "--source", "example/sim"];
+        place.expect(0, &[&export[..], arguments].concat())
     };
+    let refused = place.expect(1, &["export", "terraform", "-f", "spec.yaml", "--out", "main.tf"])?.err;
+    ensure!(refused.contains("CLI0097") && refused.contains("--source"), "{refused}");
+    ensure!(!place.path().join("main.tf").exists(), "something was written");
     let before = export(&["--offline"])?.out;
     ensure!(before.contains("resource \"sim_machine_pool\" \"workers\""), "{before}");
     ensure!(!before.contains("import {"), "{before}");

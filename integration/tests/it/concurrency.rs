@@ -51,7 +51,7 @@ fn the_first_interrupt_finishes_what_is_under_way_and_the_next_run_goes_on() -> 
     signal(&run, "INT")?;
     let ended = Ended::of(run.wait_with_output()?)?;
     ensure!(ended.code == Some(1), "{ended:?}");
-    ensure!(ended.out.contains("Not through"), "{}", ended.out);
+    ensure!(ended.out.contains("Not complete"), "{}", ended.out);
     // Everything that the cloud has was recorded: a resumed run creates nothing twice.
     let before: Vec<String> = place.inventory()?.objects.iter().map(|object| object.id.clone()).collect();
     place.expect(0, &apply)?;

@@ -36,6 +36,8 @@ pub(crate) const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--wait
 /// Confirms the pool whose data disks are deleted with their machines.
 const ROLL: &[&str] =
     &["apply", "-f", "spec.yaml", "--yes", "--wait", "1m", "--confirm", "sim_machine_pool.databases"];
+/// The same for a cluster without such a pool.
+const ROLL_WITHOUT_DATA: &[&str] = &["apply", "-f", "spec.yaml", "--wait", "1m", "--yes"];
 /// Confirms all clusters of these tests, whose etcd is deleted.
 #[rustfmt::skip]
 pub(crate) const DELETE: &[&str] = &[
@@ -74,10 +76,11 @@ fn life(spec: &str, changed: &str, rolled: &str) -> Vec<Scenario> {
         spec: spec.to_owned(),
         arguments,
     };
+    let roll = if rolled.contains("name: databases") { ROLL } else { ROLL_WITHOUT_DATA };
     vec![
         step("create", None, spec, APPLY),
         step("update", Some(spec), changed, APPLY),
-        step("rollout", Some(spec), rolled, ROLL),
+        step("rollout", Some(spec), rolled, roll),
         step("delete", Some(spec), spec, DELETE),
     ]
 }

@@ -63,7 +63,7 @@ fn an_output_replaces_older_outputs_of_its_kind_only() -> Result<()> {
     place.expect(1, &[&export[..], &["spec.yaml"]].concat())?;
     place.expect(1, &plan("a.archive"))?;
     place.expect(1, &["delete", "line", "--dry-run", "--out", "spec.yaml"])?;
-    let terraform = ["export", "terraform", "-f", "spec.yaml", "--out"];
+    let terraform = ["export", "terraform", "-f", "spec.yaml", "--source", "example/sim", "--out"];
     place.expect(0, &[&terraform[..], &["main.tf"]].concat())?;
     place.expect(0, &[&terraform[..], &["main.tf"]].concat())?;
     place.expect(1, &[&terraform[..], &["spec.yaml"]].concat())?;

@@ -66,6 +66,21 @@ fn a_cluster_on_aws_is_planned_from_nothing_but_its_spec() -> Result<()> {
 }
 
 #[test]
+fn a_configuration_of_terraform_lists_what_it_leaves_out() -> Result<()> {
+    let place = place()?;
+    let ended = run(&place, &["export", "terraform", "-f", &spec("minimal-public"), "--offline"], &[])?;
+    ensure!(ended.code == Some(0), "{:?} {}", ended.code, ended.err);
+    let head = ended.out.split("terraform {").next().unwrap_or_default();
+    for kind in ["kubernetes_object", "kubernetes_api", "keypair"] {
+        ensure!(head.contains(&format!(" {kind}: ")), "no {kind} in the comment: {head}");
+        ensure!(ended.err.contains(&format!(" {kind}: ")), "no {kind} on standard error: {}", ended.err);
+        ensure!(!ended.out.contains(&format!("resource \"{kind}\"")), "{kind} is a resource");
+    }
+    ensure!(head.lines().all(|line| line.is_empty() || line.starts_with('#')), "{head}");
+    Ok(())
+}
+
+#[test]
 fn only_what_stands_beside_the_program_runs_unpinned() -> Result<()> {
     let place = place()?;
     let script = "#!/bin/sh\ntouch ran\n";

@@ -19,11 +19,11 @@ pub(crate) const PAGES: &[Page] = &[
         "plan",
         PENDING,
         &[
-            ("Show the plan for all clusters of a folder", "slipway plan -f specs/"),
+            ("Show the plan for all clusters of a folder", "slipway plan -f clusters/"),
             ("Save the plan for a later apply", "slipway plan -f cluster.yaml --out cluster.plan"),
             (
-                "Write a comment for a pull request of somebody else",
-                "slipway plan -f specs/ --untrusted -o markdown",
+                "Write a comment for a pull request from another person",
+                "slipway plan -f clusters/ --untrusted --state s3://bucket/prefix -o markdown",
             ),
             ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
         ],
@@ -202,7 +202,7 @@ pub(crate) const PAGES: &[Page] = &[
     ),
     page(
         "state gc",
-        Usual,
+        Two("with `--dry-run`: something would be deleted"),
         &[(
             "Show what would be deleted if ten generations were kept",
             "slipway state gc --keep 10 --dry-run",
@@ -370,7 +370,7 @@ pub(crate) const PAGES: &[Page] = &[
         Usual,
         &[("Print a spec with all defaults", "slipway spec show -f cluster.yaml --full")],
     ),
-    page("spec check", Usual, &[("Check all specs of a folder", "slipway spec check -f specs/")]),
+    page("spec check", Usual, &[("Check all specs of a folder", "slipway spec check -f clusters/")]),
     page(
         "spec convert",
         Usual,

@@ -106,6 +106,7 @@ static YES: RunArguments = RunArguments {
     infrastructure_only: false,
     yes: true,
     confirm: Vec::new(),
+    has_other_plans: false,
     wait: None,
     require_approval: None,
     require_approval_by_other: false,

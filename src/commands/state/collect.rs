@@ -95,7 +95,7 @@ fn report(
     found: &[(ClusterName, Garbage)],
     is_removed: bool,
 ) -> Result<ExitCode, CommandError> {
-    let count = found.iter().map(|(_, garbage)| garbage.len()).sum();
+    let count: usize = found.iter().map(|(_, garbage)| garbage.len()).sum();
     let answer = match arguments.output {
         ReportFormat::Text => {
             let verb = if is_removed { "Removed" } else { "Would remove" };
@@ -110,7 +110,7 @@ fn report(
         }
     };
     context.output.result(&answer)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(if !is_removed && count > 0 { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
 fn text(found: &[(ClusterName, Garbage)]) -> String {

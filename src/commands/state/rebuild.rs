@@ -84,17 +84,16 @@ fn report(found: &rebuilding::Found) -> String {
     text.push_str(match found.protection {
         Protection::Written => "The cluster is protected from deletion, as the spec says.\n",
         Protection::Recorded(true) => {
-            "The cluster is protected from deletion, as it was in the state; the spec does not protect it. To keep the \
-             protection, write `deletionProtection: true` into the spec: the next complete apply of the spec as it is takes it \
-             away.\n"
+            "The cluster is protected from deletion, as it was in the state; the spec does not protect it. The next \
+             complete apply removes the protection, unless the spec has `deletionProtection: true`.\n"
         }
         Protection::Recorded(false) => {
             "The cluster is not protected from deletion, as it was not in the state. `deletionProtection: true` in the spec \
              protects it.\n"
         }
         Protection::Unknown => {
-            "Whether the cluster was protected from deletion is not known, so it is protected now. To keep the protection, \
-             write `deletionProtection: true` into the spec: the next complete apply of the spec as it is takes it away.\n"
+            "Whether the cluster was protected from deletion is not known, so it is protected now. The next complete apply \
+             removes the protection, unless the spec has `deletionProtection: true`.\n"
         }
     });
     text

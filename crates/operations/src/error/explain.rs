@@ -54,7 +54,7 @@ impl Error {
             Self::NoSnapshot { .. } => "ETCD0004",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
-            Self::InfrastructureOnly(_) => "PLAN0030",
+            Self::InfrastructureOnly { .. } => "PLAN0030",
             Self::Unconfirmed(_) => "RUN0008",
             Self::UnknownToStore { .. } => "STATE0051",
             Self::Foreign { .. } => "STATE0054",
@@ -86,7 +86,7 @@ impl Error {
                 vec![format!("the versions of the kubelets cannot be read: {reason}")]
             }
             Self::WithoutEffect { fields: all, .. }
-            | Self::InfrastructureOnly(all)
+            | Self::InfrastructureOnly { missing: all, .. }
             | Self::StoredPlan { candidates: all, .. } => all.clone(),
             Self::CannotWork(findings) => findings
                 .iter()
@@ -264,7 +264,13 @@ impl Error {
             Self::Protected { lifted_since: None, .. } => {
                 one("set deletionProtection: false in its spec, apply that, and delete again")
             }
-            Self::InfrastructureOnly(_) => one("`--infrastructure-only` makes the infrastructure alone"),
+            Self::InfrastructureOnly { is_saved: true, .. } => one(
+                "make the plan again for the infrastructure alone: `slipway plan -f … --infrastructure-only --out FILE`, then \
+                 `slipway apply FILE`",
+            ),
+            Self::InfrastructureOnly { is_saved: false, .. } => {
+                one("to create the infrastructure alone, add `--infrastructure-only`")
+            }
             Self::Unapproved { .. } => one(
                 "`slipway plan … --out state:` stores a plan; after another person has run `slipway approve state:DIGEST`, run \
                  `slipway apply state:DIGEST`",

@@ -31,6 +31,26 @@ pub struct Expansion {
     pub(crate) secrets: BTreeMap<String, SecretText>,
 }
 
+impl Expansion {
+    /// The resources that only Slipway creates, by type, with their number and what they are: the keys of the cluster, its API,
+    /// and the objects inside it. [`Expansion::desired`] does not have them.
+    #[must_use]
+    pub fn only_here(&self) -> BTreeMap<&str, (usize, &'static str)> {
+        let mut counts: BTreeMap<&str, (usize, &'static str)> = BTreeMap::new();
+        for desired in self.keys.iter().chain(&self.inside) {
+            let what = if composition::is_key(desired) {
+                "keys of the cluster, which Slipway keeps encrypted in its state"
+            } else if composition::is_api(desired) {
+                "the API of the cluster, which Slipway waits for"
+            } else {
+                "objects inside the cluster, which Slipway applies when its API answers"
+            };
+            counts.entry(desired.address.kind()).or_insert((0, what)).0 += 1;
+        }
+        counts
+    }
+}
+
 impl Opened {
     /// Expands the cluster. Choices that are pinned are kept.
     ///

@@ -127,7 +127,7 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
                 count => {
                     let resources = plural(count, "resource", "resources");
                     format!(
-                        "No drift is known. What was applied to {resources} of {cluster} is not recorded; the next apply records it."
+                        "No drift is known. The state does not have the values that were applied to {resources} of {cluster}; the next apply records them."
                     )
                 }
             },

@@ -142,6 +142,7 @@ fn written() -> String {
         observations: &observations,
         schemas: &[("cloud", &schema)],
         region: Some("north-1"),
+        sources: &[],
     };
     export.write().unwrap()
 }
@@ -149,6 +150,20 @@ fn written() -> String {
 #[test]
 fn every_kind_of_value_has_its_form() {
     insta::assert_snapshot!(written());
+}
+
+#[test]
+fn a_provider_has_the_source_that_is_given() {
+    let (schema, desired, observations) = (schema(), desired(), Observations::default());
+    let export = Export {
+        desired: &desired,
+        observations: &observations,
+        schemas: &[("cloud", &schema)],
+        region: None,
+        sources: &[("cloud", "example/sky")],
+    };
+    let text = export.write().unwrap();
+    assert!(text.contains("\"source\" = \"example/sky\""), "{text}");
 }
 
 #[test]
@@ -167,6 +182,7 @@ fn what_is_written_is_read_again() {
 fn a_type_of_nobody_is_refused() {
     let desired = [Desired::new(address("other_thing.a"), Value::Null)];
     let observations = Observations::default();
-    let export = Export { desired: &desired, observations: &observations, schemas: &[], region: None };
+    let export =
+        Export { desired: &desired, observations: &observations, schemas: &[], region: None, sources: &[] };
     assert!(matches!(export.write(), Err(ExportError::UnknownType(_))));
 }

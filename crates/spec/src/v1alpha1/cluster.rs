@@ -13,7 +13,7 @@ use crate::{
     value::{AccessSource, KubernetesVersion, Quantity},
 };
 
-/// A Kubernetes cluster as it is wanted.
+/// The desired configuration of a Kubernetes cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(title = "Cluster")]
@@ -26,7 +26,7 @@ pub struct ClusterDocument {
     pub kind: String,
     /// What the cluster is called.
     pub metadata: ClusterMetadata,
-    /// What the cluster shall be.
+    /// The desired configuration of the cluster.
     pub spec: ClusterSpec,
 }
 
@@ -41,7 +41,7 @@ pub struct ClusterMetadata {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a cluster shall be.
+/// The desired configuration of a cluster.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ClusterSpec {

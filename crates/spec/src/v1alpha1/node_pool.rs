@@ -24,7 +24,7 @@ pub struct NodePoolDocument {
     pub kind: String,
     /// What the pool is called.
     pub metadata: NodePoolMetadata,
-    /// What the pool shall be.
+    /// The desired configuration of the pool.
     #[serde(default)]
     pub spec: NodePoolSpec,
 }
@@ -40,7 +40,7 @@ pub struct NodePoolMetadata {
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a pool shall be.
+/// The desired configuration of a pool.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct NodePoolSpec {
@@ -126,7 +126,7 @@ pub struct RolloutSpec {
     /// How many nodes may be missing; a percentage is rounded down. Default: 0 where nodes are added, else 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_unavailable: Option<Amount>,
-    /// How nodes are emptied before they go.
+    /// How nodes are drained before they are removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drain: Option<Drain>,
     /// How long a new node may take to become ready. Default: 15m.

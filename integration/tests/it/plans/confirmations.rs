@@ -49,7 +49,8 @@ fn a_whole_cluster_with_data_is_deleted_only_by_its_name() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
     let delete = ["delete", "small", "--yes"];
     ensure!(refused(&place, &delete, "small")?.out.contains("- sim_volume.etcd-main-a"), "no plan");
-    refused(&place, &[&delete[..], &["--confirm", "smal"]].concat(), "small")?;
+    let unknown = place.expect(1, &[&delete[..], &["--confirm", "smal"]].concat())?.err;
+    ensure!(unknown.contains("CLI0096") && unknown.contains("`--confirm small`"), "{unknown}");
     refused(&place, &["delete", "-f", "spec.yaml", "--yes"], "small")?;
 
     // The plan says so, in every form.
@@ -73,6 +74,29 @@ fn a_whole_cluster_with_data_is_deleted_only_by_its_name() -> Result<()> {
     place.expect(0, &["apply", "small.plan", "--yes", "--confirm", "small"])?;
     ensure!(identities(&place)?.is_empty(), "something is left");
     Ok(())
+}
+
+/// A misspelt name is noticed when it is written, and not when the first plan needs it.
+#[test]
+fn an_unknown_name_is_refused_before_anything_is_done() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &with_volume("sim-1a"))?;
+    let typo = [APPLY, &["--confirm", "sim_volume.etcd-man-a"]].concat();
+    let refused = place.expect(1, &typo)?.err;
+    ensure!(refused.contains("CLI0096") && refused.contains("needs no confirmation"), "{refused}");
+    ensure!(!place.state().join("small").exists(), "something was done");
+    // An address of the plan and the cluster's name exist, although this plan asks for neither.
+    place.expect(0, &[APPLY, &["--confirm", VOLUME, "--confirm", "small"]].concat())?;
+    let again = place.expect(0, &typo)?.err;
+    ensure!(again.contains("warning: `--confirm sim_volume.etcd-man-a`"), "{again}");
+    place.write("spec.yaml", &with_volume("sim-1b"))?;
+    let refused = place.expect(1, &typo)?.err;
+    ensure!(refused.contains("CLI0096") && refused.contains(&format!("`--confirm {VOLUME}`")), "{refused}");
+    place.expect(2, &[PLAN, &["--out", "small.plan"]].concat())?;
+    let saved = ["apply", "small.plan", "--yes", "--confirm"];
+    let refused = place.expect(1, &[&saved[..], &["sim_volume.etcd-man-a"]].concat())?.err;
+    ensure!(refused.contains("CLI0096"), "{refused}");
+    place.expect(0, &[&saved[..], &[VOLUME, "--confirm", "sim_network.main"]].concat()).map(|_| ())
 }
 
 /// Disks that are deleted with their machines: a roll, the end of a pool and the end of the cluster name them.

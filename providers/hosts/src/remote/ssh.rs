@@ -158,9 +158,8 @@ impl Ssh {
                 ))
             }
             Err(error) => {
-                let (name, address, port) = (&self.name, &self.address, self.access.port);
-                let text = format!("{name}: the name {address} cannot be resolved: {error}");
-                Err(transient(text).with_hint(unreached(name, address, port)))
+                let text = format!("{}: the name {} cannot be resolved: {error}", self.name, self.address);
+                Err(transient(text).with_hint(UNREACHED))
             }
         }
     }
@@ -266,8 +265,7 @@ impl Ssh {
             return ProviderError::new(ErrorClass::Permission { action: "enter the host".to_owned() }, text)
                 .with_hint("name the key by `identityFile`, or put it into an SSH agent");
         }
-        transient(format!("{name} ({address}:{port}) cannot be reached: {last}"))
-            .with_hint(unreached(name, address, port))
+        transient(format!("{name} ({address}:{port}) cannot be reached: {last}")).with_hint(UNREACHED)
     }
 }
 
@@ -283,12 +281,11 @@ fn configures(printed: &str, address: &str) -> bool {
         || is_set("proxycommand")
 }
 
-/// The hint for a host that cannot be reached. The step that gives up the node comes last.
-fn unreached(name: &str, address: &str, port: u16) -> String {
-    format!(
-        "start {name}, check that {address}:{port} can be reached from here, correct its address if it has moved, and run the command again; only for a machine that was a node and will never come back: `lost: true` in its Host document removes its node and its member of etcd from the cluster"
-    )
-}
+/// The hint for a host that cannot be reached. It does not name the host, so that several such hosts have one hint. The step
+/// that gives up the node comes last.
+const UNREACHED: &str = "start the machine, check that its address and port can be reached from here, correct the address of a machine that has \
+     moved, and run the command again; only for a machine that was a node and will never come back: `lost: true` in its Host \
+     document removes its node and its member of etcd from the cluster";
 
 /// The hint for host keys that are not pinned. To copy the line without the comparison is to trust any
 /// machine that answers.
@@ -333,9 +330,12 @@ mod tests {
 
     #[test]
     fn giving_a_host_up_is_the_last_way_and_said_as_what_it_is() {
-        let hint = super::unreached("cp-0", "10.0.0.1", 22);
+        let hint = super::UNREACHED;
         let (safe, last) = hint.split_once("; only for").unwrap();
-        assert!(safe.contains("10.0.0.1:22") && safe.contains("again") && !safe.contains("lost"), "{hint}");
+        assert!(
+            safe.contains("can be reached") && safe.contains("again") && !safe.contains("lost"),
+            "{hint}"
+        );
         assert!(
             last.contains("`lost: true`") && last.contains("removes its node and its member of etcd"),
             "{hint}"

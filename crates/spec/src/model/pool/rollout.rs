@@ -11,7 +11,7 @@ pub struct Rollout {
     pub max_surge: Amount,
     /// How many nodes may be missing; a percentage is rounded down.
     pub max_unavailable: Amount,
-    /// How nodes are emptied before they go.
+    /// How nodes are drained before they are removed.
     pub drain: Drain,
     /// How long a new node may take to become ready.
     pub ready_timeout: Duration,
@@ -19,17 +19,17 @@ pub struct Rollout {
     pub settle: Duration,
 }
 
-/// How a node is emptied before it goes.
+/// How a node is drained before it is removed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Drain {
-    /// Whether it is emptied at all.
+    /// Whether nodes are drained.
     pub enabled: bool,
-    /// What disruption budgets count for.
+    /// Whether disruption budgets are respected.
     pub budgets: Budgets,
-    /// How long emptying one node may take.
+    /// How long the drain of one node may take.
     pub timeout: Duration,
-    /// What happens when the time is over.
+    /// What to do if a node is not drained within `timeout`.
     pub on_blocked: OnBlocked,
 }
 
@@ -44,7 +44,7 @@ impl Default for Drain {
     }
 }
 
-/// What PodDisruptionBudgets count for.
+/// Whether PodDisruptionBudgets are respected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Budgets {
@@ -55,7 +55,7 @@ pub enum Budgets {
     Ignore,
 }
 
-/// What happens when a node could not be emptied in time.
+/// What to do if a node is not drained within `timeout`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum OnBlocked {

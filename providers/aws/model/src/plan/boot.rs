@@ -29,7 +29,9 @@ const CANNOT_REACH: &str = "PROVIDER0110";
 /// The largest document that is read.
 const LIMIT: u64 = 1024 * 1024;
 /// Why a plan is for infrastructure alone.
-const NO_NODES: &str = "the machines of its pools will not become nodes of the cluster by themselves: ";
+const NO_NODES: &str = " will not become nodes of the cluster by themselves: ";
+/// The machines of a template whose document names no pool.
+const MACHINES: &str = "its machines";
 const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kubelet, or `assets.programs` must list \
                            slipway, containerd, runc, cniPlugins and kubelet";
 const NO_CREDENTIAL: &str =
@@ -132,7 +134,9 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let has_credential = is_control_plane || proves;
     let lacks = [(!has_programs).then_some(NO_PROGRAMS), (!has_credential).then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
-    (!lacks.is_empty()).then(|| format!("{NO_NODES}{}", lacks.join(", and ")))
+    let pool = document["node"]["pool"].as_str();
+    let machines = pool.map_or_else(|| MACHINES.to_owned(), |pool| format!("the machines of pool {pool}"));
+    (!lacks.is_empty()).then(|| format!("{machines}{NO_NODES}{}", lacks.join(", and ")))
 }
 
 fn is_ours(text: &str) -> bool {
@@ -281,17 +285,19 @@ mod tests {
         };
         let fetches = format!("{FETCHES}x; do :; done\n");
         assert_eq!(script("controlPlane", &files, &fetches), "");
-        assert_eq!(script("worker", &files, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
-        assert_eq!(script("controlPlane", &files, ""), format!("{NO_NODES}{NO_PROGRAMS}"));
+        assert_eq!(script("worker", &files, &fetches), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
+        assert_eq!(script("controlPlane", &files, ""), format!("{MACHINES}{NO_NODES}{NO_PROGRAMS}"));
         let one = r#"{"name":"kubelet"}"#;
-        assert_eq!(script("controlPlane", one, &fetches), format!("{NO_NODES}{NO_PROGRAMS}"));
+        assert_eq!(script("controlPlane", one, &fetches), format!("{MACHINES}{NO_NODES}{NO_PROGRAMS}"));
         let proves = format!(r#"{files},{{"name":"provider"}}"#);
         let asks = format!("SLIPWAY_AUTHORITY=\"\"\n{fetches}");
         assert_eq!(script("worker", &proves, &asks), "");
-        assert_eq!(script("worker", &files, &asks), format!("{NO_NODES}{NO_CREDENTIAL}"));
-        assert_eq!(script("worker", &proves, &fetches), format!("{NO_NODES}{NO_CREDENTIAL}"));
+        assert_eq!(script("worker", &files, &asks), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
+        assert_eq!(script("worker", &proves, &fetches), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
         let both = script("worker", "", "");
         assert!(both.contains(NO_PROGRAMS) && both.ends_with(NO_CREDENTIAL), "{both}");
+        let named = limits(&labels("")).unwrap_or_default();
+        assert!(named.starts_with(&format!("the machines of pool nodes{NO_NODES}")), "{named}");
     }
 
     #[test]
