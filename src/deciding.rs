@@ -227,6 +227,9 @@ impl Observer for Follower {
             Event::RunBegins(plan) => self.begin(&plan),
             Event::Step(event) => self.step(event),
             Event::RunEnded => self.end(),
+            Event::SnapshotSaved { name, machine } => {
+                self.output.message(&format!("Saved the snapshot {name} of etcd on {machine}."));
+            }
             Event::VersionApplied { cluster, version } => self.output.message(&format!(
                 "{cluster} has Kubernetes {version} now. The plan wrote no spec file: if the file has an older version, write `kubernetesVersion: {version}` into it. Otherwise the next plan is refused."
             )),

@@ -232,6 +232,10 @@ pub(crate) async fn run(
         Ok(acting) => acting,
         Err(error) => return held.give_back(error).await,
     };
+    match plannable.before_run(&plan, &held.state).await {
+        Ok(done) => done.into_iter().for_each(|event| environment.observer.event(event)),
+        Err(error) => return held.give_back(error).await,
+    }
     let plan = Arc::new(plan);
     environment.observer.event(Event::RunBegins(plan.clone()));
     let run = Run {

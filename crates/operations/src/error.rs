@@ -188,6 +188,15 @@ pub enum Error {
         /// How many objects were found.
         objects: usize,
     },
+    /// An upgrade does not begin without a snapshot of etcd.
+    #[error("{cluster}: no snapshot of etcd could be saved before the upgrade; nothing was changed")]
+    UnsavedUpgrade {
+        /// The cluster.
+        cluster: String,
+        /// Why the last machine that was asked did not save one.
+        #[source]
+        source: Box<Error>,
+    },
     /// The state names objects whose ownership contradicts it.
     #[error("the state of {cluster} contradicts the ownership tags of objects; nothing was planned")]
     Foreign {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::Value as Json;
+use slipway_plan::Providers;
 use slipway_resource::provider::{Action, ApplyRequest, EventSink};
 use slipway_resource::{Address, ClusterUid, Identity, Ownership, ProviderError, Session, Token, Value};
 
@@ -160,6 +161,28 @@ pub async fn backup(opened: &Opened) -> Result<Snapshot, Error> {
         }
     }
     Err(failed.map_or_else(|| no_backups(opened), Error::Provider))
+}
+
+/// Saves a snapshot before an upgrade; `None` for a cluster whose machines take no snapshots.
+///
+/// # Errors
+/// [`Error::UnsavedUpgrade`] when none of its machines saved one.
+pub(crate) async fn before_upgrade(opened: &Opened) -> Result<Option<Snapshot>, Error> {
+    if takers(opened).is_err() {
+        return Ok(None);
+    }
+    let failed = |source| Error::UnsavedUpgrade {
+        cluster: opened.spec.cluster.name.to_string(),
+        source: Box::new(source),
+    };
+    backup(opened).await.map(Some).map_err(failed)
+}
+
+/// Whether a state has resources that take snapshots.
+pub(crate) fn has_takers(prior: Option<&slipway_plan::Snapshot>, providers: &Providers) -> bool {
+    prior.into_iter().flat_map(|prior| prior.resources.keys()).any(|address| {
+        providers.of_type(address.kind()).is_some_and(|(_, _, kind)| kind.operations.contains_key(SNAPSHOT))
+    })
 }
 
 /// The resources of the state that take snapshots.

@@ -19,6 +19,13 @@ pub enum Event {
     SecretsReadAgain(String),
     /// A provider is not available, so that its resource types are not known.
     NoProvider(String),
+    /// A snapshot of etcd was saved before an upgrade.
+    SnapshotSaved {
+        /// Its name.
+        name: String,
+        /// The machine that has it.
+        machine: String,
+    },
     /// A run of a plan begins.
     RunBegins(Arc<Plan>),
     /// Something happened to a step of the run.

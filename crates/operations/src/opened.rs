@@ -18,7 +18,8 @@ use crate::access::{ClusterAccess, KnownApi};
 use crate::composition::{self, Linked};
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::observe;
+use crate::etcd;
+use crate::observe::{self, Event};
 use crate::plannable::{Plannable, Planned};
 use crate::protection::Known;
 use crate::providers::{self, Asked};
@@ -28,6 +29,7 @@ use crate::spec::ClusterSpec;
 use crate::stage::Stage;
 use crate::state::{protection_of, to_json};
 use crate::trust::Grounds;
+use crate::version;
 
 /// A cluster with its state as it was read, its provider, and the policy for names in its spec.
 ///
@@ -320,6 +322,18 @@ impl Plannable for Opened {
         // in the state.
         let linked = Linked { objects: true, keys: true };
         Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
+    }
+
+    /// Saves a snapshot of etcd before a change of the version. A run that continues such a change saves none: etcd may not answer.
+    async fn before_run(&self, plan: &Plan, state: &State) -> Result<Option<Event>, Error> {
+        let from = version::applied_version(Some(&state.snapshot))?;
+        let unreadable = |source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source };
+        let to = stored::read(&plan.spec).map_err(unreadable)?.map(|cluster| cluster.kubernetes_version);
+        if plan.mode != Mode::Apply || from.is_none() || to.is_none() || from == to {
+            return Ok(None);
+        }
+        let saved = etcd::before_upgrade(self).await?;
+        Ok(saved.map(|saved| Event::SnapshotSaved { name: saved.name, machine: saved.machine }))
     }
 
     async fn acting(&self, plan: &Plan, journal: &Journal, state: &State) -> Result<Providers, Error> {

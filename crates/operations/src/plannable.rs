@@ -11,6 +11,7 @@ use slipway_state_store::{Backend, Journal};
 use tokio::time::Instant;
 
 use crate::error::Error;
+use crate::observe::Event;
 use crate::request::Request;
 
 /// A plan that can be carried out.
@@ -81,6 +82,14 @@ pub trait Plannable {
     /// # Errors
     /// When one cannot be opened.
     async fn recovering(&self) -> Result<Providers, Error>;
+
+    /// Does what has to be done before the first step of a plan, under the hold. Returns an event that says what was done.
+    ///
+    /// # Errors
+    /// When it cannot be done: the plan is not carried out.
+    async fn before_run(&self, _plan: &Plan, _state: &State) -> Result<Option<Event>, Error> {
+        Ok(None)
+    }
 
     /// The providers that carry a plan out, under the hold that the journal belongs to.
     ///

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use crate::access::KnownApi;
 use crate::composition::{self, Linked};
 use crate::error::Error;
+use crate::etcd;
 use crate::health;
 use crate::opened::{Opened, records};
 use crate::plannable::Planned;
@@ -249,12 +250,15 @@ impl Opened {
             true => Ok(BTreeMap::new()),
             false => health::kubelets(stage.access.clone()).await,
         };
-        let message = version::on_hosts(
+        let mut message = version::on_hosts(
             &self.spec.cluster.name,
             (&from, to),
             &kubelets,
             composition::lists_kubelet(&self.spec.cluster),
         )?;
+        if etcd::has_takers(prior, &stage.providers) {
+            message.push_str("; a snapshot of etcd is saved before the first step");
+        }
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 

@@ -77,13 +77,15 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
         "cordon and drain kubernetes_node.worker-0 before, uncordon kubernetes_node.worker-0 after",
         "because the minor version changes from 1.33.13 to 1.34.4: the node is drained before",
         "go to 1.34.4 from `assets.programs`, one host first",
+        "a snapshot of etcd is saved before the first step",
     ] {
         assert!(words.contains(told), "{told} in\n{plan}");
     }
     // An operator has cordoned a node for another reason.
     lab.ask(&administrator, &["cordon", "cp-0"]).unwrap();
     let begun = Instant::now();
-    lab.done(&[&upgrade[..], &["--yes"]].concat());
+    let done = lab.run(&[&upgrade[..], &["--yes"]].concat()).wanted(0, "slipway upgrade").unwrap();
+    assert!(done.err.contains("Saved the snapshot "), "{}", done.err);
     eprintln!("the next minor version: {:.1} s", begun.elapsed().as_secs_f64());
     assert_eq!(reported(&lab), [VERSION; 2]);
     assert_eq!(unschedulable(&lab), "node/cp-0\n");

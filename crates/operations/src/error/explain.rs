@@ -52,6 +52,7 @@ impl Error {
             Self::RollOnHosts { .. } => "CLI0092",
             Self::NoBackups { .. } => "ETCD0001",
             Self::NoSnapshot { .. } => "ETCD0004",
+            Self::UnsavedUpgrade { .. } => "ETCD0005",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
@@ -252,6 +253,10 @@ impl Error {
             Self::NoSnapshot { cluster, .. } => {
                 vec![format!("`slipway etcd snapshots {cluster}` lists those that it has")]
             }
+            Self::UnsavedUpgrade { cluster, .. } => vec![
+                format!("`slipway etcd snapshots {cluster}` shows the control planes that save snapshots, and what fails"),
+                "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),
+            ],
             Self::NoBackups { .. } => one(
                 "set `etcd.backups.enabled: true` in the spec of a cluster on hosts, and apply it; `profile: slipway` has backups \
                  by default",
