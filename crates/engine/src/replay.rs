@@ -168,7 +168,8 @@ fn put(
     let before = previous.and_then(|previous| snapshot.resources.remove(previous));
     if let Some(old) = snapshot.resources.remove(address).or(before) {
         record.deposed.extend(old.deposed);
-        if old.identity != record.identity {
+        // An object that was only used is not the cluster's to delete.
+        if old.identity != record.identity && !old.existing {
             record.deposed.push(old.identity);
         }
         record.deposed.sort();
@@ -252,6 +253,16 @@ mod tests {
         assert_eq!(snapshot.resources[&address()].deposed, [Identity::new("net-1")]);
         entries.extend([begin(3, surplus), end(3, EndResult::nothing())]);
         assert!(replay(entries).0.resources[&address()].deposed.is_empty());
+    }
+
+    #[test]
+    fn an_object_that_was_only_used_is_not_remembered_for_deletion() {
+        let used = Record { existing: true, ..record("") };
+        let used = Effect::Put { address: address(), record: Box::new(used), previous: None };
+        let entries = vec![begin(1, used), end(1, done("net-1")), begin(2, put(None)), end(2, done("net-2"))];
+        let (snapshot, _) = replay(entries);
+        assert_eq!(snapshot.resources[&address()].identity, Identity::new("net-2"));
+        assert!(snapshot.resources[&address()].deposed.is_empty());
     }
 
     #[test]

@@ -25,19 +25,24 @@ pub(crate) fn settle(
         if lifecycle.existing.as_ref() == Some(&record.identity) {
             continue;
         }
-        if record.existing {
-            let message = format!(
-                "{} is not used any more; it was not made by Slipway and is left as it is",
-                record.identity
-            );
+        let old = record.identity.clone();
+        let was_used = record.existing;
+        if was_used {
+            let message =
+                format!("{old} is not used any more; it was not made by Slipway and is left as it is");
             notes.push(ExpandNote { field: address.to_string(), message });
-            observations.take(address, &record.identity);
-            records.to_mut().remove(address);
-        } else if let Some(named) = &lifecycle.existing
-            && let Some(record) = records.to_mut().get_mut(address)
-        {
-            let own = std::mem::replace(&mut record.identity, named.clone());
-            record.deposed.push(own);
+            observations.take(address, &old);
+        }
+        let records = records.to_mut();
+        match (&lifecycle.existing, records.get_mut(address)) {
+            (Some(named), Some(record)) => {
+                record.identity = named.clone();
+                // The plan records it anew.
+                record.existing = false;
+                record.deposed.extend((!was_used).then_some(old));
+            }
+            _ if was_used => drop(records.remove(address)),
+            _ => {}
         }
     }
     notes
@@ -97,7 +102,9 @@ mod tests {
     fn an_object_that_was_only_used_is_forgotten_and_not_taken_over() {
         for named in [None, Some("net-2")] {
             let (record, observations, notes) = settled(record("net-1", true), named);
-            assert_eq!((record, notes), (None, 1));
+            assert_eq!(record.as_ref().map(|record| record.identity.as_str()), named);
+            assert!(record.is_none_or(|record| record.deposed.is_empty()));
+            assert_eq!(notes, 1);
             let left: Vec<&str> =
                 observations.objects(&address()).iter().map(|found| found.identity.as_str()).collect();
             assert_eq!(left, ["net-2"]);
