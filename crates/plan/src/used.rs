@@ -22,7 +22,11 @@ pub(crate) fn settle(
     let mut notes = Vec::new();
     for Desired { address, lifecycle, .. } in desired {
         let Some(record) = records.get(address) else { continue };
-        if lifecycle.existing.as_ref() == Some(&record.identity) {
+        let is_settled = match &lifecycle.existing {
+            Some(named) => *named == record.identity,
+            None => !record.existing,
+        };
+        if is_settled {
             continue;
         }
         let old = record.identity.clone();
@@ -41,8 +45,7 @@ pub(crate) fn settle(
                 record.existing = false;
                 record.deposed.extend((!was_used).then_some(old));
             }
-            _ if was_used => drop(records.remove(address)),
-            _ => {}
+            _ => drop(records.remove(address)),
         }
     }
     notes
