@@ -416,7 +416,10 @@ impl<'p> Planner<'p> {
             }
             let record = self.records.get(&change.address);
             let surplus = match self.inputs.observations.standing(&change.address, record) {
-                Standing::Present { surplus, .. } => surplus.into_iter().cloned().collect(),
+                // Nothing is deleted at an address whose object stays.
+                Standing::Present { surplus, .. } if change.action != ChangeAction::Forget => {
+                    surplus.into_iter().cloned().collect()
+                }
                 _ => Vec::new(),
             };
             decided.insert(Decision { surplus, rollout, ..assemble::plain(change) });

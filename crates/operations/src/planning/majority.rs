@@ -1,6 +1,6 @@
 //! Plans that leave an etcd cluster without the majority of its members: all of its data is lost, and not that of one disk.
 
-use slipway_plan::{ChangeAction, Plan, Snapshot};
+use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::{Cluster, EtcdCluster, EtcdMember};
 use slipway_spec::stored;
@@ -10,30 +10,29 @@ pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
     let Some(prior) = prior.filter(|prior| !prior.resources.is_empty()) else { return };
     let Some(last) = stored::read(&prior.spec).ok().flatten() else { return };
     for etcd in &last.etcd {
-        let Some(text) = lost(etcd, next.etcd.iter().find(|next| next.name == etcd.name)) else { continue };
         let part = format!("etcd-{}", etcd.name);
         let goes = |action: ChangeAction| action.is_replace() || action == ChangeAction::Delete;
         let disks = plan.changes.iter_mut().filter(|change| {
             goes(change.action) && change.confirmation.is_some() && change.address.name().contains(&part)
         });
-        let mut is_named = false;
+        let disks: Vec<&mut ResourceChange> = disks.collect();
+        let after = next.etcd.iter().find(|next| next.name == etcd.name);
+        let Some(text) = lost(etcd, after, disks.len()).filter(|_| !disks.is_empty()) else { continue };
         for disk in disks {
             disk.confirm(text.as_str());
-            is_named = true;
         }
-        if is_named {
-            plan.notes.push(ExpandNote { field: format!("etcd[{}].members", etcd.name), message: text });
-        }
+        plan.notes.push(ExpandNote { field: format!("etcd[{}].members", etcd.name), message: text });
     }
 }
 
-/// What is lost of an etcd cluster, if no majority of its members keeps its name and its subnet.
-fn lost(before: &EtcdCluster, after: Option<&EtcdCluster>) -> Option<String> {
+/// What is lost of an etcd cluster, if no majority of its members keeps its name, its subnet and its disk.
+fn lost(before: &EtcdCluster, after: Option<&EtcdCluster>, disks: usize) -> Option<String> {
     let members = after.map_or(&[][..], |after| &after.members);
     let stays = |member: &&EtcdMember| {
         members.iter().any(|other| other.name == member.name && other.subnet == member.subnet)
     };
-    let (all, kept) = (before.members.len(), before.members.iter().filter(stays).count());
+    let all = before.members.len();
+    let kept = before.members.iter().filter(stays).count().min(all.saturating_sub(disks));
     (kept * 2 <= all).then(|| {
         let what = if before.name == "events" { "all events" } else { "all objects of the cluster" };
         format!(
@@ -60,15 +59,17 @@ mod tests {
     #[test]
     fn a_majority_must_stay() {
         let three = etcd(&[("a", "1"), ("b", "2"), ("c", "3")]);
-        assert_eq!(lost(&three, Some(&three)), None);
-        assert_eq!(lost(&three, Some(&etcd(&[("a", "1"), ("b", "2")]))), None);
-        let text = lost(&three, Some(&etcd(&[("a", "1")]))).unwrap();
+        assert_eq!(lost(&three, Some(&three), 0), None);
+        assert_eq!(lost(&three, Some(&etcd(&[("a", "1"), ("b", "2")])), 0), None);
+        let text = lost(&three, Some(&etcd(&[("a", "1")])), 0).unwrap();
         assert!(text.contains("keeps 1 of 3 members"), "{text}");
         let swapped = etcd(&[("a", "2"), ("b", "1"), ("c", "3")]);
-        assert!(lost(&three, Some(&swapped)).is_some());
+        assert!(lost(&three, Some(&swapped), 0).is_some());
         let one = etcd(&[("a", "1")]);
-        assert_eq!(lost(&one, Some(&three)), None, "members are added");
-        assert!(lost(&one, Some(&etcd(&[("a", "2")]))).is_some());
-        assert!(lost(&three, None).is_some());
+        assert_eq!(lost(&one, Some(&three), 0), None, "members are added");
+        assert!(lost(&one, Some(&etcd(&[("a", "2")])), 0).is_some());
+        assert!(lost(&three, None, 0).is_some());
+        assert_eq!(lost(&three, Some(&three), 1), None);
+        assert!(lost(&three, Some(&three), 2).is_some(), "two disks are replaced");
     }
 }
