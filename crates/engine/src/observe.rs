@@ -152,14 +152,19 @@ impl Looked {
     fn take(&mut self, answer: slipway_resource::Observed, prior: Option<&Snapshot>) {
         let record = prior.and_then(|prior| prior.resources.get(&answer.address));
         if let (Some(owner), Some(record)) = (&answer.owner, record)
-            && !record.existing
             && self.uid.as_ref().is_some_and(|uid| uid != owner)
         {
-            self.foreign.push(Foreign {
-                address: answer.address.clone(),
-                identity: answer.identity.clone(),
-                owner: Owner::Cluster(owner.clone()),
-            });
+            if record.deposed.contains(&answer.identity) {
+                // It belongs to another cluster by now, and is not deleted for this one.
+                return;
+            }
+            if !record.existing && record.identity == answer.identity {
+                self.foreign.push(Foreign {
+                    address: answer.address.clone(),
+                    identity: answer.identity.clone(),
+                    owner: Owner::Cluster(owner.clone()),
+                });
+            }
         }
         self.observations.add_read(answer);
     }
@@ -178,6 +183,7 @@ fn exchanged(prior: Option<&Snapshot>, observations: &Observations) -> Vec<Forei
         for object in observations.objects(tagged).iter().filter(|object| object.identity != other.identity) {
             if let Some(address) = by_identity.get(&(tagged.kind(), &object.identity))
                 && *address != tagged
+                && observations.is_owned(tagged, &object.identity)
             {
                 found.push(Foreign {
                     address: (*address).clone(),

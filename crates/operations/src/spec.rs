@@ -142,7 +142,7 @@ impl ClusterSpec {
             // A fault that may pass is no problem of the spec; the field says where the provider connected.
             Some(location) if error.class.is_retryable() => {
                 let message = format!("{} ({location})", error.message);
-                ProviderError { message, ..error }.into()
+                ProviderError { message, field: None, ..error }.into()
             }
             Some(location) => diagnose::at_field(&error, location),
             None => error.into(),

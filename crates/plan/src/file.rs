@@ -209,10 +209,11 @@ impl Plan {
         }
     }
 
-    /// Asks the providers whose the objects are that the plan deletes and the state does not have.
+    /// Holds the objects that the plan deletes, and that the state does not have at their addresses, against what the providers find
+    /// by the ownership of the cluster.
     ///
     /// # Errors
-    /// When another cluster owns one of them, or a provider cannot be asked.
+    /// When the cluster does not own one of them, or a provider cannot be asked.
     pub async fn check_owners(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
         losses::check_owners(self, providers, prior).await
     }

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::{PlanItem, ReadRequest, operation};
-use slipway_resource::{Observation, ProviderError, Value};
+use slipway_resource::provider::{DiscoverRequest, PlanItem, ReadRequest, operation};
+use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
@@ -42,7 +42,8 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers) -> Result<(), Erro
     Ok(())
 }
 
-/// Refuses a plan that deletes an object without a record in the state, and that another cluster owns.
+/// Refuses a plan that deletes an object that the state does not have at its address, unless the provider finds the object by the
+/// ownership of the cluster, and the state does not have it at another address.
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a provider cannot be asked.
@@ -51,31 +52,44 @@ pub(crate) async fn check_owners(
     providers: &Providers,
     prior: Option<&Snapshot>,
 ) -> Result<(), Error> {
-    let mut requests: BTreeMap<&str, Vec<ReadRequest>> = BTreeMap::new();
+    let mut unrecorded: BTreeMap<&str, Vec<(&Address, &Identity)>> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| matches!(step.action, StepAction::Delete { .. })) {
         let Some(identity) = &step.identity else { continue };
-        let record = prior.and_then(|prior| prior.resources.get(&step.address));
-        let is_recorded =
-            record.is_some_and(|record| record.identity == *identity || record.deposed.contains(identity));
+        let moved = plan.changes.iter().find(|change| change.address == step.address);
+        let previous = moved.and_then(|change| change.previous_address.as_ref());
+        let records = |address| prior.and_then(|prior| prior.resources.get(address));
+        let is_recorded = [Some(&step.address), previous]
+            .into_iter()
+            .flatten()
+            .filter_map(records)
+            .any(|record| record.identity == *identity || record.deposed.contains(identity));
         if let (false, Some((name, _, _))) = (is_recorded, providers.of_type(step.address.kind())) {
-            let request = ReadRequest { address: step.address.clone(), identity: identity.clone() };
-            requests.entry(name).or_default().push(request);
+            unrecorded.entry(name).or_default().push((&step.address, identity));
         }
     }
-    for (name, requests) in requests {
+    for (name, deleted) in unrecorded {
         let Some(handle) = providers.get(name) else { continue };
-        for batch in requests.chunks(handle.info.batch.max(1) as usize) {
-            let read = handle.session.read(batch.to_vec()).await;
-            let read = read
-                .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
-            for (request, found) in batch.iter().zip(read) {
-                if let Some(owner) = found.owner.filter(|owner| plan.binding.uid.as_ref() != Some(owner)) {
-                    let ReadRequest { address, identity } = request;
-                    let fault =
-                        format!("it deletes {identity} as {address}, which belongs to the cluster {owner}");
-                    return Err(Error::Unsound { fault });
-                }
-            }
+        let mut types: Vec<String> = deleted.iter().map(|(address, _)| address.kind().to_owned()).collect();
+        types.sort();
+        types.dedup();
+        let request = DiscoverRequest { uid: plan.binding.uid.clone(), cluster: plan.cluster.clone(), types };
+        let found = handle.session.discover(request).await;
+        let found = found
+            .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
+        for (address, identity) in deleted {
+            let elsewhere = prior.iter().flat_map(|prior| &prior.resources).find(|(other, record)| {
+                *other != address && other.kind() == address.kind() && record.identity == *identity
+            });
+            let is_owned = found
+                .observed
+                .iter()
+                .any(|object| object.identity == *identity && object.address.kind() == address.kind());
+            let why = match elsewhere {
+                Some((other, _)) => format!("which is {other} in the state"),
+                None if is_owned => continue,
+                None => "which does not have the ownership of the cluster".to_owned(),
+            };
+            return Err(Error::Unsound { fault: format!("it deletes {identity} as {address}, {why}") });
         }
     }
     Ok(())

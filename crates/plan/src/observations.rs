@@ -14,6 +14,8 @@ pub struct Found {
     pub identity: Identity,
     /// Its attributes.
     pub attributes: Value,
+    /// Whether it was found by the ownership of the cluster, and not only read by its identity.
+    pub owned: bool,
 }
 
 /// The observed objects, by address.
@@ -40,7 +42,7 @@ impl Observations {
     /// Takes what a discovery found.
     pub fn add_discovery(&mut self, discovery: Discovery) {
         for observed in discovery.observed {
-            self.add(observed);
+            self.add(observed, true);
         }
         for unlisted in discovery.unlisted {
             self.unlisted.insert(unlisted.kind, unlisted.error);
@@ -50,10 +52,10 @@ impl Observations {
     /// Takes one answer to a read.
     pub fn add_read(&mut self, observed: Observed) {
         self.read.insert(observed.address.clone());
-        self.add(observed);
+        self.add(observed, false);
     }
 
-    fn add(&mut self, observed: Observed) {
+    fn add(&mut self, observed: Observed, owned: bool) {
         match observed.observation {
             Observation::Absent => {}
             Observation::Unreadable(error) => {
@@ -61,8 +63,9 @@ impl Observations {
             }
             Observation::Present(attributes) => {
                 let objects = self.found.entry(observed.address).or_default();
-                if objects.iter().all(|known| known.identity != observed.identity) {
-                    objects.push(Found { identity: observed.identity, attributes });
+                match objects.iter_mut().find(|known| known.identity == observed.identity) {
+                    Some(known) => known.owned |= owned,
+                    None => objects.push(Found { identity: observed.identity, attributes, owned }),
                 }
             }
         }
@@ -82,6 +85,12 @@ impl Observations {
     #[must_use]
     pub fn contains(&self, address: &Address, identity: &Identity) -> bool {
         self.found.get(address).is_some_and(|objects| objects.iter().any(|found| found.identity == *identity))
+    }
+
+    /// Whether the object of an address was found by the ownership of the cluster.
+    #[must_use]
+    pub fn is_owned(&self, address: &Address, identity: &Identity) -> bool {
+        self.objects(address).iter().any(|found| found.owned && found.identity == *identity)
     }
 
     /// The objects of an address, in the order in which they were found.

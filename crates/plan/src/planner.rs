@@ -280,8 +280,17 @@ impl<'p> Planner<'p> {
             let provider = self.inputs.providers.of_type(address.kind()).map_or("", |(name, _, _)| name);
             return Ok(Err(Box::new(assemble::deferred(address, provider, record, reason))));
         }
-        let (object, surplus) = match standing {
-            Standing::Present { object, surplus } => (Some(object), surplus.into_iter().cloned().collect()),
+        let (object, surplus) = match (standing, &desired.lifecycle.existing) {
+            // The object that the spec names is the one, and is never another object of its address.
+            (Standing::Present { .. }, Some(named)) => {
+                let objects = self.inputs.observations.objects(address);
+                let (object, surplus): (Vec<&Found>, Vec<&Found>) =
+                    objects.iter().partition(|found| found.identity == *named);
+                (object.into_iter().next(), surplus.into_iter().cloned().collect())
+            }
+            (Standing::Present { object, surplus }, None) => {
+                (Some(object), surplus.into_iter().cloned().collect())
+            }
             _ => (None, Vec::new()),
         };
         if let (Some(identity), None) = (&desired.lifecycle.existing, &object) {

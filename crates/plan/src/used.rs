@@ -30,7 +30,8 @@ pub(crate) fn settle(
             continue;
         }
         let old = record.identity.clone();
-        let was_used = record.existing;
+        // An object with the cluster's ownership is the cluster's, whatever the state says.
+        let was_used = record.existing && !observations.is_owned(address, &old);
         if was_used {
             let message =
                 format!("{old} is not used any more; it was not made by Slipway and is left as it is");
@@ -45,6 +46,7 @@ pub(crate) fn settle(
                 record.existing = false;
                 record.deposed.extend((!was_used).then_some(old));
             }
+            (None, Some(record)) if !was_used => record.existing = false,
             _ => drop(records.remove(address)),
         }
     }

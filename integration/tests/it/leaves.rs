@@ -149,6 +149,8 @@ const REFUSED: &[&str] = &[
     "Cluster spec.provider.name",
     "Cluster spec.region",
     "NodePool spec.cluster",
+    // Another version is an older one, or newer than that of the cluster.
+    "NodePool spec.kubernetesVersion",
 ];
 
 /// The effect of another value; if there are several values, the first effect in this order counts.

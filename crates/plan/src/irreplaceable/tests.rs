@@ -90,6 +90,7 @@ fn world(cases: &[Case]) -> World {
         let object = |name: &str, held: u8| Found {
             identity: Identity::new(format!("{name}-{number}")),
             attributes: Value::map([(PRINT, print(held))]),
+            owned: true,
         };
         let own = case.there.map(|held| object("own", held));
         let twin = case.twin.map(|held| object("twin", held));

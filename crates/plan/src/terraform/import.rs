@@ -67,7 +67,7 @@ mod tests {
             ("destination_ipv6_cidr_block", Value::from("::/0")),
             ("ports", Value::list(["80", "90"])),
         ]);
-        let found = Found { identity: Identity::new("r-1"), attributes };
+        let found = Found { identity: Identity::new("r-1"), attributes, owned: true };
         let pattern = "{route_table_id}_{destination_cidr_block|destination_ipv6_cidr_block}";
         assert_eq!(id(&found, pattern), "rtb-1_::/0");
         assert_eq!(id(&found, ""), "r-1");

@@ -25,6 +25,8 @@ fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {
     let found = actions(&plan);
     let wanted = [
         ("sim_identity.worker", "no-op"),
+        // The double.
+        ("sim_identity.worker", "delete"),
         ("sim_listener.api", "create"),
         ("sim_target_group.api", "update"),
     ];

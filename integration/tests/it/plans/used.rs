@@ -101,3 +101,19 @@ fn a_second_disk_of_an_address_is_deleted_by_its_name_only() -> Result<()> {
     ensure!(left.contains(&disk) && !left.contains(&second), "{left:?}");
     Ok(())
 }
+
+/// What `state rm` forgot is not the object that the spec names.
+#[test]
+fn a_named_object_is_used_beside_a_forgotten_one() -> Result<()> {
+    let place = applied(&spec())?;
+    let own = object(&place, NETWORK)?;
+    let id = Tamper::open(place.cloud()).add_foreign("sim_network", &own.attributes, None)?;
+    place.expect(0, &["state", "rm", "small", NETWORK, "--yes"])?;
+    place.write("spec.yaml", &in_network(&id))?;
+    place.expect(0, APPLY)?;
+    place.expect(0, PLAN)?;
+    let inventory = place.inventory()?;
+    let used = inventory.objects.iter().find(|object| object.id == id);
+    ensure!(used.is_some_and(|used| used.owner.is_none()), "{used:?}");
+    Ok(())
+}
