@@ -83,11 +83,11 @@ pub(crate) async fn check_owners(
             let is_owned = found
                 .observed
                 .iter()
-                .any(|object| object.identity == *identity && object.address.kind() == address.kind());
+                .any(|object| object.identity == *identity && object.address == *address);
             let why = match elsewhere {
                 Some((other, _)) => format!("which is {other} in the state"),
                 None if is_owned => continue,
-                None => "which does not have the ownership of the cluster".to_owned(),
+                None => "which does not have the ownership of the cluster and of this address".to_owned(),
             };
             return Err(Error::Unsound { fault: format!("it deletes {identity} as {address}, {why}") });
         }

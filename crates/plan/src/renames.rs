@@ -77,6 +77,10 @@ pub(crate) fn check(inputs: &Inputs<'_>) -> Result<(), Error> {
         };
         let object = |address: &Address| Some(inputs.observations.objects(address).first()?.identity.clone());
         let (from_has, to_has) = (object(&from), object(&to));
+        if from_has.is_some() && from_has == to_has {
+            // An existing object, which the spec names at its new address.
+            continue;
+        }
         if !is_desired(&to) || !is_desired(&from) && (from_has.is_none() || to_has.is_none()) {
             continue;
         }

@@ -162,8 +162,8 @@ pub(super) async fn finish(
     if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
 }
 
-/// Requires a confirmation for the deletion of a second object of an address that has data or machines. Leftovers of a
-/// replacement were confirmed with the replacement.
+/// Requires a confirmation for the deletion of a second object of an address that has data or machines. A pool that a replacement
+/// has left behind was confirmed with the replacement.
 fn confirm_surplus(inputs: &Inputs<'_>, change: &mut ResourceChange) {
     let Some((_, _, kind)) = inputs.providers.of_type(change.address.kind()) else { return };
     let has = match kind.stateful {
@@ -172,7 +172,9 @@ fn confirm_surplus(inputs: &Inputs<'_>, change: &mut ResourceChange) {
         false => return,
     };
     let record = inputs.prior.and_then(|prior| prior.resources.get(&change.address));
-    let is_leftover = |identity: &Identity| record.is_some_and(|record| record.deposed.contains(identity));
+    let is_leftover = |identity: &Identity| {
+        !kind.stateful && record.is_some_and(|record| record.deposed.contains(identity))
+    };
     let lost: Vec<&str> =
         change.surplus.iter().filter(|identity| !is_leftover(identity)).map(Identity::as_str).collect();
     if !lost.is_empty() {

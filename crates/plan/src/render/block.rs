@@ -49,11 +49,13 @@ impl<'p> Block<'p> {
                 format!("also deletes {}, an older or doubled object of this address", clean(identity));
             notes.push(Line::at(INDENT).with(Style::Removed, text).marked(Mark::Removed));
         }
-        Self {
-            notes,
-            dangerous: view.is_dangerous(change),
-            ..Self::bare(change, view.group(change), options)
-        }
+        let bare = Self::bare(change, view.group(change), options);
+        let stays = matches!(change.action, ChangeAction::NoOp | ChangeAction::Record | ChangeAction::Adopt);
+        let how = match bare.group {
+            Group::Delete if stays => Some("stays, another object of this address is deleted"),
+            _ => bare.how,
+        };
+        Self { notes, dangerous: view.is_dangerous(change), how, ..bare }
     }
 
     /// The block of a resource that is only reported: a drift, or a kept resource.
