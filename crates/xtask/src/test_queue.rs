@@ -14,7 +14,7 @@ use crate::test_programs::TestProgram;
 
 /// The longest tests, the longest first, by prefixes of names. They start before all others, so that none of
 /// them runs alone at the end.
-const LONGEST: [&str; 10] = [
+const LONGEST: [&str; 19] = [
     "machine_hosts grow::",
     "machine_nodes life::",
     "machine_hosts one_machine_",
@@ -22,9 +22,18 @@ const LONGEST: [&str; 10] = [
     "machine_adopt a_cluster_of_kubeadm_",
     "machine_witness kubeadm::",
     "machine_hosts crash::",
+    "life of aws",
     "suite of conformance",
+    "network of aws",
+    "services of aws",
+    "compute of aws",
+    "kops_fields of model",
+    "convert of model",
+    "it leaves::",
+    "it of bootstrap",
     "it crash::",
     "it whole_plans::",
+    "conformance of aws",
 ];
 
 /// The package whose tests are items of their own, as those on machines are: each starts the built program and waits for
