@@ -64,7 +64,11 @@ fn a_control_plane_takes_snapshots_by_itself() {
         "  kubernetesVersion: 1.34.4\n",
         "  kubernetesVersion: 1.34.4\n  etcd: [ { name: main, backups: { interval: 5s, retention: 1h } } ]\n",
     );
-    lab.changes("another schedule", &["etcd_backup.server/etcd", "interval_seconds"]);
+    lab.pending(&["etcd_backup.server/etcd", "interval_seconds"]);
+    let unconfirmed = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
+    assert!(unconfirmed.contains("RUN0008"), "{unconfirmed}");
+    lab.done(&["apply", "-f", "spec", "--yes", "--confirm", "etcd_backup.server/etcd"]);
+    lab.is_as_wanted();
     let before = names(&lab).len();
     until("snapshots on the new schedule", || Ok(Some(()).filter(|()| names(&lab).len() >= before + 2)))
         .unwrap();

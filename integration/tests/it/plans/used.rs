@@ -8,78 +8,98 @@ use super::confirmations::{VOLUME, with_volume};
 use super::shared::*;
 use crate::{APPLY, PLAN};
 
-const NETWORK: &str = "sim_network.main";
+const ADDRESS: &str = "sim_address.sim-1c";
 
-/// The spec of the cluster in a network that exists already.
-fn in_network(id: &str) -> String {
-    spec().replace("network: {", &format!("network: {{ id: {id},"))
+/// The highly available example, with this elastic IP of the third zone.
+fn with_address(elastic_ip: Option<&str>) -> Result<String> {
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/ha-private");
+    let read = |file: &str| std::fs::read_to_string(example.join(file));
+    let spec = format!("{}---\n{}", read("cluster.yaml")?, read("pools.yaml")?);
+    let gateway = elastic_ip.map_or("{}".to_owned(), |id| format!("{{ elasticIp: {id} }}"));
+    let spec = spec.replace("deletionProtection: true", "deletionProtection: false");
+    Ok(spec.replace("{ elasticIp: eip-0a1b2c3d }", &gateway))
 }
 
-/// A place with a cluster in a network that it does not own, and the identity of that network.
-fn in_network_of_others() -> Result<(Place, String)> {
-    let place = fresh(&spec().replace("name: small", "name: other"))?;
-    place.expect(0, APPLY)?;
-    let model = object(&place, NETWORK)?;
-    let id = Tamper::open(place.cloud()).add_foreign("sim_network", &model.attributes, None)?;
-    place.write("spec.yaml", &in_network(&id))?;
+/// Makes an address that no cluster owns.
+fn foreign(place: &Place) -> Result<String> {
+    let model = object(place, "sim_address.sim-1a")?;
+    Ok(Tamper::open(place.cloud()).add_foreign("sim_address", &model.attributes, None)?)
+}
+
+/// A place with the cluster and an address of others that it uses.
+fn with_address_of_others() -> Result<(Place, String)> {
+    let place = applied(&with_address(Some("eip-0a1b2c3d"))?)?;
+    let used = foreign(&place)?;
+    name(&place, Some(&used))?;
+    Ok((place, used))
+}
+
+/// Applies the cluster with another address, and finds nothing to do afterwards.
+fn name(place: &Place, elastic_ip: Option<&str>) -> Result<()> {
+    place.write("spec.yaml", &with_address(elastic_ip)?)?;
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
-    Ok((place, id))
+    Ok(())
 }
 
-/// What a plan does with the network.
-fn of_network(plan: &serde_json::Value) -> Vec<String> {
-    actions(plan).into_iter().filter(|(address, _)| address == NETWORK).map(|(_, word)| word).collect()
+/// What a plan does with the address.
+fn of_address(plan: &serde_json::Value) -> Vec<String> {
+    actions(plan).into_iter().filter(|(address, _)| address == ADDRESS).map(|(_, word)| word).collect()
+}
+
+/// Whether an address exists and nobody owns it.
+fn is_left_alone(place: &Place, id: &str) -> Result<bool> {
+    let inventory = place.inventory()?;
+    let found = inventory.objects.iter().find(|object| object.id == id);
+    Ok(found.is_some_and(|found| found.owner.is_none()))
 }
 
 #[test]
 fn another_existing_object_is_used_and_neither_is_deleted() -> Result<()> {
-    let (place, used) = in_network_of_others()?;
-    let other = object(&place, NETWORK)?;
-    place.write("spec.yaml", &in_network(&other.id))?;
+    let (place, used) = with_address_of_others()?;
+    let other = foreign(&place)?;
+    place.write("spec.yaml", &with_address(Some(&other))?)?;
     let plan = planned(&place, 2, &[])?;
-    ensure!(of_network(&plan) == ["no-op"], "{:?}", of_network(&plan));
+    ensure!(of_address(&plan) == ["no-op"], "{:?}", of_address(&plan));
     let text = place.expect(2, PLAN)?.out;
     ensure!(text.contains(&format!("{used} is not used any more")), "{text}");
-    place.expect(0, APPLY)?;
-    place.expect(0, PLAN)?;
-    let left = identities(&place)?;
-    ensure!(left.contains(&used) && left.contains(&other.id), "{left:?}");
-    ensure!(object(&place, NETWORK)? == other, "the network of the other cluster was changed");
-    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
-    let left = identities(&place)?;
-    ensure!(left.contains(&used) && left.contains(&other.id), "{left:?}");
+    for named in [&other, &used, &other] {
+        name(&place, Some(named))?;
+        ensure!(is_left_alone(&place, &used)? && is_left_alone(&place, &other)?, "{named}");
+    }
+    place.expect(0, &["delete", "ha-private", "--yes", "--confirm", "ha-private"])?;
+    ensure!(is_left_alone(&place, &used)? && is_left_alone(&place, &other)?, "deleted with the cluster");
     Ok(())
 }
 
 #[test]
 fn an_existing_object_that_is_not_named_any_more_is_not_taken_over() -> Result<()> {
-    let (place, used) = in_network_of_others()?;
-    place.write("spec.yaml", &spec())?;
+    let (place, used) = with_address_of_others()?;
+    place.write("spec.yaml", &with_address(None)?)?;
     let plan = planned(&place, 2, &[])?;
-    ensure!(of_network(&plan) == ["create"], "{:?}", of_network(&plan));
-    place.expect(0, APPLY)?;
-    place.expect(0, PLAN)?;
-    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
-    let inventory = place.inventory()?;
-    let kept = inventory.objects.iter().find(|object| object.id == used);
-    ensure!(kept.is_some_and(|kept| kept.owner.is_none()), "{kept:?}");
+    ensure!(of_address(&plan) == ["create"], "{:?}", of_address(&plan));
+    name(&place, None)?;
+    let own = object(&place, ADDRESS)?.id;
+    ensure!(own != used && is_left_alone(&place, &used)?, "{own}");
+    // An own object is deleted when an existing one is named.
+    place.write("spec.yaml", &with_address(Some(&used))?)?;
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains(&format!("also deletes {own}")), "{text}");
+    name(&place, Some(&used))?;
+    ensure!(!identities(&place)?.contains(&own) && is_left_alone(&place, &used)?, "{own}");
+    place.expect(0, &["delete", "ha-private", "--yes", "--confirm", "ha-private"])?;
+    ensure!(is_left_alone(&place, &used)?, "deleted with the cluster");
     Ok(())
 }
 
-/// An own network gives way to one that exists, and is deleted after everything that was in it.
+/// What `state rm` forgot is not the object that the spec names.
 #[test]
-fn an_own_object_is_deleted_when_an_existing_one_is_named() -> Result<()> {
-    let place = applied(&spec())?;
-    let own = object(&place, NETWORK)?;
-    let id = Tamper::open(place.cloud()).add_foreign("sim_network", &own.attributes, None)?;
-    place.write("spec.yaml", &in_network(&id))?;
-    let text = place.expect(2, PLAN)?.out;
-    ensure!(text.contains(&format!("also deletes {}", own.id)), "{text}");
-    place.expect(0, APPLY)?;
-    place.expect(0, PLAN)?;
-    let left = identities(&place)?;
-    ensure!(left.contains(&id) && !left.contains(&own.id), "{left:?}");
+fn a_named_object_is_used_beside_a_forgotten_one() -> Result<()> {
+    let place = applied(&with_address(None)?)?;
+    let used = foreign(&place)?;
+    place.expect(0, &["state", "rm", "ha-private", ADDRESS, "--yes"])?;
+    name(&place, Some(&used))?;
+    ensure!(is_left_alone(&place, &used)?, "it was taken over");
     Ok(())
 }
 
@@ -99,21 +119,5 @@ fn a_second_disk_of_an_address_is_deleted_by_its_name_only() -> Result<()> {
     place.expect(0, &[APPLY, &["--confirm", VOLUME]].concat())?;
     let left = identities(&place)?;
     ensure!(left.contains(&disk) && !left.contains(&second), "{left:?}");
-    Ok(())
-}
-
-/// What `state rm` forgot is not the object that the spec names.
-#[test]
-fn a_named_object_is_used_beside_a_forgotten_one() -> Result<()> {
-    let place = applied(&spec())?;
-    let own = object(&place, NETWORK)?;
-    let id = Tamper::open(place.cloud()).add_foreign("sim_network", &own.attributes, None)?;
-    place.expect(0, &["state", "rm", "small", NETWORK, "--yes"])?;
-    place.write("spec.yaml", &in_network(&id))?;
-    place.expect(0, APPLY)?;
-    place.expect(0, PLAN)?;
-    let inventory = place.inventory()?;
-    let used = inventory.objects.iter().find(|object| object.id == id);
-    ensure!(used.is_some_and(|used| used.owner.is_none()), "{used:?}");
     Ok(())
 }
