@@ -140,6 +140,8 @@ const REFUSED: &[&str] = &[
     // A running cluster keeps these.
     "Cluster spec.network.clusterDomain",
     "Cluster spec.network.dnsAddress",
+    // The objects in a network cannot be moved to another one.
+    "Cluster spec.network.id",
     "Cluster spec.network.ipFamily",
     "Cluster spec.network.podCidrs",
     "Cluster spec.network.serviceCidrs",
