@@ -9,7 +9,6 @@ mod codegen;
 mod conformance;
 mod crash;
 mod deny;
-mod dist;
 mod error_pages;
 mod fuzz;
 mod kops_fields;
@@ -54,7 +53,6 @@ enum Task {
     Links(links::Links),
     Parity(parity::Parity),
     Deny(deny::Deny),
-    Dist(dist::Dist),
 }
 
 fn main() -> ExitCode {
@@ -76,7 +74,6 @@ fn main() -> ExitCode {
         Task::Links(links) => links.run(),
         Task::Parity(parity) => parity.run(),
         Task::Deny(deny) => deny.run(),
-        Task::Dist(dist) => dist.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
