@@ -13,7 +13,7 @@ use slipway_testkit::proxy::Verdict;
 
 use crate::crash::{APPLY, DELETE, SMALL, command, on_s3, shape};
 
-/// How many requests fail, each in a run of its own, without `SLIPWAY_CRASH=all`.
+/// The number of requests that fail, one in each run. `SLIPWAY_CRASH=all` tries every request.
 const SAMPLE: usize = 6;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -150,7 +150,7 @@ impl RemoteBackend {
         Path::from(parts.collect::<Vec<_>>().join("/"))
     }
 
-    /// The subject of a listing, for messages: the root has no name of its own.
+    /// The name of a listed folder, for messages. The root is named by its bucket.
     fn name(&self, prefix: &Prefix) -> String {
         if prefix.as_str().is_empty() {
             format!("the bucket `{}`", self.place.bucket)

@@ -20,8 +20,8 @@ fn extension(id: ObjectIdentifier, critical: bool, value: Vec<u8>) -> der::Resul
     Ok(Extension { id, critical, value: OctetString::new(value)? })
 }
 
-/// The extensions of a certificate. A CA has the identifier of its own key, and a certificate that another
-/// key signed has the identifier of that key.
+/// The extensions of a certificate. The subject key identifier of a CA is that of its key. A certificate that
+/// another key signed has the identifier of that key as authority key identifier.
 pub(super) fn for_certificate(
     template: &Template,
     own_identifier: &[u8],

@@ -78,8 +78,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// The cost of a resource; `None` when it has no cost of its own, an error when the list has no price for
-    /// it.
+    /// The cost of a resource. `None` when AWS charges nothing for it; an error when the list has no price for it.
     fn dollars(&self, kind: &str, attributes: &Value) -> Option<Result<f64, String>> {
         match Kind::of(kind)? {
             Kind::AutoscalingGroup => Some(self.group(attributes)),

@@ -65,8 +65,7 @@ async fn interfaces(cloud: &Cloud, name: &str, value: &str) -> Result<Blockers, 
     sort_out(cloud, page.network_interfaces().iter().collect()).await
 }
 
-/// Separates interfaces that AWS removes (those of its own services, and of terminating instances) from
-/// lasting ones.
+/// Separates interfaces that AWS removes by itself (of AWS services and of terminating instances) from interfaces that stay.
 async fn sort_out(cloud: &Cloud, interfaces: Vec<&NetworkInterface>) -> Result<Blockers, ProviderError> {
     let instances: Vec<&str> = interfaces.iter().filter_map(|interface| instance_of(interface)).collect();
     let going = instances_going(cloud, &instances).await?;

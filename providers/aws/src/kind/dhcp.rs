@@ -135,7 +135,7 @@ fn attributes(cloud: &Cloud, options: &Sdk) -> Value {
     Value::map(entries)
 }
 
-/// The options of a VPC that has none of its own.
+/// The identity of the DHCP options of a VPC to which no options were assigned.
 const DEFAULT: &str = "default";
 /// How often new options are tagged where the creating call has left that out.
 const ATTEMPTS: u32 = 6;

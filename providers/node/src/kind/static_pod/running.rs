@@ -2,8 +2,8 @@
 //!
 //! While a pod is replaced, the old one may still answer at its URL. Both may run side by side when the
 //! kubelet was restarted in the same moment. The runtime distinguishes them: the kubelet labels each pod of a
-//! file with a hash of its own types, which no other program can compute. So the hashes of old pods are
-//! recorded, and any other hash is that of the new manifest.
+//! file with a hash over its internal Go types, which no other program can compute. So the hashes of old pods
+//! are recorded, and any other hash is that of the new manifest.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
