@@ -10,7 +10,7 @@ use slipway_operations::{
     Request, Terms, bring,
 };
 use slipway_plan::{Confirmation, Mode, Plan};
-use slipway_resource::ErrorClass;
+use slipway_resource::{Address, ErrorClass};
 
 use crate::cli::RunArguments;
 use crate::error::CommandError;
@@ -127,11 +127,14 @@ impl Asking<'_> {
 
     /// Whether the plan or the state has a resource with this address, or the cluster has this name.
     fn knows(&self, plan: &Plan, name: &str) -> bool {
+        if name == plan.cluster {
+            return true;
+        }
+        let Ok(address) = name.parse::<Address>() else { return false };
         let changes = plan.changes.iter().chain(&plan.drift).chain(&plan.kept).map(|change| &change.address);
-        let pending = plan.pending.iter().map(|left_out| &left_out.address);
-        let recorded = self.state.into_iter().flat_map(|state| state.snapshot.resources.keys());
-        let mut addresses = changes.chain(pending).chain(recorded);
-        name == plan.cluster || addresses.any(|address| address.to_string() == name)
+        let mut planned = changes.chain(plan.pending.iter().map(|left_out| &left_out.address));
+        self.state.is_some_and(|state| state.snapshot.resources.contains_key(&address))
+            || planned.any(|planned| *planned == address)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use slipway_kops::code::{HARMLESS, HARMLESS_HINT};
 use slipway_operations::{ClusterSpec, Specs};
 use slipway_spec::diagnostic::{self, Diagnostic};
 
@@ -57,26 +58,21 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
     Ok(wanted)
 }
 
-/// The code of notes on fields without effect, and how the hint of those begins that need no action.
-const WITHOUT_EFFECT: (&str, &str) = ("KOPS0002", "no action is needed");
-
 /// The remarks on specs. Several notes on fields without effect are one note with a line for each field: `slipway spec check`
 /// shows each of them alone.
 fn text(remarks: &[Diagnostic]) -> String {
-    let (code, hint) = WITHOUT_EFFECT;
-    let is_unused = |remark: &&Diagnostic| {
-        remark.code.id == code && remark.hint.as_ref().is_some_and(|text| text.starts_with(hint))
-    };
+    let is_unused =
+        |remark: &&Diagnostic| remark.code.id == HARMLESS.id && remark.hint.as_deref() == Some(HARMLESS_HINT);
     let (unused, others): (Vec<&Diagnostic>, Vec<&Diagnostic>) = remarks.iter().partition(is_unused);
     if unused.len() < 2 {
         return diagnostic::render_all(remarks);
     }
-    let mut text = format!("note[{code}]: {} fields have no effect\n", unused.len());
+    let mut text = format!("note[{}]: {} fields have no effect\n", HARMLESS.id, unused.len());
     for remark in unused {
         let place = remark.location.as_ref().map(|location| format!("{location}: ")).unwrap_or_default();
         text.push_str(&format!("  {place}{}\n", remark.message));
     }
-    text.push_str(&format!("  = hint: {hint}: Slipway ignores these fields\n\n"));
+    text.push_str("  = hint: no action is needed: Slipway ignores these fields\n\n");
     for remark in others {
         text.push_str(&diagnostic::render(remark));
         text.push('\n');

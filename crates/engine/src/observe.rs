@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot};
+use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot, by_identity};
 use slipway_resource::provider::{DiscoverRequest, ReadRequest};
 use slipway_resource::{Address, ClusterUid, Desired, Identity};
 use tokio::time::Instant;
@@ -174,26 +174,29 @@ impl Looked {
 /// was edited. An object whose record was only moved leaves no record at its old address.
 fn exchanged(prior: Option<&Snapshot>, observations: &Observations) -> Vec<Foreign> {
     let Some(prior) = prior else { return Vec::new() };
-    let own = prior.resources.iter().filter(|(_, record)| !record.existing);
-    let by_identity: BTreeMap<(&str, &Identity), &Address> =
-        own.map(|(address, record)| ((address.kind(), &record.identity), address)).collect();
-    let mut found = Vec::new();
+    let mut others = Vec::new();
     for tagged in observations.addresses() {
-        let Some(other) = prior.resources.get(tagged) else { continue };
-        for object in observations.objects(tagged).iter().filter(|object| object.identity != other.identity) {
-            if let Some(address) = by_identity.get(&(tagged.kind(), &object.identity))
-                && *address != tagged
-                && observations.is_owned(tagged, &object.identity)
-            {
-                found.push(Foreign {
-                    address: (*address).clone(),
-                    identity: object.identity.clone(),
-                    owner: Owner::Address(tagged.clone()),
-                });
-            }
-        }
+        let Some(record) = prior.resources.get(tagged) else { continue };
+        let objects = observations.objects(tagged).iter();
+        others.extend(
+            objects
+                .filter(|object| object.owned && object.identity != record.identity)
+                .map(|object| (tagged, &object.identity)),
+        );
     }
-    found
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let by_identity = by_identity(prior.resources.iter().filter(|(_, record)| !record.existing));
+    let foreign = |(tagged, identity): (&Address, &Identity)| {
+        let address = *by_identity.get(&(tagged.kind(), identity))?;
+        (address != tagged).then(|| Foreign {
+            address: address.clone(),
+            identity: identity.clone(),
+            owner: Owner::Address(tagged.clone()),
+        })
+    };
+    others.into_iter().filter_map(foreign).collect()
 }
 
 /// The recorded objects of the types that a provider's discovery leaves out.

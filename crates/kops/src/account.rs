@@ -97,7 +97,7 @@ impl Account<'_> {
             }
             Treatment::Harmless(why) => {
                 Diagnostic::note(code::HARMLESS, format!("{written} has no effect: {why}"))
-                    .hint("no action is needed: Slipway ignores this field")
+                    .hint(code::HARMLESS_HINT)
             }
             Treatment::Lost(why) => {
                 let (why, out) = why.split_once("; ").unwrap_or((why, ""));

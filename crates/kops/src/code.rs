@@ -24,6 +24,9 @@ codes! {
     MERGED = "KOPS0005", "two kOps fields become one setting";
 }
 
+/// The hint of notes on fields that Slipway ignores, with the code [`HARMLESS`].
+pub const HARMLESS_HINT: &str = "no action is needed: Slipway ignores this field";
+
 #[cfg(test)]
 mod tests {
     #[test]

@@ -153,8 +153,9 @@ impl Opened {
         };
         if request.mode == Mode::Apply {
             version::check_existing(&plan, &self.spec)?;
-            retention::name(&mut plan, prior, &self.spec.cluster);
-            majority::name(&mut plan, prior, &self.spec.cluster);
+            let last = prior.and_then(|prior| spec_of(prior).ok().flatten());
+            retention::name(&mut plan, last.as_ref(), &self.spec.cluster);
+            majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

@@ -22,6 +22,7 @@ use crate::planning::retention;
 use crate::protection;
 use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
+use crate::state::spec_of;
 use crate::version;
 
 /// The prefix of a plan's place in the state store.
@@ -93,7 +94,8 @@ impl Saved {
                 opened.look_for_unknown().await?;
             }
         }
-        if let Some(fault) = retention::hidden(&plan, opened.prior(), &opened.spec.cluster) {
+        let last = opened.prior().and_then(|prior| spec_of(prior).ok().flatten());
+        if let Some(fault) = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster) {
             return Err(slipway_plan::Error::Unsound { fault }.into());
         }
         let mut texts = opened.texts(&opened.stage.vault, std::collections::BTreeMap::new());

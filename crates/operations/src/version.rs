@@ -35,7 +35,8 @@ pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Resu
 /// Refuses a change of version that Kubernetes does not support in one step: to an older version, also of the same minor version,
 /// or past a minor version.
 pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
-    let Some(from) = applied_version(prior)? else { return Ok(()) };
+    let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
+    let from = applied.kubernetes_version.clone();
     let (name, to) = (spec.cluster.name.to_string(), spec.cluster.kubernetes_version.clone());
     if to < from {
         return Err(back(spec, from));
@@ -43,12 +44,11 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec)
     if to.major != from.major || to.minor > from.minor + 1 {
         return Err(Error::VersionSkipped { cluster: name, from, to });
     }
-    check_pools(prior, spec)
+    check_pools(&applied, spec)
 }
 
 /// Refuses an older version of a pool that exists: its nodes would be replaced by older ones.
-fn check_pools(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
-    let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
+fn check_pools(applied: &Cluster, spec: &ClusterSpec) -> Result<(), Error> {
     for pool in &spec.cluster.pools {
         let before = applied.pools.iter().find(|before| before.name == pool.name);
         let Some(from) = before.map(|before| &before.kubernetes_version) else { continue };

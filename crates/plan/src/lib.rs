@@ -65,5 +65,5 @@ pub use providers::{ProviderHandle, Providers};
 pub use reason::{Located, Reason, ReasonCode};
 pub use resolve::resolve_known;
 pub use scope::LeftOut;
-pub use state::{Cordoned, Record, Snapshot};
+pub use state::{Cordoned, Record, Snapshot, by_identity};
 pub use step::{Step, StepAction, StepId};

@@ -4,7 +4,7 @@
 //! Types do not say which machines have local disks. The provider of a pool does, from the pool as it exists
 //! now. The statement in a plan file is not trusted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{DiscoverRequest, PlanItem, ReadRequest, operation};
 use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
@@ -13,7 +13,7 @@ use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
 use crate::providers::{Providers, ask};
-use crate::state::Snapshot;
+use crate::state::{Snapshot, by_identity};
 use crate::step::StepAction;
 
 /// Refuses a plan whose steps remove machines with data, or all machines of a pool at once, without asking for a confirmation.
@@ -52,13 +52,14 @@ pub(crate) async fn check_owners(
     providers: &Providers,
     prior: Option<&Snapshot>,
 ) -> Result<(), Error> {
+    let moved =
+        plan.changes.iter().filter_map(|change| Some((&change.address, change.previous_address.as_ref()?)));
+    let moved: BTreeMap<&Address, &Address> = moved.collect();
     let mut unrecorded: BTreeMap<&str, Vec<(&Address, &Identity)>> = BTreeMap::new();
     for step in plan.steps.iter().filter(|step| matches!(step.action, StepAction::Delete { .. })) {
         let Some(identity) = &step.identity else { continue };
-        let moved = plan.changes.iter().find(|change| change.address == step.address);
-        let previous = moved.and_then(|change| change.previous_address.as_ref());
         let records = |address| prior.and_then(|prior| prior.resources.get(address));
-        let is_recorded = [Some(&step.address), previous]
+        let is_recorded = [Some(&step.address), moved.get(&step.address).copied()]
             .into_iter()
             .flatten()
             .filter_map(records)
@@ -67,6 +68,10 @@ pub(crate) async fn check_owners(
             unrecorded.entry(name).or_default().push((&step.address, identity));
         }
     }
+    if unrecorded.is_empty() {
+        return Ok(());
+    }
+    let recorded = by_identity(prior.into_iter().flat_map(|prior| &prior.resources));
     for (name, deleted) in unrecorded {
         let Some(handle) = providers.get(name) else { continue };
         let mut types: Vec<String> = deleted.iter().map(|(address, _)| address.kind().to_owned()).collect();
@@ -76,17 +81,12 @@ pub(crate) async fn check_owners(
         let found = handle.session.discover(request).await;
         let found = found
             .map_err(|source| Error::Provider { provider: name.to_owned(), source: Box::new(source) })?;
+        let owned: BTreeSet<(&Address, &Identity)> =
+            found.observed.iter().map(|object| (&object.address, &object.identity)).collect();
         for (address, identity) in deleted {
-            let elsewhere = prior.iter().flat_map(|prior| &prior.resources).find(|(other, record)| {
-                *other != address && other.kind() == address.kind() && record.identity == *identity
-            });
-            let is_owned = found
-                .observed
-                .iter()
-                .any(|object| object.identity == *identity && object.address == *address);
-            let why = match elsewhere {
-                Some((other, _)) => format!("which is {other} in the state"),
-                None if is_owned => continue,
+            let why = match recorded.get(&(address.kind(), identity)) {
+                Some(other) => format!("which is {other} in the state"),
+                None if owned.contains(&(address, identity)) => continue,
                 None => "which does not have the ownership of the cluster and of this address".to_owned(),
             };
             return Err(Error::Unsound { fault: format!("it deletes {identity} as {address}, {why}") });

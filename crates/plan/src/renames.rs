@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::{Address, Desired, Identity, Value};
+use slipway_resource::{Address, Desired, Value};
 
 use crate::error::Error;
 use crate::observations::Observations;
 use crate::planner::Inputs;
 use crate::providers::Providers;
-use crate::state::Record;
+use crate::state::{Record, by_identity};
 
 /// Moves records and objects from old addresses to new ones. Returns the old address by the new one.
 ///
@@ -97,11 +97,7 @@ pub(crate) fn follow_records(
     records: &BTreeMap<Address, Record>,
     observations: &mut Observations,
 ) -> BTreeMap<Address, Address> {
-    let by_identity: BTreeMap<(&str, &Identity), &Address> = records
-        .iter()
-        .filter(|(_, record)| !record.existing)
-        .map(|(address, record)| ((address.kind(), &record.identity), address))
-        .collect();
+    let by_identity = by_identity(records.iter().filter(|(_, record)| !record.existing));
     let mut moves = Vec::new();
     for from in observations.addresses() {
         for found in observations.objects(from) {

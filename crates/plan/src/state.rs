@@ -90,6 +90,14 @@ pub struct Record {
     pub deposed: Vec<Identity>,
 }
 
+/// The addresses of records by type and identity.
+#[must_use]
+pub fn by_identity<'a>(
+    records: impl Iterator<Item = (&'a Address, &'a Record)>,
+) -> BTreeMap<(&'a str, &'a Identity), &'a Address> {
+    records.map(|(address, record)| ((address.kind(), &record.identity), address)).collect()
+}
+
 impl Snapshot {
     /// An empty state for a new cluster.
     #[must_use]

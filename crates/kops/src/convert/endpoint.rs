@@ -137,7 +137,7 @@ fn cross_zone(field: &Field<'_>, dns: DnsKind, outcome: &mut Outcome) -> bool {
             kops_code::HARMLESS,
             format!("{} has no effect: without DNS requests go to all zones", field.path()),
         );
-        outcome.say(overruled.hint("no action is needed: Slipway ignores this field"));
+        outcome.say(overruled.hint(crate::code::HARMLESS_HINT));
     }
     dns == DnsKind::None || field.boolean() == Some(true)
 }
@@ -201,7 +201,7 @@ fn zone(context: &Context<'_>, kind: DnsKind, outcome: &mut Outcome) -> Option<S
         if field.filled().is_some() {
             let note = field
                 .note(kops_code::HARMLESS, "spec.dnsZone has no effect: no DNS records are made")
-                .hint("no action is needed: Slipway ignores this field");
+                .hint(crate::code::HARMLESS_HINT);
             outcome.say(note);
         }
         return None;

@@ -355,7 +355,7 @@ fn public_ip(spec: &Field<'_>, private: bool, outcome: &mut Outcome) -> bool {
                     kops_code::HARMLESS,
                     "spec.associatePublicIp has no effect: the group lives in private subnets",
                 )
-                .hint("no action is needed: Slipway ignores this field");
+                .hint(crate::code::HARMLESS_HINT);
             outcome.say(note);
         }
         return false;
@@ -385,7 +385,7 @@ fn warm_pool(
                     kops_code::HARMLESS,
                     "spec.warmPool has no effect: only workers and API servers on demand have one",
                 )
-                .hint("no action is needed: Slipway ignores this field");
+                .hint(crate::code::HARMLESS_HINT);
             outcome.say(note);
         }
         return None;

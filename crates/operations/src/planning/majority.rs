@@ -1,15 +1,12 @@
 //! Plans that leave an etcd cluster without the majority of its members: all of its data is lost, and not that of one disk.
 
-use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
+use slipway_plan::{ChangeAction, Plan, ResourceChange};
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::{Cluster, EtcdCluster, EtcdMember};
-use slipway_spec::stored;
 
 /// Says so in a note, and in the confirmation of each disk of a member that is lost.
-pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
-    let Some(prior) = prior.filter(|prior| !prior.resources.is_empty()) else { return };
-    let Some(last) = stored::read(&prior.spec).ok().flatten() else { return };
-    for etcd in &last.etcd {
+pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
+    for etcd in last.into_iter().flat_map(|last| &last.etcd) {
         let part = format!("etcd-{}", etcd.name);
         let goes = |action: ChangeAction| action.is_replace() || action == ChangeAction::Delete;
         let disks = plan.changes.iter_mut().filter(|change| {

@@ -3,11 +3,10 @@
 //! No object is deleted, so no type of a provider shows the loss. The specs of the last and the next apply
 //! do.
 
-use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
+use slipway_plan::{ChangeAction, Plan, ResourceChange};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Path, Segment, Value};
 use slipway_spec::model::Cluster;
-use slipway_spec::stored;
 
 /// The prefix of the API server's flags for rotated audit logs.
 const AUDIT_FLAGS: &str = "audit-log-max";
@@ -24,11 +23,11 @@ struct Shorter {
 }
 
 /// Has each change that shortens a retention confirmed by name, and says in a note what is deleted.
-pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
+pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
     for change in plan.changes.iter_mut().filter(|change| shortens(change)) {
         change.confirm("what was kept for longer than now asked for is deleted");
     }
-    for shorter in shorter(prior, next) {
+    for shorter in shorter(last, next) {
         let mut is_brought = false;
         for change in plan.changes.iter_mut().filter(|change| brings(change, &shorter.field)) {
             change.confirm(shorter.text.as_str());
@@ -41,8 +40,8 @@ pub(super) fn name(plan: &mut Plan, prior: Option<&Snapshot>, next: &Cluster) {
 }
 
 /// A change of a plan that shortens a retention without asking for a confirmation, as a sentence.
-pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> Option<String> {
-    let shorter = shorter(prior, next);
+pub(crate) fn hidden(plan: &Plan, last: Option<&Cluster>, next: &Cluster) -> Option<String> {
+    let shorter = shorter(last, next);
     let is_shorter = |change: &ResourceChange| {
         shortens(change) || shorter.iter().any(|shorter| brings(change, &shorter.field))
     };
@@ -56,11 +55,10 @@ pub(crate) fn hidden(plan: &Plan, prior: Option<&Snapshot>, next: &Cluster) -> O
 
 /// The fields that keep less in the next spec than in the last one. Where the last spec does not say how long backups were
 /// kept, as when backups were off or the state was rebuilt, the next spec may keep less.
-fn shorter(prior: Option<&Snapshot>, next: &Cluster) -> Vec<Shorter> {
-    let last = prior.and_then(|prior| stored::read(&prior.spec).ok().flatten());
+fn shorter(last: Option<&Cluster>, next: &Cluster) -> Vec<Shorter> {
     let mut found = Vec::new();
     for etcd in next.etcd.iter().filter(|etcd| etcd.backups.enabled) {
-        let before = last.iter().flat_map(|last| &last.etcd).find(|before| before.name == etcd.name);
+        let before = last.into_iter().flat_map(|last| &last.etcd).find(|before| before.name == etcd.name);
         let before = before.map(|before| &before.backups).filter(|before| before.enabled);
         let after = etcd.backups.retention;
         let text = match before {
@@ -186,10 +184,9 @@ spec: {role: controlPlane, machineType: sim.medium}
     }
 
     fn between(last: serde_json::Value, next: serde_json::Value) -> Vec<String> {
-        let uid = slipway_resource::ClusterUid::new("u");
-        let prior = Snapshot { spec: last, ..Snapshot::empty("demo", uid) };
+        let last: Option<Cluster> = slipway_spec::stored::read(&last).unwrap();
         let next = serde_json::from_value(next).unwrap();
-        shorter(Some(&prior), &next).into_iter().map(|shorter| shorter.field).collect()
+        shorter(last.as_ref(), &next).into_iter().map(|shorter| shorter.field).collect()
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(super) fn read(
     if pods.is_empty() && written.filled().is_some() && base.is_some() {
         let note = written
             .note(code::HARMLESS, "spec.podCIDR has no effect: pods take addresses of the nodes' network")
-            .hint("no action is needed: Slipway ignores this field");
+            .hint(crate::code::HARMLESS_HINT);
         outcome.say(note);
     }
     let services: Vec<Cidr> = services.into_iter().collect();

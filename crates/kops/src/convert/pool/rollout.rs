@@ -31,7 +31,7 @@ pub(super) fn read(context: &Context<'_>, spec: &Field<'_>, role: Role, outcome:
     if fixed && own.at("maxSurge").is_given() && surge.is_some_and(|surge| !surge.is_zero()) {
         let message = "spec.rollingUpdate.maxSurge has no effect: nodes of this group go before others come";
         let note = own.at("maxSurge").note(kops_code::HARMLESS, message);
-        outcome.say(note.hint("no action is needed: Slipway ignores this field"));
+        outcome.say(note.hint(crate::code::HARMLESS_HINT));
     }
     if let Some(surge) = surge.filter(|_| !fixed) {
         rollout.max_surge = surge;
