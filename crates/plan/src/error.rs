@@ -42,6 +42,16 @@ pub enum Error {
         /// The object.
         identity: String,
     },
+    /// The spec names an object of the cluster itself as an existing one.
+    #[error("{address} is to be the existing object {identity}, which this cluster made as {own}")]
+    OwnAsExisting {
+        /// The resource.
+        address: Address,
+        /// The object.
+        identity: String,
+        /// The address that the cluster has it at.
+        own: Address,
+    },
     /// The plan would lose what nothing can make again.
     #[error(
         "the plan of {cluster} would lose what nothing can make again; nothing was planned: {}",
@@ -186,6 +196,7 @@ impl Error {
             Self::UnknownType(_) => "PLAN0004",
             Self::Invalid { .. } => "PLAN0005",
             Self::MissingExisting { .. } => "PLAN0006",
+            Self::OwnAsExisting { .. } => "PLAN0046",
             Self::NoSuchTarget { .. } => "PLAN0007",
             Self::Provider { .. } => "PLAN0008",
             Self::Contract { .. } => "PLAN0009",
@@ -231,6 +242,9 @@ impl Error {
                  beside the old one, apply, move everything over, and remove the old one then"
                     .to_owned(),
             ),
+            Self::OwnAsExisting { identity, .. } => Some(format!(
+                "remove the id {identity} from the spec: the cluster uses this object without it"
+            )),
             Self::BothExist { from, .. } => Some(format!(
                 "to keep both, have {from} in the spec and remove the entry of `moved`; if you remove only the entry, the plan \
                  deletes the object of {from}"

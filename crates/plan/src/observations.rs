@@ -93,6 +93,13 @@ impl Observations {
         self.objects(address).iter().any(|found| found.owned && found.identity == *identity)
     }
 
+    /// The address whose ownership an object of a type has.
+    pub(crate) fn owner_of(&self, kind: &str, identity: &Identity) -> Option<&Address> {
+        let alike = self.found.iter().filter(|(address, _)| address.kind() == kind);
+        let mut owned = alike.filter(|(address, _)| self.is_owned(address, identity));
+        owned.next().map(|(address, _)| address)
+    }
+
     /// The objects of an address, in the order in which they were found.
     #[must_use]
     pub fn objects(&self, address: &Address) -> &[Found] {

@@ -112,6 +112,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     // Copied only when something is renamed.
     let mut records: Cow<'_, BTreeMap<Address, Record>> =
         inputs.prior.map_or_else(Cow::default, |prior| Cow::Borrowed(&prior.resources));
+    used::refuse_own(&inputs.desired, &records, &inputs.observations)?;
     let no_longer_used = used::settle(&inputs.desired, &mut records, &mut inputs.observations);
     inputs.notes.extend(no_longer_used);
     let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);

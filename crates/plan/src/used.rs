@@ -6,8 +6,35 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired};
 
+use crate::error::Error;
 use crate::observations::Observations;
 use crate::state::Record;
+
+/// Refuses a spec that names one of the cluster's own objects as an existing one: it would be given up, together with
+/// what hangs on it.
+///
+/// # Errors
+/// [`Error::OwnAsExisting`] for the first such object.
+pub(crate) fn refuse_own(
+    desired: &[Desired],
+    records: &BTreeMap<Address, Record>,
+    observations: &Observations,
+) -> Result<(), Error> {
+    for Desired { address, lifecycle, .. } in desired {
+        let Some(named) = &lifecycle.existing else { continue };
+        let mut alike = records.iter().filter(|(own, _)| own.kind() == address.kind());
+        let recorded = alike.find(|(_, record)| !record.existing && record.identity == *named);
+        let own = recorded.map(|(own, _)| own).or_else(|| observations.owner_of(address.kind(), named));
+        if let Some(own) = own {
+            return Err(Error::OwnAsExisting {
+                address: address.clone(),
+                identity: named.to_string(),
+                own: own.clone(),
+            });
+        }
+    }
+    Ok(())
+}
 
 /// Adapts records and observations to the existing objects that the spec names today; returns a note for each object that is
 /// not used any more.
@@ -55,6 +82,7 @@ pub(crate) fn settle(
 
 #[cfg(test)]
 mod tests {
+    use slipway_resource::provider::Discovery;
     use slipway_resource::{Identity, Observation, Observed, Value};
 
     use super::*;
@@ -78,16 +106,20 @@ mod tests {
         }
     }
 
+    fn observed(identity: &str) -> Observed {
+        Observed {
+            address: address(),
+            identity: Identity::new(identity),
+            token: None,
+            owner: None,
+            observation: Observation::Present(Value::Null),
+        }
+    }
+
     fn found(identities: &[&str]) -> Observations {
         let mut observations = Observations::default();
         for identity in identities {
-            observations.add_read(Observed {
-                address: address(),
-                identity: Identity::new(*identity),
-                token: None,
-                owner: None,
-                observation: Observation::Present(Value::Null),
-            });
+            observations.add_read(observed(identity));
         }
         observations
     }
@@ -123,6 +155,21 @@ mod tests {
         assert_eq!((after.identity.as_str(), notes), ("net-2", 0));
         assert_eq!(after.deposed, [Identity::new("net-1")]);
         assert_eq!(observations.objects(&address()).len(), 2);
+    }
+
+    #[test]
+    fn an_own_object_is_not_named_as_an_existing_one() {
+        let mut desired = Desired::new(Address::new("network", "other"), Value::Null);
+        desired.lifecycle.existing = Some(Identity::new("net-1"));
+        let refused = |existing, observations: &Observations| {
+            let records = BTreeMap::from([(address(), record("net-1", existing))]);
+            refuse_own(std::slice::from_ref(&desired), &records, observations).is_err()
+        };
+        assert!(refused(false, &Observations::default()));
+        assert!(!refused(true, &found(&["net-1"])));
+        let mut owned = Observations::default();
+        owned.add_discovery(Discovery { observed: vec![observed("net-1")], ..Discovery::default() });
+        assert!(refused(true, &owned));
     }
 
     #[test]

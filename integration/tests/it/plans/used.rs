@@ -92,6 +92,23 @@ fn an_existing_object_that_is_not_named_any_more_is_not_taken_over() -> Result<(
     Ok(())
 }
 
+#[test]
+fn an_own_object_is_not_named_as_an_existing_one() -> Result<()> {
+    let place = applied(&with_address(None)?)?;
+    let before = identities(&place)?;
+    let network = object(&place, "sim_network.main")?.id;
+    let network_named =
+        with_address(None)?.replacen("    cidr: ", &format!("    id: {network}\n    cidr: "), 1);
+    let neighbour = with_address(Some(&object(&place, "sim_address.sim-1a")?.id))?;
+    for spec in [network_named, neighbour] {
+        place.write("spec.yaml", &spec)?;
+        let refused = place.expect(1, APPLY)?.err;
+        ensure!(refused.contains("PLAN0046") && refused.contains("remove the id"), "{refused}");
+        ensure!(identities(&place)? == before, "something changed");
+    }
+    Ok(())
+}
+
 /// What `state rm` forgot is not the object that the spec names.
 #[test]
 fn a_named_object_is_used_beside_a_forgotten_one() -> Result<()> {
