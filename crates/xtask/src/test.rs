@@ -1,5 +1,7 @@
 //! Everything that a change has to pass, in stages.
 
+use std::process::Command;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -16,7 +18,7 @@ use crate::schemas::Schemas;
 use crate::setup::{self, Setup};
 use crate::test_programs::{self, Part};
 use crate::test_queue;
-use crate::workspace::{cargo, run};
+use crate::workspace::{cargo, run, run_quietly};
 
 /// The stages of the quick tier.
 const QUICK: [Stage; 8] = [
@@ -70,6 +72,12 @@ const NOT_QUICK: &[&str] = &[
     "store of state-store requests::",
     "suite of conformance python::",
 ];
+
+/// The stages that compile while tests wait: they run beside the tests, once these are built.
+const BESIDE_TESTS: [Stage; 2] = [Stage::Clippy, Stage::Doc];
+
+/// Tells the tests that the executables of all packages are built.
+const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
 
 /// Tells the test kit that components are not available.
 const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
@@ -142,8 +150,16 @@ impl Test {
         let begin = Instant::now();
         let chosen: Vec<Stage> =
             Stage::value_variants().iter().copied().filter(|stage| self.begins(*stage)).collect();
-        let ended: Vec<(Stage, Ended)> =
-            chosen.into_iter().map(|stage| (stage, self.run_stage(stage))).collect();
+        let (beside, in_order): (Vec<Stage>, Vec<Stage>) =
+            chosen.into_iter().partition(|stage| self.runs_beside(*stage));
+        let mut ended = Vec::new();
+        for stage in in_order {
+            if stage == Stage::Test && !beside.is_empty() {
+                ended.extend(self.test_beside(&beside));
+            } else {
+                ended.push((stage, self.run_stage(stage)));
+            }
+        }
         let lines: Vec<String> = ended.iter().map(|(stage, ended)| ended.line(*stage)).collect();
         say(&format!("\n{}\n  {:20} {:7.1} s", lines.join("\n"), "total", begin.elapsed().as_secs_f32()));
         let failed: Vec<String> =
@@ -166,24 +182,36 @@ impl Test {
         self.chooses(stage) && !(stage == Stage::Machines && self.chooses(Stage::Test))
     }
 
+    fn runs_beside(&self, stage: Stage) -> bool {
+        BESIDE_TESTS.contains(&stage) && self.chooses(Stage::Test)
+    }
+
+    /// Runs the tests, and other stages beside them from the moment on at which the tests are built.
+    fn test_beside(&self, stages: &[Stage]) -> Vec<(Stage, Ended)> {
+        let (built, is_built) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(move || -> Vec<(Stage, Ended)> {
+                // The other end is dropped when the tests do not build, and then there is nothing to wait for either.
+                let _ = is_built.recv();
+                let run = |stage: Stage| stage.command().map_or(Ok(()), |command| run_quietly(&command));
+                stages.iter().map(|stage| (*stage, Ended::of(*stage, || run(*stage)))).collect()
+            });
+            let tests =
+                Ended::of(Stage::Test, move || self.queue(Part::Everything, &[], move || drop(built)));
+            let mut ended = vec![(Stage::Test, tests)];
+            ended.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ended
+        })
+    }
+
     fn run_stage(&self, stage: Stage) -> Ended {
-        let name = stage.name();
-        say(&format!("\n==> {name}: {}", stage.title()));
-        let begin = Instant::now();
-        let result = match stage {
+        Ended::of(stage, || match stage {
             Stage::Setup => self.setup(),
-            Stage::Machines => self.queue(Part::Machines, &[]),
-            Stage::Test if self.quick => self.queue(Part::WithoutClouds, &[(WITHOUT_COMPONENTS, "1")]),
-            Stage::Test => self.queue(Part::Everything, &[]),
+            Stage::Machines => self.queue(Part::Machines, &[], || ()),
+            Stage::Test if self.quick => self.queue(Part::WithoutClouds, &[(WITHOUT_COMPONENTS, "1")], || ()),
+            Stage::Test => self.queue(Part::Everything, &[], || ()),
             _ => stage.run(),
-        };
-        let took = begin.elapsed();
-        let verdict = if result.is_ok() { "passed" } else { "FAILED" };
-        if let Err(error) = &result {
-            say(&format!("{error:#}"));
-        }
-        say(&format!("<== {name}: {verdict} in {:.1} s", took.as_secs_f32()));
-        Ended { passed: result.is_ok(), took }
+        })
     }
 
     /// Installs the components of the chosen tests, so that no test has to wait for one.
@@ -194,8 +222,9 @@ impl Test {
     }
 
     /// Builds the test programs of a part of the workspace, and runs their tests several at a time.
-    fn queue(&self, part: Part, settings: &[(&str, &str)]) -> anyhow::Result<()> {
+    fn queue(&self, part: Part, settings: &[(&str, &str)], built: impl FnOnce()) -> anyhow::Result<()> {
         let mut programs = test_programs::build(part)?;
+        built();
         programs.retain(|program| match part {
             Part::WithoutClouds => !program.on_machines(),
             Part::Everything => !program.on_machines() || self.chooses(Stage::Machines),
@@ -205,11 +234,28 @@ impl Test {
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
         }
-        test_queue::run(items, self.at_once, settings)
+        let executables = (part != Part::Machines).then_some((EXECUTABLES_BUILT, "1"));
+        let settings: Vec<(&str, &str)> = settings.iter().copied().chain(executables).collect();
+        test_queue::run(items, self.at_once, &settings)
     }
 }
 
 impl Ended {
+    /// Runs a stage and says how it ended.
+    fn of(stage: Stage, run: impl FnOnce() -> anyhow::Result<()>) -> Self {
+        let name = stage.name();
+        say(&format!("\n==> {name}: {}", stage.title()));
+        let begin = Instant::now();
+        let result = run();
+        let took = begin.elapsed();
+        let verdict = if result.is_ok() { "passed" } else { "FAILED" };
+        if let Err(error) = &result {
+            say(&format!("{error:#}"));
+        }
+        say(&format!("<== {name}: {verdict} in {:.1} s", took.as_secs_f32()));
+        Self { passed: result.is_ok(), took }
+    }
+
     fn line(&self, stage: Stage) -> String {
         let verdict = if self.passed { "passed" } else { "FAILED" };
         format!("  {:12} {verdict}  {:7.1} s", stage.name(), self.took.as_secs_f32())
@@ -227,9 +273,25 @@ impl Stage {
             .unwrap_or_default()
     }
 
+    /// The call of cargo that a stage consists of.
+    fn command(self) -> Option<Command> {
+        Some(match self {
+            Self::Fmt => cargo(["fmt", "--all", "--check"]),
+            Self::Clippy => {
+                cargo(["clippy", "--workspace", "--all-targets", "--keep-going", "--", "-D", "warnings"])
+            }
+            Self::Examples => cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
+            Self::Doc => {
+                let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
+                doc.env("RUSTDOCFLAGS", "-D warnings");
+                doc
+            }
+            _ => return None,
+        })
+    }
+
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Self::Fmt => run(&mut cargo(["fmt", "--all", "--check"])),
             Self::Lengths => Lengths.run(),
             Self::ErrorPages => ErrorPages.run(),
             Self::Links => Links.run(),
@@ -237,21 +299,10 @@ impl Stage {
             Self::Schemas => Schemas { check: true }.run(),
             Self::KopsFields => KopsFields { check: true }.run(),
             Self::Deny => Deny.run(),
-            Self::Clippy => run(&mut cargo([
-                "clippy",
-                "--workspace",
-                "--all-targets",
-                "--keep-going",
-                "--",
-                "-D",
-                "warnings",
-            ])),
             // `Test` runs them.
             Self::Setup | Self::Test | Self::Machines => Ok(()),
-            Self::Examples => run(&mut cargo(["test", "--workspace", "--doc", "--no-fail-fast"])),
-            Self::Doc => {
-                let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
-                run(doc.env("RUSTDOCFLAGS", "-D warnings"))
+            Self::Fmt | Self::Clippy | Self::Examples | Self::Doc => {
+                self.command().map_or(Ok(()), |mut command| run(&mut command))
             }
         }
     }

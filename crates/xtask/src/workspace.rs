@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
@@ -41,6 +41,22 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{status}");
+    }
+    Ok(())
+}
+
+/// Runs a command at the lowest priority and without output; the error has what it wrote.
+///
+/// # Errors
+/// When it cannot be started or does not end with success.
+pub fn run_quietly(command: &Command) -> anyhow::Result<()> {
+    let mut nice = Command::new("nice");
+    nice.args(["-n", "19"]).arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
+    nice.current_dir(command.get_current_dir().unwrap_or(root()));
+    nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = nice.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{}{}", String::from_utf8_lossy(&output.stderr), output.status);
     }
     Ok(())
 }

@@ -15,7 +15,6 @@ use slipway_integration::place::{Ended, Place, copy};
 use slipway_provider_sim::inspect::Tamper;
 
 use crate::PROGRAM;
-use crate::offline::root;
 use page::{Block, blocks};
 use story::{Entry, Story};
 

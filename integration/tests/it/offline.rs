@@ -1,26 +1,17 @@
 //! Plans without a cloud: any directory, no lock file, no credentials, nothing written.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, ensure};
 use serde_json::Value as Json;
+use slipway_integration::executables::{self, root};
 use slipway_integration::place::{Ended, Place};
 
 use crate::PROGRAM;
 
-/// The root of the repository.
-pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
 /// Builds the executables that plan AWS offline, beside the program.
 pub(crate) fn place() -> Result<Place> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", "slipway-aws-model", "--bins"]);
-    let output = build.current_dir(root()).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    executables::build("slipway-aws-model")?;
     Place::new(PROGRAM)
 }
 
