@@ -317,7 +317,12 @@ pub(crate) struct PlanArguments {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArguments {
     /// Saved plan to apply: a file, or `state:DIGEST` (at least eight digits of the digest).
-    #[arg(value_name = "PLANFILE", conflicts_with = "files", required_unless_present = "files", value_hint = ValueHint::FilePath)]
+    #[arg(
+        value_name = "PLANFILE",
+        conflicts_with_all = ["files", "cluster", "provider", "provider_config", "target", "replace", "no_preflight"],
+        required_unless_present = "files",
+        value_hint = ValueHint::FilePath
+    )]
     pub plan: Option<PathBuf>,
     /// Spec files and folders; `-` reads standard input.
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -333,6 +338,9 @@ pub(crate) struct ApplyArguments {
     pub provider_config: Option<String>,
     #[command(flatten)]
     pub scope: ScopeArguments,
+    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
+    #[arg(long)]
+    pub infrastructure_only: bool,
     #[command(flatten)]
     pub run: RunArguments,
     /// Show the plan without folded changes and shortened values.
@@ -356,7 +364,11 @@ pub(crate) struct ShowArguments {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ClusterArguments {
     /// Name of the cluster in the state, instead of specs.
-    #[arg(value_name = "CLUSTER", conflicts_with = "files", required_unless_present = "files")]
+    #[arg(
+        value_name = "CLUSTER",
+        conflicts_with_all = ["files", "cluster", "provider", "provider_config"],
+        required_unless_present = "files"
+    )]
     pub name: Option<String>,
     /// Spec files and folders of the cluster; `-` reads standard input.
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
@@ -394,6 +406,9 @@ pub(crate) struct RollArguments {
     pub save: SaveArguments,
     #[command(flatten)]
     pub show: ShowOptions,
+    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
+    #[arg(long)]
+    pub infrastructure_only: bool,
     #[command(flatten)]
     pub run: RunArguments,
 }
@@ -415,6 +430,9 @@ pub(crate) struct UpgradeArguments {
     pub keep_spec: bool,
     #[command(flatten)]
     pub show: ShowOptions,
+    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
+    #[arg(long)]
+    pub infrastructure_only: bool,
     #[command(flatten)]
     pub run: RunArguments,
 }

@@ -20,15 +20,36 @@ use crate::ui;
 use crate::ui::progress::Progress;
 use crate::ui::signals::Signals;
 
+/// How a command shows its plan and asks about it.
+#[derive(Clone, Copy)]
+pub(crate) struct Dialogue<'a> {
+    /// Answers that the user gave ahead.
+    pub run: &'a RunArguments,
+    /// Whether nothing is folded in plans.
+    pub full: bool,
+    /// Whether the user accepts that machines do not become nodes.
+    pub infrastructure_only: bool,
+    /// Whether the command has other plans that a name in `--confirm` may belong to: of other clusters, or of earlier steps
+    /// of an upgrade.
+    pub has_other_plans: bool,
+}
+
+impl<'a> Dialogue<'a> {
+    /// The dialogue about the only plan of a command.
+    pub fn new(run: &'a RunArguments, full: bool) -> Self {
+        Self { run, full, infrastructure_only: false, has_other_plans: false }
+    }
+}
+
 /// Brings a cluster or a node to what a request says: shows the plan, asks, runs, and reports. Returns whether everything is done.
 pub(crate) async fn carry_out(
     context: &Context,
     environment: &Environment,
     plannable: &dyn Plannable,
     request: &Request,
-    manner: (&RunArguments, bool),
+    dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
-    carry_out_at(context, context.state_url(), environment, plannable, request, manner).await
+    carry_out_at(context, context.state_url(), environment, plannable, request, dialogue).await
 }
 
 /// The same for a state in another place than that of the settings.
@@ -38,12 +59,12 @@ pub(crate) async fn carry_out_at(
     environment: &Environment,
     plannable: &dyn Plannable,
     request: &Request,
-    (arguments, full): (&RunArguments, bool),
+    dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
     let stop = StopSignal::default();
     let environment = context.followed(environment, &stop);
-    let terms = terms(context, arguments);
-    let decide = Asking { context, place, arguments, full, state: plannable.state() };
+    let terms = terms(context, dialogue);
+    let decide = Asking { context, place, dialogue, state: plannable.state() };
     let manner = Manner { terms: &terms, decide: &decide, stop };
     report(context, &bring(&environment, plannable, request, manner).await?)
 }
@@ -62,7 +83,10 @@ pub(crate) fn report(context: &Context, outcome: &Outcome) -> Result<bool, Comma
 }
 
 /// The terms that options and configuration say.
-pub(crate) fn terms(context: &Context, arguments: &RunArguments) -> Terms {
+pub(crate) fn terms(
+    context: &Context,
+    Dialogue { run: arguments, infrastructure_only, .. }: Dialogue<'_>,
+) -> Terms {
     let configured = context.configuration.require_approval.unwrap_or(0);
     Terms {
         wait: arguments.wait,
@@ -70,7 +94,7 @@ pub(crate) fn terms(context: &Context, arguments: &RunArguments) -> Terms {
             needed: arguments.require_approval.unwrap_or(0).max(configured),
             by_other: arguments.require_approval_by_other,
         },
-        infrastructure_only: arguments.infrastructure_only,
+        infrastructure_only,
     }
 }
 
@@ -79,9 +103,7 @@ pub(crate) struct Asking<'a> {
     pub context: &'a Context,
     /// Where the state is, as plans name it.
     pub place: String,
-    pub arguments: &'a RunArguments,
-    /// Whether nothing is folded in plans.
-    pub full: bool,
+    pub dialogue: Dialogue<'a>,
     /// The state before the operation; none where there is none.
     pub state: Option<&'a State>,
 }
@@ -92,7 +114,7 @@ impl Asking<'_> {
     /// A name is only reported where it may have had an effect before: in another plan of the same command, or in a run that
     /// did not complete. The same is true for an empty plan, and where the name of the cluster confirms everything.
     fn check_names(&self, plan: &Plan, occasion: Occasion) -> Result<(), CommandError> {
-        let names = &self.arguments.confirm;
+        let names = &self.dialogue.run.confirm;
         let unknown = names.iter().filter(|name| !self.knows(plan, name));
         let unknown: Vec<String> = unknown.map(|name| format!("`--confirm {name}`")).collect();
         if unknown.is_empty() {
@@ -105,7 +127,7 @@ impl Asking<'_> {
         });
         let is_confirmed = plan.mode == Mode::Delete && names.contains(&plan.cluster);
         if occasion == Occasion::Changed
-            || self.arguments.has_other_plans
+            || self.dialogue.has_other_plans
             || is_interrupted
             || is_confirmed
             || plan.is_empty()
@@ -145,17 +167,17 @@ impl Decide for Asking<'_> {
         if occasion == Occasion::Changed {
             output.message("Something happened since the plan was made; this is the plan now:");
         }
-        output.result(&ui::show::text(self.context, &self.place, plan, self.full))?;
+        output.result(&ui::show::text(self.context, &self.place, plan, self.dialogue.full))?;
         Ok(self.check_names(plan, occasion)?)
     }
 
     fn names(&self) -> Names {
-        self.arguments.confirm.iter().cloned().collect()
+        self.dialogue.run.confirm.iter().cloned().collect()
     }
 
     /// `--yes` answers the question whether the plan is carried out, and is no name.
     fn confirms(&self) -> bool {
-        !self.arguments.yes && self.context.output.is_interactive()
+        !self.dialogue.run.yes && self.context.output.is_interactive()
     }
 
     async fn confirm(&self, _plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
@@ -170,7 +192,7 @@ impl Decide for Asking<'_> {
     }
 
     async fn approve(&self, _plan: &Plan) -> Result<(), Declined> {
-        if self.arguments.yes {
+        if self.dialogue.run.yes {
             return Ok(());
         }
         Ok(ui::prompt::confirm(self.context, "Carry this plan out?")?)

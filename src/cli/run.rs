@@ -15,12 +15,6 @@ pub(crate) struct RunArguments {
     /// The plan lists the names that have to be confirmed. `--yes` does not confirm them.
     #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
-    /// Whether the command has other plans that a name may belong to: of other clusters, or of earlier steps of an upgrade.
-    #[arg(skip)]
-    pub has_other_plans: bool,
-    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
-    #[arg(long)]
-    pub infrastructure_only: bool,
     /// Wait at most this long for another run to release the cluster, such as 30s or 10m.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse_duration)]
     pub wait: Option<std::time::Duration>,

@@ -7,8 +7,8 @@ use slipway_engine::{State, StopSignal};
 use slipway_operations::{Manner, Opened, Request};
 
 use super::done;
-use crate::cli::{ApplyArguments, RunArguments};
-use crate::deciding::{self, Asking, carry_out};
+use crate::cli::ApplyArguments;
+use crate::deciding::{self, Asking, Dialogue, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     };
     let mut through = true;
     let specs = specs::wanted(context, &selection)?;
-    let run = RunArguments { has_other_plans: specs.len() > 1, ..arguments.run.clone() };
+    let dialogue = Dialogue { has_other_plans: specs.len() > 1, ..dialogue(arguments) };
     for spec in specs {
         if context.signals.is_stopped() {
             context.output.notice(&format!("Stopped: {} was not looked at.", spec.cluster.name));
@@ -37,12 +37,16 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
         let environment = context.environment()?;
         let opened = Opened::open(&environment, spec).await?;
         let mut options = arguments.scope.options(!arguments.no_preflight);
-        options.infrastructure_only = run.infrastructure_only;
+        options.infrastructure_only = arguments.infrastructure_only;
         let request = Request::apply_with(options);
-        let manner = (&run, arguments.full);
-        through &= carry_out(context, &environment, &opened, &request, manner).await?;
+        through &= carry_out(context, &environment, &opened, &request, dialogue).await?;
     }
     Ok(done(through))
+}
+
+fn dialogue(arguments: &ApplyArguments) -> Dialogue<'_> {
+    let infrastructure_only = arguments.infrastructure_only;
+    Dialogue { infrastructure_only, ..Dialogue::new(&arguments.run, arguments.full) }
 }
 
 /// Carries a saved plan out exactly as it was saved.
@@ -50,19 +54,14 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let saved = plan_source::read_saved(context, path).await?;
     let stop = StopSignal::default();
     let environment = context.followed(&context.environment()?, &stop);
-    let terms = deciding::terms(context, &arguments.run);
+    let dialogue = dialogue(arguments);
+    let terms = deciding::terms(context, dialogue);
     // Only needed for the names in `--confirm`.
     let state = match arguments.run.confirm.is_empty() {
         true => None,
         false => State::read(&*context.backend()?, &saved.plan.cluster).await?,
     };
-    let decide = Asking {
-        context,
-        place: context.state_url(),
-        arguments: &arguments.run,
-        full: arguments.full,
-        state: state.as_ref(),
-    };
+    let decide = Asking { context, place: context.state_url(), dialogue, state: state.as_ref() };
     let outcome = saved.apply(&environment, Manner { terms: &terms, decide: &decide, stop }).await?;
     Ok(done(deciding::report(context, &outcome)?))
 }

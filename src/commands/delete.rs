@@ -6,7 +6,7 @@ use slipway_operations::{Opened, Request, protection, state};
 
 use super::{done, pending};
 use crate::cli::DeleteArguments;
-use crate::deciding::carry_out;
+use crate::deciding::{Dialogue, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
@@ -45,8 +45,8 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         ui::show::plan(context, &plan, &arguments.show)?;
         return Err(error.into());
     }
-    let manner = (&arguments.run, arguments.show.full);
-    let through = carry_out(context, &environment, &opened, &request, manner).await?;
+    let dialogue = Dialogue::new(&arguments.run, arguments.show.full);
+    let through = carry_out(context, &environment, &opened, &request, dialogue).await?;
     if !through {
         tell_forgotten(context, &opened);
     }

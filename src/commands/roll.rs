@@ -6,7 +6,7 @@ use slipway_operations::{Opened, Request};
 
 use super::{done, pending};
 use crate::cli::RollArguments;
-use crate::deciding::carry_out;
+use crate::deciding::{Dialogue, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
@@ -22,13 +22,14 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
     let environment = context.environment()?;
     let opened = Opened::open(&environment, spec).await?;
     let mut request = Request::roll(&opened, &arguments.pool)?;
-    request.options.infrastructure_only = arguments.run.infrastructure_only;
+    request.options.infrastructure_only = arguments.infrastructure_only;
     if arguments.dry_run {
         let planned = opened.plan(&request).await?;
         plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         return Ok(pending(&planned.plan));
     }
-    let manner = (&arguments.run, arguments.show.full);
-    Ok(done(carry_out(context, &environment, &opened, &request, manner).await?))
+    let infrastructure_only = arguments.infrastructure_only;
+    let dialogue = Dialogue { infrastructure_only, ..Dialogue::new(&arguments.run, arguments.show.full) };
+    Ok(done(carry_out(context, &environment, &opened, &request, dialogue).await?))
 }

@@ -8,8 +8,8 @@ use slipway_spec::source::{Location, Origin};
 use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
-use crate::cli::{RunArguments, UpgradeArguments};
-use crate::deciding::carry_out;
+use crate::cli::UpgradeArguments;
+use crate::deciding::{Dialogue, carry_out};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::plan_source;
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     let mut upgrade = Upgrade::begin(&environment, written.clone(), &to).await?;
     while let Some(step) = upgrade.next(&environment).await? {
         let UpgradeStep { opened, mut request, version, number, later } = step;
-        request.options.infrastructure_only = arguments.run.infrastructure_only;
+        request.options.infrastructure_only = arguments.infrastructure_only;
         if arguments.dry_run {
             let mut planned = opened.plan(&request).await?;
             let then = |next: &KubernetesVersion| {
@@ -54,9 +54,12 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if upgrade.steps() > 1 {
             context.output.message(&format!("Step {number} of {}: Kubernetes {version}", upgrade.steps()));
         }
-        let run = RunArguments { has_other_plans: number > 1, ..arguments.run.clone() };
-        let manner = (&run, arguments.show.full);
-        if !carry_out(context, &environment, &opened, &request, manner).await? {
+        let dialogue = Dialogue {
+            infrastructure_only: arguments.infrastructure_only,
+            has_other_plans: number > 1,
+            ..Dialogue::new(&arguments.run, arguments.show.full)
+        };
+        if !carry_out(context, &environment, &opened, &request, dialogue).await? {
             return Ok(done(false));
         }
         if arguments.keep_spec {

@@ -24,7 +24,7 @@ use super::spec::NodeSpec;
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::commands::{done, pending};
-use crate::deciding::carry_out_at;
+use crate::deciding::{Dialogue, carry_out_at};
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
@@ -171,8 +171,8 @@ impl<'a> Work<'a> {
             return Ok(pending(&plan));
         }
         let environment = self.context.without_store();
-        let run = (manner.run, manner.full);
-        Ok(done(carry_out_at(self.context, place, &environment, &plannable, &request, run).await?))
+        let dialogue = Dialogue::new(manner.run, manner.full);
+        Ok(done(carry_out_at(self.context, place, &environment, &plannable, &request, dialogue).await?))
     }
 }
 

@@ -8,15 +8,12 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
+use slipway_integration::executables::{self, root};
 use slipway_integration::place::{Ended, Place};
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Digest;
 
 use crate::{APPLY, PLAN, PROGRAM, SMALL};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
 
 fn place() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
@@ -307,6 +304,27 @@ fn frequent_mistakes_in_arguments_name_the_way_out() -> Result<()> {
 }
 
 #[test]
+fn an_option_that_would_have_no_effect_is_refused() -> Result<()> {
+    let place = place()?;
+    place.expect(0, APPLY)?;
+    place.expect(0, &[PLAN, &["--out", "a.plan"]].concat())?;
+    let scope =
+        ["--cluster=line", "--provider=sim", "--target=sim_network.main", "--replace=sim_network.main"];
+    for option in scope.into_iter().chain(["--no-preflight"]) {
+        let refused = place.expect(1, &["apply", "a.plan", "--yes", option])?;
+        ensure!(refused.err.contains("cannot be used with"), "{option}: {}", refused.err);
+    }
+    for verb in ["delete", "drift", "validate"] {
+        let refused = place.expect(1, &[verb, "line", "--cluster=other"])?;
+        ensure!(refused.err.contains("cannot be used with"), "{verb}: {}", refused.err);
+    }
+    let refused = place.expect(1, &["delete", "line", "--infrastructure-only"])?;
+    ensure!(refused.err.contains("unexpected argument"), "{}", refused.err);
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
 fn quiet_leaves_results_and_errors() -> Result<()> {
     let place = place()?;
     let applied = place.expect(0, &[APPLY, &["--quiet"]].concat())?;
@@ -398,11 +416,7 @@ fn a_spec_with_all_defaults_is_the_same_cluster() -> Result<()> {
 
 /// The simulated cloud's own executable, in a folder with its manifest.
 pub(crate) fn provider(place: &Place) -> Result<String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package", "slipway-provider-sim", "--bin", "slipway-provider-sim"]);
-    let output = build.current_dir(root()).output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    executables::build("slipway-provider-sim")?;
     let built = Path::new(PROGRAM).with_file_name("slipway-provider-sim");
     let manifest: String = std::fs::read_to_string(root().join("providers/sim/provider.toml"))?
         .lines()

@@ -103,10 +103,8 @@ pub(super) async fn join(
 
 /// As with kubeadm, the command asks no question: `--dry-run` shows the plan.
 static YES: RunArguments = RunArguments {
-    infrastructure_only: false,
     yes: true,
     confirm: Vec::new(),
-    has_other_plans: false,
     wait: None,
     require_approval: None,
     require_approval_by_other: false,
