@@ -142,7 +142,7 @@ pub(crate) async fn again(spec: &mut NodeSpec, machine: &Machine) -> Result<Clus
         let api = Api::of_file(&machine.root, &path)?;
         settings(&mut spec.configuration, &api, Instant::now() + Duration::from_secs(5)).await?;
     }
-    let shared = spec.shared_files.iter().map(|name| (name.clone(), Value::Secret(uploaded(name)))).collect();
+    let shared = spec.shared_files.iter().map(|name| (name.clone(), Value::from(uploaded(name)))).collect();
     Ok(Cluster { inputs: inputs(spec, shared), clock_ahead_seconds: None })
 }
 

@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn what_refers_to_others_is_known_by_what_was_sent() {
         let reference = Reference { address: Address::new("cloud_group", "a"), path: "id".parse().unwrap() };
-        let wanted = Value::map([("name", Value::Reference(reference))]);
+        let wanted = Value::map([("name", Value::from(reference))]);
         assert_eq!(digests(&["name"], &Value::map([("name", "one")]), &wanted), expected("name", "one"));
     }
 

@@ -97,7 +97,7 @@ impl Comparing<'_> {
 
     fn one(&mut self, secret: &mut Secret, applied: Option<&Value>, source: &dyn SecretSource) {
         let before = match applied {
-            Some(Value::Secret(before)) => Some(before),
+            Some(Value::Secret(before)) => Some(&**before),
             _ => None,
         };
         let text = match source.text(&secret.source) {
@@ -291,11 +291,11 @@ mod tests {
     }
 
     fn recorded(fingerprint: String) -> Value {
-        Value::Secret(Secret { fingerprint: Some(fingerprint), ..Secret::new("env:A") })
+        Value::from(Secret { fingerprint: Some(fingerprint), ..Secret::new("env:A") })
     }
 
     fn compared(text: &'static str, key: Option<&FingerprintKey>, applied: Option<&Value>) -> Value {
-        let mut wanted = Value::Secret(Secret::new("env:A"));
+        let mut wanted = Value::from(Secret::new("env:A"));
         let uid = ClusterUid::new("u");
         Comparing { key, uid: &uid, forgets: false, unread: Vec::new() }.compare(
             &mut wanted,
@@ -332,7 +332,7 @@ mod tests {
             let mut seen = before.clone();
             assert_eq!(forget_foreign(&mut seen, key), is_forgotten, "{key:?}");
             assert_eq!(seen == before, !is_forgotten);
-            let mut wanted = Value::Secret(Secret::new("env:A"));
+            let mut wanted = Value::from(Secret::new("env:A"));
             let uid = ClusterUid::new("u");
             let mut comparing = Comparing { key, uid: &uid, forgets: is_forgotten, unread: Vec::new() };
             comparing.compare(&mut wanted, Some(&seen), &Fixed("other"));
@@ -343,7 +343,7 @@ mod tests {
     #[test]
     fn a_secret_that_never_had_a_fingerprint_gets_one() {
         let key = FingerprintKey::new(&[1; 32]).unwrap();
-        let mut never = Value::Secret(Secret::new("env:A"));
+        let mut never = Value::from(Secret::new("env:A"));
         assert!(!forget_foreign(&mut never, None));
         assert!(!lacks_fingerprint(&compared("any", Some(&key), Some(&never))));
     }
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn what_may_be_stored_has_no_text() {
         let key = FingerprintKey::new(&[1; 32]).unwrap();
-        let mut value = Value::map([("a", Value::List(vec![Value::Secret(Secret::new("env:A"))]))]);
+        let mut value = Value::map([("a", Value::List(vec![Value::from(Secret::new("env:A"))]))]);
         assert!(has_secret(&value));
         let changed = fill(&mut value, &Fixed("text"), &BTreeMap::new(), Some(&key)).and_then(|()| {
             strip(&mut value);

@@ -301,7 +301,7 @@ async fn kept(
     identity_of: &(dyn Fn(&Address) -> Option<Identity> + Sync),
 ) -> BTreeMap<String, SecretText> {
     let mut secrets = Vec::new();
-    value.for_each_secret(&mut |secret| secrets.push(Value::Secret(secret.clone())));
+    value.for_each_secret(&mut |secret| secrets.push(Value::from(secret.clone())));
     let mut texts = BTreeMap::new();
     for secret in &secrets {
         texts.extend(kept_texts(&[secret], source, uid, identity_of).await.unwrap_or_default());

@@ -220,7 +220,7 @@ mod tests {
         let refers = |to: &str| {
             let reference =
                 Reference { address: Address::new("thing", to), path: slipway_resource::Path::key("id") };
-            vec![("of", Value::Reference(reference))]
+            vec![("of", Value::from(reference))]
         };
         let all = |version: &str| {
             vec![

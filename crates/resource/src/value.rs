@@ -30,11 +30,11 @@ pub enum Value {
     /// Known only after apply.
     Unknown,
     /// An attribute of another resource.
-    Reference(Reference),
+    Reference(Box<Reference>),
     /// A text with values in it.
     Template(Vec<TemplatePart>),
     /// A value that is never shown.
-    Secret(Secret),
+    Secret(Box<Secret>),
 }
 
 /// A reference to an attribute of another resource.
@@ -83,7 +83,7 @@ impl Value {
     /// A reference to an attribute of another resource.
     #[must_use]
     pub fn reference(address: Address, attribute: &str) -> Self {
-        Self::Reference(Reference { address, path: Path::key(attribute) })
+        Reference { address, path: Path::key(attribute) }.into()
     }
 
     /// Whether this is [`Value::Null`].
@@ -331,6 +331,12 @@ impl From<BTreeMap<String, String>> for Value {
 
 impl From<Reference> for Value {
     fn from(reference: Reference) -> Self {
-        Self::Reference(reference)
+        Self::Reference(Box::new(reference))
+    }
+}
+
+impl From<Secret> for Value {
+    fn from(secret: Secret) -> Self {
+        Self::Secret(Box::new(secret))
     }
 }

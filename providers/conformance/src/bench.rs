@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
     pub(crate) fn resolve(&self, attributes: &Value) -> Value {
         attributes.resolve(&mut |reference| {
             let Some(made) = self.made.get(&reference.address) else {
-                return Value::Reference(reference.clone());
+                return reference.clone().into();
             };
             match made.attributes.at(&reference.path) {
                 Some(value) if !value.is_null() => value.clone(),

@@ -39,7 +39,7 @@ pub async fn disclosed(
         action: Action::Operation {
             identity: identity_on(host, &Identity::new(path)),
             name: DISCLOSE.to_owned(),
-            arguments: Value::map([("key", Value::Secret(secret))]),
+            arguments: Value::map([("key", Value::from(secret))]),
         },
         timeout_ms: TIMEOUT_MS,
     };

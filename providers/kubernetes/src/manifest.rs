@@ -185,7 +185,7 @@ pub(crate) fn hide(manifest: &mut Value) {
     let Value::Map(entries) = manifest else { return };
     for name in ["data", "stringData"] {
         if let Some(Value::Map(data)) = entries.get_mut(name) {
-            data.values_mut().for_each(|value| *value = Value::Secret(Secret::new(LIVE)));
+            data.values_mut().for_each(|value| *value = Value::from(Secret::new(LIVE)));
         }
     }
 }
@@ -211,13 +211,13 @@ mod tests {
         let error = wanted(&value(json!({"apiVersion": "v1", "kind": "ConfigMap"}))).unwrap_err();
         assert_eq!(error.message, "the manifest has no metadata.name");
         let mut leaky = value(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}));
-        leaky.set(&"data.x".parse().unwrap(), Value::Secret(Secret::new("env:X")));
+        leaky.set(&"data.x".parse().unwrap(), Value::from(Secret::new("env:X")));
         assert!(wanted(&leaky).is_err());
     }
 
     #[test]
     fn the_text_of_a_secret_is_sent_and_never_shown() {
-        let secret = Value::Secret(Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:X") });
+        let secret = Value::from(Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:X") });
         let mut manifest =
             Value::from_json(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}));
         manifest.set(&"stringData.password".parse().unwrap(), secret);

@@ -188,10 +188,10 @@ impl NodeBootstrap {
             if let Some(text) = certificates.get(public) {
                 inputs.shared_files.insert(public.to_owned(), text.clone().into());
             }
-            let key = Value::Secret(Self::key(private, None));
+            let key = Value::from(Self::key(private, None));
             inputs.shared_files.insert(private.to_owned(), key);
         }
-        inputs.encryption = self.encrypts().then(|| Value::Secret(Self::encryption(None)));
+        inputs.encryption = self.encrypts().then(|| Value::from(Self::encryption(None)));
         inputs.audit = from_cluster::audit(&cluster);
         inputs.flannel = from_cluster::flannel(&cluster).filter(|_| self.cluster.cloud_controller.is_none());
         inputs.serving_names = from_cluster::serving_names(&self.host(machine, true));

@@ -89,12 +89,12 @@ fn the_first_control_plane_takes_its_keys_from_the_state() {
     assert_eq!(content, Some(&Value::from("etcd/ca.crt text")));
     for (_, _, private) in key_files() {
         let content = attribute(&phased, &format!("file.pki/{private}"), "content");
-        assert_eq!(content, Some(&Value::Secret(NodeBootstrap::key(private, None))), "{private}");
+        assert_eq!(content, Some(&Value::from(NodeBootstrap::key(private, None))), "{private}");
     }
     // No authority is made on the machine.
     assert!(phased.iter().all(|phased| phased.desired.attributes.get("is_ca") != Some(&true.into())));
     let encryption = attribute(&phased, "file.encryption-configuration", "content");
-    assert_eq!(encryption, Some(&Value::Secret(NodeBootstrap::encryption(None))));
+    assert_eq!(encryption, Some(&Value::from(NodeBootstrap::encryption(None))));
     assert!(
         attribute(&phased, "kubernetes_object.DaemonSet/kube-flannel/kube-flannel-ds", "manifest").is_some()
     );
@@ -151,7 +151,7 @@ fn a_worker_joins_with_its_token_and_gives_itself_the_labels_that_it_may() {
     };
     let phased = expand(&document, &Part::JoinsAsWorker { discovered });
     let token = attribute(&phased, "kubeconfig.bootstrap-kubelet", "token");
-    assert_eq!(token, Some(&Value::Secret(NodeBootstrap::token(None))));
+    assert_eq!(token, Some(&Value::from(NodeBootstrap::token(None))));
     let flags = attribute(&phased, "file.kubelet-flags", "content").unwrap().as_str().unwrap();
     assert!(
         flags.contains("--node-labels=tier=gold ") || flags.contains("--node-labels=tier=gold\""),

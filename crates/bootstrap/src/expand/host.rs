@@ -42,7 +42,7 @@ fn moved(value: &Value, renamed: &impl Fn(&Address) -> Address) -> Value {
     let reference =
         |found: &Reference| Reference { address: renamed(&found.address), path: found.path.clone() };
     match value {
-        Value::Reference(found) => Value::Reference(reference(found)),
+        Value::Reference(found) => reference(found).into(),
         Value::Template(parts) => Value::Template(
             parts
                 .iter()

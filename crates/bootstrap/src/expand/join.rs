@@ -121,5 +121,5 @@ fn bootstrap(
 }
 
 fn bootstrap_token(join: &Join) -> Option<Value> {
-    join.tls_bootstrap_token.clone().map(Value::Secret)
+    join.tls_bootstrap_token.clone().map(Value::from)
 }

@@ -78,7 +78,7 @@ fn with_authority(text: &str, authority: Value) -> Value {
     match authority {
         Value::Reference(reference) => Value::Template(vec![
             TemplatePart::Text(before.to_owned()),
-            TemplatePart::Reference(reference),
+            TemplatePart::Reference(*reference),
             TemplatePart::Text(after.to_owned()),
         ]),
         known => Value::String(format!("{before}{}{after}", known.as_str().unwrap_or_default())),
@@ -97,7 +97,7 @@ fn own_tokens(
         let text = secret.text.as_ref().ok_or(ExpandError::Token)?;
         let (id, part) = text.expose().split_once('.').ok_or(ExpandError::Token)?;
         let part =
-            Value::Secret(Secret { text: Some(SecretText::new(part)), ..Secret::new(format!("token:{id}")) });
+            Value::from(Secret { text: Some(SecretText::new(part)), ..Secret::new(format!("token:{id}")) });
         let object = token(id, part, settings, inputs.now);
         resources.manifest(TOKENS, object, Vec::new(), after);
     }

@@ -57,7 +57,7 @@ fn discovered() -> Inputs {
     Inputs {
         discovered: Some(discovered),
         shared_files: shared
-            .map(|file| (file.to_owned(), Value::Secret(Secret::new(format!("file:{file}")))))
+            .map(|file| (file.to_owned(), Value::from(Secret::new(format!("file:{file}")))))
             .into_iter()
             .collect(),
         etcd_endpoints: vec!["https://192.0.2.9:2379".to_owned()],
@@ -75,7 +75,7 @@ fn all() -> Vec<(Command, Vec<Phased>)> {
     let mut full = configuration();
     full.profile = Profile::Slipway;
     let inputs = Inputs {
-        encryption: Some(Value::Secret(Secret::new("env:ENCRYPTION"))),
+        encryption: Some(Value::from(Secret::new("env:ENCRYPTION"))),
         audit: Some(crate::audit::Audit::default()),
         flannel: Some(crate::addon::flannel::Flannel::default()),
         ..Inputs::default()

@@ -32,7 +32,7 @@ pub fn upload_certificates(
     };
     let owner = objects::bootstrap_token(&TokenObject {
         id: token_id,
-        secret: Value::Secret(secret),
+        secret: secret.into(),
         description: objects::OWNER_DESCRIPTION,
         expiration: Some(expiration),
         usages: &[],

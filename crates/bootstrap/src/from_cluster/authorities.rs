@@ -56,7 +56,7 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
         Desired::new(key_pair(SERVICE_ACCOUNTS), Value::map([("algorithm", algorithm)])),
     ];
     if let Some(at_rest) = &cluster.encryption.at_rest {
-        let key = at_rest.key.as_ref().map(|key| Value::Secret(Secret::new(key.source())));
+        let key = at_rest.key.as_ref().map(|key| Value::from(Secret::new(key.source())));
         let settings = serde_json::json!({
             "provider": at_rest.provider, "kmsEndpoint": at_rest.kms_endpoint, "resources": at_rest.resources,
         });
@@ -101,7 +101,7 @@ pub(super) fn files() -> BTreeMap<String, Value> {
 }
 
 fn private(name: &str) -> Value {
-    Value::Secret(Secret::kept(&key_pair(name), "private_key_pem"))
+    Value::from(Secret::kept(&key_pair(name), "private_key_pem"))
 }
 
 /// The token with which machines join.
@@ -115,12 +115,12 @@ pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
         return Tokens { tokens: Vec::new(), after: Vec::new() };
     }
     let address = Address::new("token", JOIN_TOKEN);
-    let part = Value::Secret(Secret::kept(&address, "token_secret"));
+    let part = Value::from(Secret::kept(&address, "token_secret"));
     Tokens { tokens: vec![(token_id(cluster), part)], after: vec![address] }
 }
 
 /// The text of the `EncryptionConfiguration`, if encryption at rest is on.
 pub(super) fn encryption(cluster: &ClusterInput) -> Option<Value> {
     cluster.encryption.at_rest.as_ref()?;
-    Some(Value::Secret(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))
+    Some(Value::from(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))
 }

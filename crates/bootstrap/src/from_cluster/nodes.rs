@@ -432,7 +432,7 @@ fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {
         }
         VirtualIpMode::Wireguard => {
             let tunnels = &wanted.wireguard.as_ref()?.tunnels;
-            Mode::Wireguard(Value::Secret(Secret::new(tunnels.source())))
+            Mode::Wireguard(Value::from(Secret::new(tunnels.source())))
         }
     };
     Some(KubeVip {

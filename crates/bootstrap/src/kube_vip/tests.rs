@@ -44,7 +44,7 @@ fn all_control_planes_announce_it() {
 
 #[test]
 fn tunnels_are_a_secret_for_pods_in_networks_of_their_own() {
-    let settings = Attribute::Secret(Secret::new("env:TUNNELS"));
+    let settings = Attribute::from(Secret::new("env:TUNNELS"));
     let vip = kube_vip(Mode::Wireguard(settings.clone()));
     assert!(vip.static_pod(true).is_none());
     let objects = vip.objects();

@@ -11,7 +11,7 @@ fn hashes_run_over_the_values_in_the_order_of_their_keys() {
 
 #[test]
 fn a_tokens_secret_part_stays_a_secret() {
-    let secret = Attribute::Secret(Secret::new("state:token.join#secret"));
+    let secret = Attribute::from(Secret::new("state:token.join#secret"));
     let object = bootstrap_token(&TokenObject {
         id: "abcdef",
         secret: secret.clone(),

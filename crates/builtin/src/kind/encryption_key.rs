@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::encryption;
 use slipway_bootstrap::material::of_encryption;
 use slipway_cluster_input::AtRest;
-use slipway_resource::{Attribute, Secret, SecretText, Type, Value};
+use slipway_resource::{Attribute, SecretText, Type, Value};
 use zeroize::Zeroizing;
 
 use super::{ENCRYPTION_KEY, Kind, random, with_outputs};
@@ -50,8 +50,10 @@ pub(super) fn kind() -> Kind {
 
 fn make(desired: &Value) -> Result<(Value, Fields), String> {
     let key = match desired.get("key") {
-        Some(Value::Secret(Secret { text: Some(text), .. })) => Zeroizing::new(text.expose().to_owned()),
-        Some(Value::Secret(secret)) => return Err(format!("cannot be: {} has no text", secret.source)),
+        Some(Value::Secret(secret)) => match &secret.text {
+            Some(text) => Zeroizing::new(text.expose().to_owned()),
+            None => return Err(format!("cannot be: {} has no text", secret.source)),
+        },
         Some(Value::String(text)) => Zeroizing::new(text.clone()),
         _ => made(desired)?,
     };

@@ -36,7 +36,7 @@ fn providers() -> Providers {
 fn wanted(name: &str, after: &[&str], has_secret: bool) -> Desired {
     let mut attributes = vec![("name", Value::from(name))];
     if let Some(keeper) = after.last().filter(|_| has_secret) {
-        attributes.push(("secret", Value::Secret(Secret::kept(&thing(keeper), "text"))));
+        attributes.push(("secret", Value::from(Secret::kept(&thing(keeper), "text"))));
     }
     let mut desired = Desired::new(thing(name), Value::map(attributes));
     desired.depends_on = after.iter().map(|name| thing(name)).collect();

@@ -109,7 +109,7 @@ fn hide(object: &mut Desired, secrets: &mut BTreeMap<String, SecretText>) {
                 other => other.to_json().to_string(),
             };
             let place = format!("{name}#{field}.{key}");
-            *value = Value::Secret(Secret::new(format!("{SOURCE}:{place}")));
+            *value = Value::from(Secret::new(format!("{SOURCE}:{place}")));
             secrets.insert(place, SecretText::new(text));
         }
     }

@@ -98,7 +98,7 @@ impl<'a> Screen<'a> {
             return Cow::Borrowed(value);
         }
         if self.hides(value) {
-            return Cow::Owned(Value::Secret(Secret::new("")));
+            return Cow::Owned(Value::from(Secret::new("")));
         }
         match value {
             Value::Map(entries) => Cow::Owned(Value::Map(
@@ -156,7 +156,7 @@ mod tests {
             ("login", Value::map([("user", "u"), ("password", "p")])),
             ("keys", Value::list(["k", "l"])),
         ]);
-        let secret = || Value::Secret(Secret::new(""));
+        let secret = || Value::from(Secret::new(""));
         let expected = Value::map([
             ("name", Value::from("a")),
             ("login", Value::map([("user", Value::from("u")), ("password", secret())])),

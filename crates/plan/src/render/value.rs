@@ -214,7 +214,7 @@ mod tests {
             true.into(),
             "true".into(),
             Value::Unknown,
-            Value::Secret(Secret::new("env:PASSWORD")),
+            Value::from(Secret::new("env:PASSWORD")),
             Value::map([("a b", 1.5)]),
         ]);
         assert_eq!(value(&all), r#"[true, "true", (known after apply), (secret), {"a b": 1.5}]"#);

@@ -82,7 +82,7 @@ fn desired() -> Vec<Desired> {
                     TemplatePart::Text("/*\",\"Condition\":\"${aws:user}\"}".to_owned()),
                 ]),
             ),
-            ("password", Value::Secret(Secret::new("env:PASSWORD"))),
+            ("password", Value::from(Secret::new("env:PASSWORD"))),
         ]),
     );
     role.lifecycle =

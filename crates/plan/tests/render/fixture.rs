@@ -79,7 +79,7 @@ fn located(mut reason: Reason, origin: &str, location: &str) -> Reason {
 }
 
 pub fn secret() -> Value {
-    Value::Secret(Secret {
+    Value::from(Secret {
         fingerprint: Some("0badc0de".to_owned()),
         text: Some(SecretText::new(SECRET)),
         ..Secret::new("env:SIM_TOKEN")

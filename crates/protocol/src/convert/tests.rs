@@ -97,7 +97,7 @@ proptest! {
 #[test]
 fn texts_of_secrets_go_only_where_they_are_needed() {
     let secret = Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:A") };
-    let value = Value::map([("a", Value::list([Value::Secret(secret)]))]);
+    let value = Value::map([("a", Value::list([Value::from(secret)]))]);
     let has_text = |bytes: &[u8]| bytes.windows(7).any(|window| window == b"hunter2");
     let item = PlanItem {
         address: Address::new("a", "b"),

@@ -44,9 +44,9 @@ fn read(mut bytes: &[u8], depth: u32) -> Result<Value, Malformed> {
                 content(wire_type, &mut bytes)?;
                 Value::Unknown
             }
-            field::REFERENCE => Value::Reference(reference(&message(content(wire_type, &mut bytes)?)?)?),
+            field::REFERENCE => reference(&message(content(wire_type, &mut bytes)?)?)?.into(),
             field::TEMPLATE => Value::Template(template(message(content(wire_type, &mut bytes)?)?)?),
-            field::SECRET => Value::Secret(secret(message(content(wire_type, &mut bytes)?)?)),
+            field::SECRET => secret(message(content(wire_type, &mut bytes)?)?).into(),
             _ => {
                 skip(tag, wire_type, &mut bytes)?;
                 continue;

@@ -97,7 +97,7 @@ fn immutable_attributes_replace() {
 #[test]
 fn what_is_never_returned_is_compared_with_what_was_applied() {
     let secret = |fingerprint: &str| {
-        Value::Secret(Secret { fingerprint: Some(fingerprint.into()), ..Secret::new("env:P") })
+        Value::from(Secret { fingerprint: Some(fingerprint.into()), ..Secret::new("env:P") })
     };
     let applied = with("password", secret("1"));
     assert!(paths(&base(), &with("password", secret("1")), Some(&applied)).is_empty());

@@ -156,7 +156,7 @@ impl Serialize for Value {
                     .iter()
                     .map(|part| match part {
                         TemplatePart::Text(text) => Self::String(text.clone()),
-                        TemplatePart::Reference(reference) => Self::Reference(reference.clone()),
+                        TemplatePart::Reference(reference) => reference.clone().into(),
                     })
                     .collect();
                 tagged(serializer, "$template", &parts)
@@ -246,10 +246,10 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
                     let text = map.next_value::<String>()?;
                     let reference = unwire(&text)
                         .ok_or_else(|| serde::de::Error::custom(format!("`{text}` is not a reference")))?;
-                    return Ok(Value::Reference(reference));
+                    return Ok(reference.into());
                 }
                 "$template" => return template(map.next_value::<Vec<Value>>()?),
-                "$secret" => return Ok(Value::Secret(map.next_value::<Secret>()?)),
+                "$secret" => return Ok(map.next_value::<Secret>()?.into()),
                 other => {
                     let plain = match other.strip_prefix('$') {
                         Some(rest) if rest.starts_with('$') => rest.to_owned(),
@@ -269,7 +269,7 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
 fn template<E: serde::de::Error>(parts: Vec<Value>) -> Result<Value, E> {
     let part = |part| match part {
         Value::String(text) => Ok(TemplatePart::Text(text)),
-        Value::Reference(reference) => Ok(TemplatePart::Reference(reference)),
+        Value::Reference(reference) => Ok(TemplatePart::Reference(*reference)),
         _ => Err(E::custom("a template has texts and references only")),
     };
     Ok(Value::Template(parts.into_iter().map(part).collect::<Result<_, _>>()?))
@@ -291,8 +291,8 @@ mod tests {
             any::<i64>().prop_map(Value::Integer),
             any::<i32>().prop_map(|number| Value::Float(f64::from(number) + 0.5)),
             "[$a-z{}]{0,4}".prop_map(Value::String),
-            Just(Value::Reference(reference.clone())),
-            Just(Value::Secret(Secret::new("env:A"))),
+            Just(Value::from(reference.clone())),
+            Just(Value::from(Secret::new("env:A"))),
             Just(Value::Template(vec![TemplatePart::Text("${".into()), TemplatePart::Reference(reference)])),
         ];
         leaf.prop_recursive(3, 24, 4, |inner| {

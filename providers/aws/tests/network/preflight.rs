@@ -15,7 +15,7 @@ fn create(address: &str, desired: Value) -> PreflightItem {
 
 fn reference(address: &str) -> Value {
     let path = slipway_resource::Path::key("id");
-    Value::Reference(Reference { address: address.parse().unwrap(), path })
+    Reference { address: address.parse().unwrap(), path }.into()
 }
 
 fn classes(findings: &[PreflightFinding]) -> Vec<&'static str> {

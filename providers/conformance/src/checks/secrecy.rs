@@ -38,7 +38,7 @@ pub(crate) async fn no_secret_shown(bench: &mut Bench<'_>) -> Checked {
                 fingerprint: Some("00".repeat(32)),
                 ..Secret::new("env:CONFORMANCE")
             };
-            attributes.set(&Path::key(name.as_str()), Value::Secret(secret));
+            attributes.set(&Path::key(name.as_str()), secret.into());
         }
         bench.make_needed(&attributes).await?;
         let attributes = bench.resolve(&attributes);

@@ -25,7 +25,7 @@ fn wanted(label: &str) -> Desired {
     let mut object = object(json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": {"name": "a", "namespace": "default", "labels": {"x": label}}, "stringData": {"user": "root"}}));
     let path = Path::key("manifest").child("stringData").child("password");
-    object.attributes.set(&path, Value::Secret(Secret::new("env:PASSWORD")));
+    object.attributes.set(&path, Value::from(Secret::new("env:PASSWORD")));
     object
 }
 

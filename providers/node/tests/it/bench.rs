@@ -32,7 +32,7 @@ pub(crate) fn value(json: serde_json::Value) -> Value {
 
 /// A secret with its text.
 pub(crate) fn secret(text: &str) -> Value {
-    Value::Secret(Secret {
+    Value::from(Secret {
         text: Some(SecretText::new(text)),
         fingerprint: Some(format!("hmac-sha256:of-{}", text.len())),
         ..Secret::new("state:token.a#text")

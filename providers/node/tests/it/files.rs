@@ -386,10 +386,8 @@ async fn a_secret_key_is_compared_by_its_public_fingerprint() {
     let (path, address) = ("/etc/kubernetes/pki/ca.key", "file.ca");
     let keyed = |fingerprint: &str| {
         let slipway_resource::Value::Secret(secret) = secret(&key) else { panic!("a secret") };
-        slipway_resource::Value::Secret(slipway_resource::Secret {
-            fingerprint: Some(fingerprint.to_owned()),
-            ..secret
-        })
+        let fingerprint = Some(fingerprint.to_owned());
+        slipway_resource::Value::from(slipway_resource::Secret { fingerprint, ..*secret })
     };
     let mut wanted = value(json!({"path": path, "mode": "0600"}));
     wanted.set(&Path::key("content"), keyed("hmac-sha256:old:1"));

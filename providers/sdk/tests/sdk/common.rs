@@ -76,7 +76,8 @@ impl Provider for Things {
 
     async fn validate_config(&self, config: &Value) -> Result<Vec<String>, ProviderError> {
         Ok(match config.get("key") {
-            Some(Value::Secret(Secret { text: Some(_), .. })) | None => Vec::new(),
+            Some(Value::Secret(secret)) if secret.text.is_some() => Vec::new(),
+            None => Vec::new(),
             _ => vec!["key has no text".into()],
         })
     }

@@ -21,7 +21,7 @@ async fn every_call_says_what_the_provider_says() {
     assert_eq!(client.info().await.unwrap(), things.info().await.unwrap());
     assert_eq!(client.schema().await.unwrap(), things.schema().await.unwrap());
     let secret = Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:KEY") };
-    let config = Value::map([("key", Value::Secret(secret))]);
+    let config = Value::map([("key", Value::from(secret))]);
     assert_eq!(client.validate_config(&config).await.unwrap(), Vec::<String>::new());
     let config = Value::map([("key", "plain")]);
     assert_eq!(client.validate_config(&config).await.unwrap(), ["key has no text"]);

@@ -154,5 +154,5 @@ fn encryption(at_rest: &AtRest) -> String {
 }
 
 fn secret(reference: &SecretReference) -> Value {
-    Value::Secret(Secret::new(reference.source()))
+    Value::from(Secret::new(reference.source()))
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use slipway_bootstrap::expand::Phased;
 use slipway_bootstrap::kubeconfig::Kubeconfig;
 use slipway_bootstrap::pki::{Certificate, Usage};
-use slipway_resource::{Desired, Secret, Value};
+use slipway_resource::{Desired, Value};
 
 use super::differences;
 use super::output::{DryRun, name};
@@ -127,7 +127,9 @@ pub fn kubeconfigs(theirs: &DryRun, ours: &[Phased], wrong: &mut Wrong) {
             ours["subject"] = json!([text(desired, "common_name"), texts(desired, "organizations")]);
         } else {
             theirs["token"] = kubeconfig.token().unwrap().expose().into();
-            if let Some(Value::Secret(Secret { text: Some(token), .. })) = desired.attributes.get("token") {
+            if let Some(Value::Secret(secret)) = desired.attributes.get("token")
+                && let Some(token) = &secret.text
+            {
                 ours["token"] = token.expose().into();
             }
         }
@@ -171,7 +173,9 @@ pub fn against(expected: &BTreeMap<String, Json>, ours: &[Phased], wrong: &mut W
 fn plain(manifest: &Value) -> Json {
     let mut manifest = manifest.resolve(&mut |_| "(key material)".into());
     let path = "stringData.token-secret".parse().unwrap();
-    if let Some(Value::Secret(Secret { text: Some(text), .. })) = manifest.at(&path) {
+    if let Some(Value::Secret(secret)) = manifest.at(&path)
+        && let Some(text) = &secret.text
+    {
         let text = text.expose().to_owned();
         manifest.set(&path, text.into());
     }

@@ -78,7 +78,7 @@ fn cluster(theirs: &DryRun, mut configuration: Configuration, facts: &Facts) -> 
             authority: info.authority.unwrap(),
             client_certificate: None,
         }),
-        shared_files: files.map(|file| (file, Value::Secret(secret("x")))).collect(),
+        shared_files: files.map(|file| (file, Value::from(secret("x")))).collect(),
         ..Inputs::default()
     };
     (configuration, inputs)

@@ -147,7 +147,7 @@ mod tests {
             ("name", Value::from("say ${hello}")),
             ("id", Value::Unknown),
             ("network", Value::reference(Address::new("sim_network", "a.b"), "id")),
-            ("token", Value::Secret(Secret::new("env:TOKEN"))),
+            ("token", Value::from(Secret::new("env:TOKEN"))),
             ("items", Value::List(vec![Value::Unknown, Value::from("x")])),
             ("login", Value::map([("password", "p"), ("user", "u")])),
             ("key", Value::Unknown),

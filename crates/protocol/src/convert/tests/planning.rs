@@ -84,7 +84,7 @@ fn the_same_as_nothing_is_refused() {
 #[test]
 fn the_text_of_a_secret_does_not_come_back() {
     let secret = Secret { text: Some(SecretText::new("hunter2")), ..Secret::new("env:A") };
-    let item = simple(Value::list([Value::Secret(secret)]));
+    let item = simple(Value::list([Value::from(secret)]));
     let planned = Planned { normalised: item.desired.clone().unwrap(), ..Planned::default() };
     let answer = planned_to_message(planned, &proto::PlanItem::from(&item));
     assert_eq!(answer.normalised_same_as(), SameAs::Desired);

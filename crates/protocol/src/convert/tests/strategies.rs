@@ -30,9 +30,9 @@ pub(super) fn value() -> impl Strategy<Value = Value> {
         any::<i64>().prop_map(Value::Integer),
         any::<f64>().prop_map(Value::Float),
         ".{0,8}".prop_map(Value::String),
-        reference().prop_map(Value::Reference),
+        reference().prop_map(Value::from),
         prop::collection::vec(part, 0..3).prop_map(Value::Template),
-        secret.prop_map(Value::Secret),
+        secret.prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 32, 5, |inner| {
         prop_oneof![

@@ -54,7 +54,7 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
 pub(super) fn api_host(builder: &Builder<'_>) -> Value {
     match document::endpoint(builder).as_slice() {
         [TemplatePart::Text(host)] => host.as_str().into(),
-        [TemplatePart::Reference(reference)] => Value::Reference(reference.clone()),
+        [TemplatePart::Reference(reference)] => reference.clone().into(),
         parts => Value::Template(parts.to_vec()),
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn fill_known(body: &mut Json, manifest: &Value, last: Option<&Value>
 /// The visible form of a live Secret: entries as desired are shown in their desired form, all others are
 /// hidden.
 pub(super) fn show(seen: &mut Value, manifest: &Value, last: Option<&Value>, live: Option<&Json>) {
-    let hidden = || Value::Secret(Secret::new(LIVE));
+    let hidden = || Value::from(Secret::new(LIVE));
     let Value::Map(parts) = seen else { return };
     let mut left = match parts.remove("data") {
         Some(Value::Map(data)) => data,

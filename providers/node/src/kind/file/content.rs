@@ -40,7 +40,7 @@ impl Content {
     /// The desired content.
     pub(super) fn of(wanted: Attributes<'_>) -> Result<Self, ProviderError> {
         let secret = |name: &str| match wanted.0.get(name) {
-            Some(Value::Secret(secret)) => Some(Secret { text: None, ..secret.clone() }),
+            Some(Value::Secret(secret)) => Some(Secret { text: None, ..Secret::clone(secret) }),
             _ => None,
         };
         if let Some(text) = wanted.optional_text("content")? {
@@ -130,9 +130,9 @@ pub(super) fn show(bytes: &[u8], status: &Status, place: &Place, into: &mut Valu
     let (content, shown) = match (known.and_then(|version| version.secret.clone()), is_secret) {
         (Some(secret), _) => {
             let shown = secret.fingerprint.clone().map_or(Value::Null, Value::from);
-            (Value::Secret(secret), shown)
+            (secret.into(), shown)
         }
-        (None, true) => (Value::Secret(Secret::new(found_in(place.identity.as_str()))), Value::Null),
+        (None, true) => (Value::from(Secret::new(found_in(place.identity.as_str()))), Value::Null),
         (None, false) if in_base64 => (BASE64.encode(bytes).into(), actual.into()),
         (None, false) => (String::from_utf8_lossy(bytes).into_owned().into(), actual.into()),
     };
