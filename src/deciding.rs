@@ -29,15 +29,26 @@ pub(crate) struct Dialogue<'a> {
     pub full: bool,
     /// Whether the user accepts that machines do not become nodes.
     pub infrastructure_only: bool,
-    /// Whether the command has other plans that a name in `--confirm` may belong to: of other clusters, or of earlier steps
-    /// of an upgrade.
-    pub has_other_plans: bool,
+    /// The other plans of the command.
+    pub others: Others<'a>,
+}
+
+/// The plans of a command beside the one that a dialogue is about. A name in `--confirm` must not confirm a loss that the
+/// user has not seen.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Others<'a> {
+    /// There is no other plan.
+    None,
+    /// Plans of other clusters; the names of all. A name that confirms begins with its cluster, as `CLUSTER/ADDRESS`.
+    Clusters(&'a [String]),
+    /// Plans of earlier steps of an upgrade, which names in `--confirm` belong to.
+    Earlier,
 }
 
 impl<'a> Dialogue<'a> {
     /// The dialogue about the only plan of a command.
     pub fn new(run: &'a RunArguments, full: bool) -> Self {
-        Self { run, full, infrastructure_only: false, has_other_plans: false }
+        Self { run, full, infrastructure_only: false, others: Others::None }
     }
 }
 
@@ -115,7 +126,7 @@ impl Asking<'_> {
     /// did not complete. The same is true for an empty plan, and where the name of the cluster confirms everything.
     fn check_names(&self, plan: &Plan, occasion: Occasion) -> Result<(), CommandError> {
         let names = &self.dialogue.run.confirm;
-        let unknown = names.iter().filter(|name| !self.knows(plan, name));
+        let unknown = names.iter().filter(|name| !self.is_of_another(plan, name) && !self.knows(plan, name));
         let unknown: Vec<String> = unknown.map(|name| format!("`--confirm {name}`")).collect();
         if unknown.is_empty() {
             return Ok(());
@@ -127,7 +138,7 @@ impl Asking<'_> {
         });
         let is_confirmed = plan.mode == Mode::Delete && names.contains(&plan.cluster);
         if occasion == Occasion::Changed
-            || self.dialogue.has_other_plans
+            || self.dialogue.others != Others::None
             || is_interrupted
             || is_confirmed
             || plan.is_empty()
@@ -147,8 +158,17 @@ impl Asking<'_> {
         Err(CommandError::new("CLI0096", format!("{message}; nothing was done")).hint(hint))
     }
 
+    /// Whether a name begins with another cluster of the command.
+    fn is_of_another(&self, plan: &Plan, name: &str) -> bool {
+        let Others::Clusters(clusters) = self.dialogue.others else { return false };
+        let begins_with =
+            |cluster: &String| name.strip_prefix(cluster.as_str()).is_some_and(|rest| rest.starts_with('/'));
+        own_name(plan, name).is_none() && clusters.iter().any(begins_with)
+    }
+
     /// Whether the plan or the state has a resource with this address, or the cluster has this name.
     fn knows(&self, plan: &Plan, name: &str) -> bool {
+        let name = own_name(plan, name).unwrap_or(name);
         if name == plan.cluster {
             return true;
         }
@@ -158,6 +178,11 @@ impl Asking<'_> {
         self.state.is_some_and(|state| state.snapshot.resources.contains_key(&address))
             || planned.any(|planned| *planned == address)
     }
+}
+
+/// The name behind the cluster of a plan, in `CLUSTER/NAME`.
+fn own_name<'a>(plan: &Plan, given: &'a str) -> Option<&'a str> {
+    given.strip_prefix(plan.cluster.as_str())?.strip_prefix('/')
 }
 
 #[async_trait(?Send)]
@@ -171,8 +196,20 @@ impl Decide for Asking<'_> {
         Ok(self.check_names(plan, occasion)?)
     }
 
-    fn names(&self) -> Names {
-        self.dialogue.run.confirm.iter().cloned().collect()
+    fn names(&self, plan: &Plan) -> Names {
+        let given = self.dialogue.run.confirm.iter();
+        match self.dialogue.others {
+            Others::None => given.map(|name| own_name(plan, name).unwrap_or(name).to_owned()).collect(),
+            Others::Clusters(_) => given.filter_map(|name| Some(own_name(plan, name)?.to_owned())).collect(),
+            Others::Earlier => Names::new(),
+        }
+    }
+
+    fn spelled(&self, plan: &Plan, name: &str) -> String {
+        match self.dialogue.others {
+            Others::Clusters(_) => format!("{}/{name}", plan.cluster),
+            Others::None | Others::Earlier => name.to_owned(),
+        }
     }
 
     /// `--yes` answers the question whether the plan is carried out, and is no name.
@@ -180,12 +217,14 @@ impl Decide for Asking<'_> {
         !self.dialogue.run.yes && self.context.output.is_interactive()
     }
 
-    async fn confirm(&self, _plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
+    async fn confirm(&self, plan: &Plan, confirmation: &Confirmation) -> Result<(), Declined> {
         let Confirmation { name, losses } = confirmation;
         let what = match losses.as_slice() {
             [] => format!("This plan deletes the cluster {name}."),
-            [loss] => format!("This plan loses {} ({}).", loss.address, loss.reason),
-            losses => format!("This plan loses {} resources with their data.", losses.len()),
+            [loss] => format!("This plan of {} loses {} ({}).", plan.cluster, loss.address, loss.reason),
+            losses => {
+                format!("This plan of {} loses {} resources with their data.", plan.cluster, losses.len())
+            }
         };
         let question = format!("{what} To carry it out, type `{name}`:");
         Ok(ui::prompt::confirm_by_name(self.context, &question, name)?)

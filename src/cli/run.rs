@@ -12,7 +12,8 @@ pub(crate) struct RunArguments {
     pub yes: bool,
     /// Confirm a loss by name: the address of a resource, or the name of a cluster that is deleted.
     ///
-    /// The plan lists the names that have to be confirmed. `--yes` does not confirm them.
+    /// The plan lists the names that have to be confirmed. `--yes` does not confirm them. With several clusters, a name begins
+    /// with its cluster: `CLUSTER/NAME`.
     #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
     /// Wait at most this long for another run to release the cluster, such as 30s or 10m.

@@ -8,7 +8,7 @@ use slipway_operations::{Manner, Opened, Request};
 
 use super::done;
 use crate::cli::ApplyArguments;
-use crate::deciding::{self, Asking, Dialogue, carry_out};
+use crate::deciding::{self, Asking, Dialogue, Others, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
@@ -27,7 +27,9 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     };
     let mut through = true;
     let specs = specs::wanted(context, &selection)?;
-    let dialogue = Dialogue { has_other_plans: specs.len() > 1, ..dialogue(arguments) };
+    let names: Vec<String> = specs.iter().map(|spec| spec.cluster.name.clone()).collect();
+    let others = if names.len() > 1 { Others::Clusters(&names) } else { Others::None };
+    let dialogue = Dialogue { others, ..dialogue(arguments) };
     for spec in specs {
         if context.signals.is_stopped() {
             context.output.notice(&format!("Stopped: {} was not looked at.", spec.cluster.name));

@@ -9,7 +9,7 @@ use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
 use crate::cli::UpgradeArguments;
-use crate::deciding::{Dialogue, carry_out};
+use crate::deciding::{Dialogue, Others, carry_out};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::plan_source;
@@ -56,7 +56,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         }
         let dialogue = Dialogue {
             infrastructure_only: arguments.infrastructure_only,
-            has_other_plans: number > 1,
+            others: if number > 1 { Others::Earlier } else { Others::None },
             ..Dialogue::new(&arguments.run, arguments.show.full)
         };
         if !carry_out(context, &environment, &opened, &request, dialogue).await? {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use slipway_engine::{Backoff, Report, Run, State, StopSignal};
-use slipway_plan::{ChangeAction, Plan, ResourceChange};
+use slipway_plan::{ChangeAction, Confirmation, Plan, ResourceChange};
 use slipway_state_store::{Backend, SystemClock};
 
 use crate::approving;
@@ -183,10 +183,14 @@ pub(crate) async fn agree(
     }
     stop_at_findings(plan)?;
     check_infrastructure(plan, manner.terms)?;
-    let mut names = manner.decide.names();
+    let mut names = manner.decide.names(plan);
     let missing = plan.unconfirmed(&names);
     if !missing.is_empty() && !manner.decide.confirms() {
-        return Err(Error::Unconfirmed(missing));
+        let spelled = |Confirmation { name, losses }| {
+            let name = manner.decide.spelled(plan, &name);
+            Confirmation { name, losses }
+        };
+        return Err(Error::Unconfirmed(missing.into_iter().map(spelled).collect()));
     }
     approving::check(environment, approvals, plan, manner.terms).await?;
     if missing.is_empty() {

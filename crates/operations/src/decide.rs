@@ -68,9 +68,14 @@ pub trait Decide {
         Ok(())
     }
 
-    /// The names that confirm losses and are known before the first plan.
-    fn names(&self) -> Names {
+    /// The names that confirm losses of a plan and were given before it was made.
+    fn names(&self, _plan: &Plan) -> Names {
         Names::new()
+    }
+
+    /// How the caller gives a name that confirms a loss of a plan; for hints.
+    fn spelled(&self, _plan: &Plan, name: &str) -> String {
+        name.to_owned()
     }
 
     /// Whether [`Decide::confirm`] is called for missing names. If not, a plan that needs more names is
@@ -104,7 +109,7 @@ pub struct Approve {
 
 #[async_trait(?Send)]
 impl Decide for Approve {
-    fn names(&self) -> Names {
+    fn names(&self, _plan: &Plan) -> Names {
         self.names.clone()
     }
 

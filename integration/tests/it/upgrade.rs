@@ -34,6 +34,28 @@ fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
     Ok(())
 }
 
+/// The second plan of an upgrade loses the disks a second time, and asks a second time.
+#[test]
+fn a_name_confirms_for_one_plan_of_an_upgrade() -> Result<()> {
+    let (place, spec, _) = small()?;
+    let disk = "volumes: [{ device: /dev/xvdb, mountPath: /var/lib/data, sizeGiB: 50 }]";
+    let spec = spec.replace("  image: image-1\n", &format!("  image: image-1\n  {disk}\n"));
+    ensure!(spec.contains(disk), "{spec}");
+    place.write("spec.yaml", &spec)?;
+    place.expect(0, &["apply", "-f", "spec.yaml", "--yes", "--confirm", "sim_machine_pool.workers"])?;
+    let upgrade =
+        ["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes", "--confirm", "sim_machine_pool.workers"];
+    let refused = place.expect(1, &upgrade)?;
+    ensure!(refused.err.contains("RUN0008"), "{}", refused.err);
+    let versions = || -> Result<Vec<String>> {
+        Ok(place.inventory()?.machines.into_iter().map(|machine| machine.kubernetes_version).collect())
+    };
+    ensure!(versions()?.iter().all(|version| version.starts_with("1.35.")), "{:?}", versions()?);
+    place.expect(0, &upgrade)?;
+    ensure!(versions()?.iter().all(|version| version == "1.36.0"), "{:?}", versions()?);
+    Ok(())
+}
+
 #[test]
 fn versions_are_neither_skipped_nor_taken_back() -> Result<()> {
     let place = Place::new(PROGRAM)?;

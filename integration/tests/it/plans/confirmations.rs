@@ -99,6 +99,39 @@ fn an_unknown_name_is_refused_before_anything_is_done() -> Result<()> {
     place.expect(0, &[&saved[..], &[VOLUME, "--confirm", "sim_network.main"]].concat()).map(|_| ())
 }
 
+/// A name confirms a loss of one cluster only: that of another may not have been seen.
+#[test]
+fn a_name_confirms_for_one_cluster() -> Result<()> {
+    let clusters = |zone: &str| {
+        let of = |name: &str| {
+            let named = with_volume(zone).replace("name: small", &format!("name: {name}"));
+            named.replace("{ role: controlPlane", &format!("{{ cluster: {name}, role: controlPlane"))
+        };
+        let of = |name: &str| {
+            of(name).replace("spec: { machineType", &format!("spec: {{ cluster: {name}, machineType"))
+        };
+        [of("aa"), of("bb")].join("---\n")
+    };
+    let place = fresh(&clusters("sim-1a"))?;
+    place.expect(0, APPLY)?;
+    let before = identities(&place)?;
+    place.write("spec.yaml", &clusters("sim-1b"))?;
+    for confirm in [&[][..], &["--confirm", VOLUME]] {
+        let refused = place.expect(1, &[APPLY, confirm].concat())?.err;
+        ensure!(
+            refused.contains("RUN0008") && refused.contains(&format!("--confirm aa/{VOLUME}")),
+            "{refused}"
+        );
+        ensure!(identities(&place)? == before, "something was done");
+    }
+    let (one, other) = (format!("aa/{VOLUME}"), format!("bb/{VOLUME}"));
+    let refused = place.expect(1, &[APPLY, &["--confirm", &one]].concat())?.err;
+    ensure!(refused.contains(&format!("--confirm {other}")), "{refused}");
+    place.expect(0, &[APPLY, &["--confirm", &one, "--confirm", &other]].concat())?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
 /// Disks that are deleted with their machines: a roll, the end of a pool and the end of the cluster name them.
 #[test]
 fn data_disks_are_lost_only_by_name() -> Result<()> {
