@@ -57,7 +57,8 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
 /// depend on cannot be deleted either.
 fn tell_forgotten(context: &Context, opened: &Opened) {
     let forgotten = opened.state.iter().flat_map(|state| &state.snapshot.forgotten);
-    let forgotten: Vec<String> = forgotten.map(|(address, _)| address.to_string()).collect();
+    let objects = forgotten.filter(|(_, identities)| !identities.is_empty());
+    let forgotten: Vec<String> = objects.map(|(address, _)| address.to_string()).collect();
     if forgotten.is_empty() {
         return;
     }

@@ -15,6 +15,7 @@ use slipway_resource::{
 
 use self::kept::Match;
 use crate::error::Error;
+use crate::rebuild::without_data;
 
 /// A cluster to take over.
 #[derive(Debug)]
@@ -132,6 +133,7 @@ impl Adoption<'_> {
             .iter()
             .map(|(name, handle)| (name.to_owned(), handle.session.scope().clone()))
             .collect();
+        snapshot.forgotten = without_data(&adopted.missing, providers);
         adopted.snapshot = snapshot;
         Ok(adopted)
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_plan::observations::Found;
 use slipway_plan::{Providers, Record, Snapshot};
 use slipway_resource::provider::Catalog;
-use slipway_resource::schema::Held;
+use slipway_resource::schema::{Held, Irreplaceable};
 use slipway_resource::{Address, ClusterUid, Desired, Identity, ResourceType};
 
 use crate::error::Error;
@@ -101,13 +101,23 @@ impl Rebuild<'_> {
             .iter()
             .map(|(name, handle)| (name.to_owned(), handle.session.scope().clone()))
             .collect();
-        let missing = wanted
+        let missing: Vec<Address> = wanted
             .into_keys()
             .filter(|address| !snapshot.resources.contains_key(*address))
             .cloned()
             .collect();
+        snapshot.forgotten = without_data(&missing, providers);
         Ok(Rebuilt { snapshot, doubled, missing })
     }
+}
+
+/// Those of the addresses at which nothing was found that hold data, as a snapshot has them.
+pub(crate) fn without_data(missing: &[Address], providers: &Providers) -> BTreeMap<Address, Vec<Identity>> {
+    let holds_data = |address: &&Address| {
+        let rule = providers.of_type(address.kind()).and_then(|(_, _, kind)| kind.irreplaceable.as_ref());
+        rule.is_some_and(Irreplaceable::is_data)
+    };
+    missing.iter().filter(holds_data).map(|address| (address.clone(), Vec::new())).collect()
 }
 
 /// The object to keep of several under one address. Of irreplaceable ones it is the one that the cluster runs

@@ -28,6 +28,8 @@ pub(crate) struct Guard<'a> {
     pub cluster: &'a str,
     pub mode: Mode,
     pub records: &'a BTreeMap<Address, Record>,
+    /// The addresses of which the state has no object any more, or never had one.
+    pub forgotten: &'a BTreeMap<Address, Vec<Identity>>,
     pub observations: &'a Observations,
     /// The rule of a resource's type.
     pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
@@ -274,6 +276,13 @@ impl<'a> Guard<'a> {
                     return loss(LossKind::Vanished);
                 }
                 let text = "the state knows it, and its object is gone: a new one begins without its data";
+                change.confirmation = Some(text.to_owned());
+                None
+            }
+            ChangeAction::Create
+                if record.is_none() && rule.is_data() && self.forgotten.contains_key(address) =>
+            {
+                let text = "the state has no object of it any more, and none was found: a new one begins without its data";
                 change.confirmation = Some(text.to_owned());
                 None
             }

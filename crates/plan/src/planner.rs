@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
-use slipway_resource::{Address, ClusterUid, Desired, Digest, Path, ProviderError, Value, validate};
+use slipway_resource::{
+    Address, ClusterUid, Desired, Digest, Identity, Path, ProviderError, Value, validate,
+};
 
 use crate::assemble::{self, Decided};
 use crate::change::{ChangeAction, ResourceChange};
@@ -122,7 +124,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     let left_alone = forgotten::leave_alone(
         inputs.prior,
         &records,
-        |address| dependencies.by_address.contains_key(address),
+        |address, identity| is_wanted(&inputs.desired, address, identity),
         &mut inputs.observations,
     );
     inputs.notes.extend(left_alone);
@@ -440,6 +442,13 @@ impl<'p> Planner<'p> {
 
 /// Sets desired attributes of an adopted object to the found values, while the spec asks for the same as on
 /// adoption.
+/// Whether the spec wants an object at an address, and not another one that exists already.
+fn is_wanted(desired: &[Desired], address: &Address, identity: &Identity) -> bool {
+    let position = desired.binary_search_by(|desired| desired.address.cmp(address));
+    let found = position.ok().and_then(|position| desired.get(position));
+    found.is_some_and(|desired| desired.lifecycle.existing.as_ref().is_none_or(|named| named == identity))
+}
+
 fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeMap<Path, Digest> {
     let still = record.as_found.iter().filter(|(path, digest)| {
         let now = Digest::of(wanted.at(path).unwrap_or(&Value::Null));

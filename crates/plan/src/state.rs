@@ -34,7 +34,8 @@ pub struct Snapshot {
     /// The resources by address.
     pub resources: BTreeMap<Address, Record>,
     /// Objects that carry the cluster's ownership and were forgotten on request: they are left alone, unless the spec
-    /// asks for their address.
+    /// asks for their address. An address without an object holds data, and nothing was found there when the state was made:
+    /// a new object at any of these addresses begins without the data, and needs a confirmation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub forgotten: BTreeMap<Address, Vec<Identity>>,
     /// Nodes that a run has cordoned for a change, by their addresses, until the machine is deleted or the

@@ -88,6 +88,12 @@ pub struct Irreplaceable {
 }
 
 impl Irreplaceable {
+    /// Whether every object of the type holds data that may be lost after a confirmation, as disks do.
+    #[must_use]
+    pub fn is_data(&self) -> bool {
+        self.fingerprint.is_empty() && self.refusal.is_empty()
+    }
+
     /// The public fingerprint of an object's data; [`Held::Nothing`] when it holds nothing irreplaceable. A
     /// fingerprint that is not known yet is [`Held::Unknown`].
     #[must_use]

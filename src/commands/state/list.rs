@@ -106,7 +106,10 @@ fn heading(recorded: &recorded::Recorded) -> String {
     }
     for (address, identities) in forgotten {
         let names: Vec<&str> = identities.iter().map(|identity| identity.as_str()).collect();
-        let _ = writeln!(text, "  forgotten: {address} ({})", names.join(", "));
+        let _ = match names.is_empty() {
+            true => writeln!(text, "  not found: {address}"),
+            false => writeln!(text, "  forgotten: {address} ({})", names.join(", ")),
+        };
     }
     text.push('\n');
     text

@@ -79,6 +79,7 @@ fn case() -> impl Strategy<Value = Case> {
 struct World {
     decided: Decided,
     records: BTreeMap<Address, Record>,
+    forgotten: BTreeMap<Address, Vec<Identity>>,
     observations: Observations,
 }
 
@@ -119,7 +120,7 @@ fn world(cases: &[Case]) -> World {
     }
     let mut observations = Observations::default();
     observations.add_discovery(discovery);
-    World { decided, records, observations }
+    World { decided, records, forgotten: BTreeMap::new(), observations }
 }
 
 fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Error> {
@@ -128,6 +129,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         cluster: "c",
         mode,
         records: &world.records,
+        forgotten: &world.forgotten,
         observations: &world.observations,
         rule_of: &rule_of,
         is_asked_for: &|_| true,
@@ -229,6 +231,17 @@ fn what_vanished_is_not_made_anew_in_silence() {
     let mut fresh = world(&[Case { recorded: false, ..vanished }]);
     enforce(&mut fresh, &rule("no way"), Mode::Apply).unwrap();
     assert_eq!(fresh.decided.by_address[&address(0)].change.confirmation, None);
+}
+
+#[test]
+fn a_disk_that_was_not_found_is_made_anew_by_its_name_only() {
+    let case = Case { recorded: false, there: None, twin: None, action: ChangeAction::Create, after: None };
+    for is_lost in [true, false] {
+        let mut world = world(std::slice::from_ref(&case));
+        world.forgotten.extend(is_lost.then(|| (address(0), Vec::new())));
+        enforce(&mut world, &Irreplaceable::default(), Mode::Apply).unwrap();
+        assert_eq!(world.decided.by_address[&address(0)].change.confirmation.is_some(), is_lost);
+    }
 }
 
 #[test]
@@ -338,6 +351,7 @@ fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
         cluster: "c",
         mode: Mode::Apply,
         records: &world.records,
+        forgotten: &world.forgotten,
         observations: &world.observations,
         rule_of: &rule_of,
         is_asked_for: &|_| true,

@@ -23,6 +23,9 @@ use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
 use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope};
 
+/// What a cluster without a state has forgotten.
+static NOTHING_FORGOTTEN: BTreeMap<Address, Vec<Identity>> = BTreeMap::new();
+
 /// The missing gates of a roll if the nodes of the cluster are not known.
 const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
                            the API of the cluster";
@@ -64,6 +67,7 @@ pub(super) async fn finish(
         cluster: inputs.cluster,
         mode: inputs.mode,
         records,
+        forgotten: inputs.prior.map_or(&NOTHING_FORGOTTEN, |prior| &prior.forgotten),
         observations: &inputs.observations,
         rule_of: &rule_of,
         is_asked_for: &is_asked_for,

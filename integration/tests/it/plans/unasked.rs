@@ -241,3 +241,25 @@ fn kept_backups_are_taken_over_in_another_store() -> Result<()> {
     place.expect(0, &elsewhere(APPLY))?;
     place.expect(0, &elsewhere(PLAN)).map(|_| ())
 }
+
+/// Disks that lost their tags are not found by ownership: what the state does not know is not replaced by empty disks in silence.
+#[test]
+fn a_disk_that_is_not_found_gets_no_empty_successor_without_its_name() -> Result<()> {
+    for is_rebuilt in [true, false] {
+        let place = applied(&with_volume("sim-1a"))?;
+        let disk = object(&place, VOLUME)?.id;
+        Tamper::open(place.cloud()).set_owner(&disk, None)?;
+        if is_rebuilt {
+            place.expect(0, &["state", "rebuild", "small", "-f", "spec.yaml", "--force", "--yes"])?;
+        } else {
+            place.expect(0, &["state", "rm", "small", VOLUME, "--yes", "--confirm", VOLUME])?;
+        }
+        let before = identities(&place)?;
+        let refused = place.expect(1, APPLY)?.err;
+        ensure!(refused.contains("RUN0008") && refused.contains(&format!("--confirm {VOLUME}")), "{refused}");
+        ensure!(identities(&place)? == before, "something was made");
+        place.expect(0, &[APPLY, &["--confirm", VOLUME]].concat())?;
+        place.expect(0, PLAN)?;
+    }
+    Ok(())
+}

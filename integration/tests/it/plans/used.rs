@@ -115,8 +115,10 @@ fn a_named_object_is_used_beside_a_forgotten_one() -> Result<()> {
     let place = applied(&with_address(None)?)?;
     let used = foreign(&place)?;
     place.expect(0, &["state", "rm", "ha-private", ADDRESS, "--yes"])?;
+    let forgotten = object(&place, ADDRESS)?.id;
     name(&place, Some(&used))?;
     ensure!(is_left_alone(&place, &used)?, "it was taken over");
+    ensure!(identities(&place)?.contains(&forgotten), "`state rm` promises to leave it alone");
     Ok(())
 }
 
