@@ -252,7 +252,7 @@ fn a_disk_that_is_not_found_gets_no_empty_successor_without_its_name() -> Result
         if is_rebuilt {
             place.expect(0, &["state", "rebuild", "small", "-f", "spec.yaml", "--force", "--yes"])?;
         } else {
-            place.expect(0, &["state", "rm", "small", VOLUME, "--yes", "--confirm", VOLUME])?;
+            place.expect(0, &["state", "rm", "small", VOLUME, "--yes"])?;
         }
         let before = identities(&place)?;
         let refused = place.expect(1, APPLY)?.err;
