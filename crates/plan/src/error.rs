@@ -71,6 +71,12 @@ pub enum Error {
         /// The probable address.
         suggestion: Option<String>,
     },
+    /// A replacement was asked for, and the plan leaves the resource out.
+    #[error("the replacement of {address} was asked for, and no target includes it")]
+    ReplacedOutside {
+        /// The resource.
+        address: Address,
+    },
     /// A provider refused.
     #[error("provider {provider} could not plan")]
     Provider {
@@ -198,6 +204,7 @@ impl Error {
             Self::MissingExisting { .. } => "PLAN0006",
             Self::OwnAsExisting { .. } => "PLAN0046",
             Self::NoSuchTarget { .. } => "PLAN0007",
+            Self::ReplacedOutside { .. } => "PLAN0047",
             Self::Provider { .. } => "PLAN0008",
             Self::Contract { .. } => "PLAN0009",
             Self::Write(_) => "PLAN0010",
@@ -236,6 +243,7 @@ impl Error {
             Self::Format { .. } | Self::Damaged | Self::Unsound { .. } => {
                 Some("run `slipway plan --out` again".to_owned())
             }
+            Self::ReplacedOutside { address } => Some(format!("add `--target {address}`")),
             Self::Provider { source, .. } => source.hint.clone(),
             Self::Held { .. } => Some(
                 "choose a value that does not clash with the one in use; or give what changes a new name in the spec \

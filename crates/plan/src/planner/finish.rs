@@ -20,8 +20,9 @@ use crate::orphans;
 use crate::providers::preflight;
 use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
+use crate::scope::LeftOut;
 use crate::state::Record;
-use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope};
+use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope, target};
 
 /// What a cluster without a state has forgotten.
 static NOTHING_FORGOTTEN: BTreeMap<Address, Vec<Identity>> = BTreeMap::new();
@@ -88,6 +89,11 @@ pub(super) async fn finish(
         guard.name_successors(&mut decided, &leaving);
         pending
     });
+    let is_asked =
+        |left: &&LeftOut| left.action.is_replace() && target::any(&inputs.options.replace, &left.address);
+    if let Some(left) = pending.iter().find(is_asked) {
+        return Err(Error::ReplacedOutside { address: left.address.clone() });
+    }
     for decision in decided.by_address.values_mut() {
         decision.change.surplus = decision.surplus.iter().map(|found| found.identity.clone()).collect();
         confirm_surplus(inputs, &mut decision.change);

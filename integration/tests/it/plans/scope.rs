@@ -29,6 +29,9 @@ fn targets_narrow_and_replacements_widen() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
 
+    let outside = ["--replace", "sim_listener.api", "--target", "sim_subnet.*"];
+    let refused = place.expect(1, &[PLAN, &outside].concat())?.err;
+    ensure!(refused.contains("PLAN0047") && refused.contains("--target sim_listener.api"), "{refused}");
     let before = object(&place, "sim_listener.api")?.id;
     let plan = planned(&place, 2, &["--replace", "sim_listener.api"])?;
     ensure!(actions(&plan).len() == 1, "{:?}", actions(&plan));
