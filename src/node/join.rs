@@ -110,8 +110,7 @@ pub(crate) async fn find(
         etcd_endpoints: endpoints,
         ..Joined::default()
     });
-    let inputs =
-        inputs(spec, shared.into_iter().map(|(name, secret)| (name, Value::Secret(secret))).collect());
+    let inputs = inputs(spec, shared.into_iter().map(|(name, secret)| (name, Value::from(secret))).collect());
     Ok(Cluster { inputs, clock_ahead_seconds: found.clock_ahead_seconds })
 }
 

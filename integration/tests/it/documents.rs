@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use slipway_integration::bucket::Bucket;
+use slipway_integration::executables::root;
 use slipway_integration::place::{Ended, Place, copy};
 use slipway_provider_sim::inspect::Tamper;
 
