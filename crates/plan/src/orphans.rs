@@ -19,8 +19,8 @@ pub(crate) struct Orphan<'a> {
     pub provider: &'a str,
     pub kind: &'a ResourceType,
     pub mode: PlanMode,
-    /// Whether the spec of the cluster keeps it, for one without a record.
-    pub retained: bool,
+    /// Whether the spec of the cluster keeps it; none where the spec was not asked.
+    pub retained: Option<bool>,
     /// Whether kept resources are deleted too.
     pub delete_retained: bool,
 }
@@ -53,14 +53,12 @@ pub(crate) fn decide(orphan: &Orphan<'_>, observations: &Observations) -> Option
 
 fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
     let existing = orphan.record.is_some_and(|record| record.existing);
-    let retained = orphan.record.map_or(orphan.retained, |record| record.retain) && !orphan.delete_retained;
-    if existing || retained {
+    let kept = match existing {
+        true => Some("it was there before Slipway and is only used"),
+        false => kept(orphan).filter(|_| !orphan.delete_retained),
+    };
+    if let Some(text) = kept {
         change.action = ChangeAction::Forget;
-        let text = if existing {
-            "it was there before Slipway and is only used"
-        } else {
-            "the spec says to keep it"
-        };
         change.reasons.push(Reason::new(ReasonCode::Retained, text));
         return;
     }
@@ -78,6 +76,16 @@ fn why(orphan: &Orphan<'_>, change: &mut ResourceChange) {
         change.confirmation = Some("deleting it loses its data".to_owned());
     } else if orphan.record.is_some_and(|record| record.protected) {
         change.confirmation = Some("it is protected".to_owned());
+    }
+}
+
+/// Why the object stays in the cloud: the state, the spec or both keep it. `None` where neither does.
+fn kept(orphan: &Orphan<'_>) -> Option<&'static str> {
+    match (orphan.record.map(|record| record.retain), orphan.retained) {
+        (Some(true), Some(false)) => Some("the state says to keep it, although the spec does not"),
+        (Some(false), Some(true)) => Some("the spec says to keep it, although the state does not"),
+        (Some(true), _) | (None, Some(true)) => Some("the spec says to keep it"),
+        (Some(false) | None, _) => None,
     }
 }
 
@@ -170,20 +178,72 @@ mod tests {
                 observation: Observation::Present(attributes),
             });
         }
-        let record = Record {
+        let record = Record { identity: Identity::new("pool-1"), ..record(false) };
+        let records = BTreeMap::from([(pool.clone(), record)]);
+        let standing = standing_on([&pool].into_iter(), &records, &observations, &|_| Some(&kind));
+        assert_eq!(standing[&pool], BTreeSet::from([volume]), "and not what another attribute names");
+    }
+
+    fn record(retain: bool) -> Record {
+        Record {
             provider: "any".to_owned(),
             schema_version: 1,
-            identity: Identity::new("pool-1"),
+            identity: Identity::new("store-1"),
             applied: Some(Value::Null),
             depends_on: Vec::new(),
-            retain: false,
+            retain,
             protected: false,
             existing: false,
             as_found: BTreeMap::new(),
             deposed: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_object_is_kept_if_either_the_state_or_the_spec_keeps_it() {
+        let kind = ResourceType::new("", OwnershipKind::Tags, "");
+        let address = Address::new("store", "a");
+        let mut observations = Observations::default();
+        observations.add_read(Observed {
+            address: address.clone(),
+            identity: Identity::new("store-1"),
+            token: None,
+            owner: None,
+            observation: Observation::Present(Value::Null),
+        });
+        let decided = |state: Option<bool>, retained: Option<bool>, delete_retained: bool| {
+            let record = state.map(record);
+            let orphan = Orphan {
+                address: &address,
+                record: record.as_ref(),
+                provider: "any",
+                kind: &kind,
+                mode: PlanMode::Delete,
+                retained,
+                delete_retained,
+            };
+            let change = decide(&orphan, &observations).unwrap();
+            (change.action, change.reasons[0].message.clone())
         };
-        let records = BTreeMap::from([(pool.clone(), record)]);
-        let standing = standing_on([&pool].into_iter(), &records, &observations, &|_| Some(&kind));
-        assert_eq!(standing[&pool], BTreeSet::from([volume]), "and not what another attribute names");
+        for (state, spec) in [(Some(true), None), (Some(true), Some(true)), (None, Some(true))] {
+            assert_eq!(
+                decided(state, spec, false),
+                (ChangeAction::Forget, "the spec says to keep it".to_owned()),
+                "{state:?} {spec:?}"
+            );
+        }
+        for (state, spec, named) in [
+            (Some(true), Some(false), "the state says to keep it"),
+            (Some(false), Some(true), "the spec says"),
+        ] {
+            let (action, text) = decided(state, spec, false);
+            assert!(action == ChangeAction::Forget && text.starts_with(named), "{state:?} {spec:?}: {text}");
+            assert_eq!(decided(state, spec, true).0, ChangeAction::Delete, "backups are to be deleted too");
+        }
+        for (state, spec) in
+            [(Some(false), None), (Some(false), Some(false)), (None, None), (None, Some(false))]
+        {
+            assert_eq!(decided(state, spec, false).0, ChangeAction::Delete, "{state:?} {spec:?}");
+        }
     }
 }

@@ -37,8 +37,9 @@ pub struct Options {
     pub replace: Vec<String>,
     /// Whether a deletion also deletes objects that the spec keeps (backups).
     pub delete_retained: bool,
-    /// Resources that a deletion keeps although the state does not have them, by the spec of the cluster.
-    pub retained: BTreeSet<Address>,
+    /// Resources that a deletion keeps by the spec of the cluster, whatever the state says. `None` where the spec was not
+    /// asked: then the state decides.
+    pub retained: Option<BTreeSet<Address>>,
     /// Pools whose machines are replaced although they need no replacement, by name or address. An empty list
     /// means all of them, `None` means none. The plan is about these pools, their parts and their
     /// dependencies only.
@@ -407,7 +408,7 @@ impl<'p> Planner<'p> {
                 kind,
                 mode: self.inputs.mode,
                 delete_retained: self.inputs.options.delete_retained,
-                retained: self.inputs.options.retained.contains(address),
+                retained: self.inputs.options.retained.as_ref().map(|retained| retained.contains(address)),
             };
             match orphans::decide(&orphan, &self.inputs.observations) {
                 // It has no record to forget, so it needs no change.

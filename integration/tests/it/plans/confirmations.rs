@@ -204,6 +204,38 @@ fn kept_backups_outlive_a_second_deletion() -> Result<()> {
     Ok(())
 }
 
+/// Backups are kept if the state or the named spec keeps them, and the plan says which of them does.
+#[test]
+fn a_deletion_keeps_backups_that_the_state_or_the_spec_keeps() -> Result<()> {
+    const STORE: &str = "sim_backup_store.etcd-main";
+    const DELETE: &[&str] = &["delete", "-f", "spec.yaml", "--yes", "--confirm", "small"];
+    let with = |keeps: bool| {
+        let etcd = format!(
+            "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane }}], backups: {{ enabled: true, keepOnDelete: {keeps} }} }}]\n  cloudLabels:"
+        );
+        spec().replace("  cloudLabels:", &etcd)
+    };
+    for (state, named, who) in [
+        (false, true, "the spec says to keep it, although the state does not"),
+        (true, false, "the state says to keep it, although the spec does not"),
+    ] {
+        let place = applied(&with(state))?;
+        let store = object(&place, STORE)?.id;
+        place.write("spec.yaml", &with(named))?;
+        let shown = place.expect(2, &["delete", "-f", "spec.yaml", "--dry-run"])?.out;
+        ensure!(shown.split_whitespace().collect::<Vec<_>>().join(" ").contains(who), "{shown}");
+        let deleted = place.expect(0, DELETE)?.out;
+        ensure!(deleted.contains(&format!("Kept in the cloud: {STORE}")), "{deleted}");
+        let left: Vec<String> = identities(&place)?.into_iter().collect();
+        ensure!(left == [store], "{left:?}");
+    }
+    // What neither keeps is deleted.
+    let place = applied(&with(false))?;
+    place.expect(0, DELETE)?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
 #[test]
 fn a_deletion_that_was_interrupted_asks_again() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
