@@ -22,8 +22,8 @@ use crate::retry::Retry;
 use crate::write::{Outcome, Writer};
 
 /// The newest supported format of a stored plan, and the written one. Since format 2, a plan may have steps
-/// on the nodes of machines.
-pub const FORMAT: u32 = 2;
+/// on the nodes of machines; since format 3, it names the digest of the state that it was made from.
+pub const FORMAT: u32 = 3;
 
 /// The minimum number of digits of a digest with which a plan can be found.
 pub const FEWEST_DIGITS: usize = 8;

@@ -59,6 +59,12 @@ pub enum Error {
         /// The state's generation.
         current: String,
     },
+    /// The plan was made for another state with the same number, as after a rebuild in an empty store.
+    #[error("the plan was made for another state than the one that is generation {generation} now")]
+    OtherState {
+        /// The generation of both.
+        generation: u64,
+    },
     /// The plan was made for another cluster of the same name, as for one in another state store.
     #[error(
         "the plan was made for another cluster of the name {cluster}: its uid is {planned}, the state has {current}"
@@ -179,7 +185,7 @@ impl Error {
             Self::NewerFormat { .. } => "RUN0002",
             Self::Provider { .. } => "RUN0003",
             Self::Plan(error) => error.code(),
-            Self::Stale { .. } | Self::OtherCluster { .. } => "RUN0004",
+            Self::Stale { .. } | Self::OtherState { .. } | Self::OtherCluster { .. } => "RUN0004",
             Self::OtherRunOpen { .. } => "RUN0005",
             Self::OtherProvider { .. } => "RUN0006",
             Self::OtherAccount { .. } => "RUN0007",
@@ -210,6 +216,11 @@ impl Error {
                 _ => "check the state store and run `slipway plan` again: this state is older than the plan, or another one"
                     .to_owned(),
             }),
+            Self::OtherState { .. } => Some(
+                "run `slipway plan` again: the state was rebuilt or restored after this plan was made, or it is of another \
+                 store"
+                    .to_owned(),
+            ),
             Self::OtherCluster { .. } => {
                 Some("check the state store: `--state URL` names the one that the plan was made from".to_owned())
             }

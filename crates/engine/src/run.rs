@@ -9,7 +9,7 @@ use slipway_plan::{Plan, Providers, Snapshot, StepAction};
 use slipway_resource::provider::{Applied, DiscoverRequest, ReadRequest};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Observation};
 use slipway_secrets::{FingerprintKey, SecretStore};
-use slipway_state_store::{Clock, CommitMeta, Holder};
+use slipway_state_store::{Clock, CommitMeta, Head, Holder};
 use tokio::time::Instant;
 
 use crate::commit;
@@ -178,9 +178,8 @@ impl Run<'_> {
     /// Whether the plan may be applied to this state, with these providers. Returns the plan's digest.
     fn check(&self) -> Result<Digest, Error> {
         let digest = self.plan.digest()?;
-        let current = self.state.head.generation.0;
         let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
-        check_generation(self.plan, current, Some(&self.state.snapshot.uid))?;
+        check_generation(self.plan, Some(&self.state.head), Some(&self.state.snapshot.uid))?;
         if let Some(open) =
             self.state.replayed.run.as_ref().filter(|_| !same_run && self.observed_at.is_none())
         {
@@ -306,13 +305,15 @@ impl Run<'_> {
     }
 }
 
-/// Whether a plan was made from the state of this generation, and of this cluster where there is one.
+/// Whether a plan was made from the state of this head, and of this cluster where there is one. The number of a generation
+/// alone does not tell: a state that was rebuilt in an empty store begins with the first number again.
 ///
 /// # Errors
 /// When it was not.
-pub fn check_generation(plan: &Plan, current: u64, uid: Option<&ClusterUid>) -> Result<(), Error> {
+pub fn check_generation(plan: &Plan, head: Option<&Head>, uid: Option<&ClusterUid>) -> Result<(), Error> {
     // A plan made without a state fits a cluster for which nothing was ever committed.
     let planned = plan.binding.generation.unwrap_or(0);
+    let current = head.map_or(0, |head| head.generation.0);
     if planned != current {
         return Err(Error::Stale { planned: planned.to_string(), current: current.to_string() });
     }
@@ -322,6 +323,9 @@ pub fn check_generation(plan: &Plan, current: u64, uid: Option<&ClusterUid>) -> 
             planned: planned.to_string(),
             current: current.to_string(),
         }),
+        _ if !plan.binding.is_of(head.and_then(State::digest_of).as_ref()) => {
+            Err(Error::OtherState { generation: current })
+        }
         _ => Ok(()),
     }
 }

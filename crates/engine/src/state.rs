@@ -83,6 +83,13 @@ impl State {
         })
     }
 
+    /// The digest of the stored state of a head, as plans name the state that they were made from; `None` before the first
+    /// commit, and after the cluster was deleted.
+    #[must_use]
+    pub fn digest_of(head: &Head) -> Option<Digest> {
+        head.snapshot.as_ref().and_then(|snapshot| Digest::parse(&snapshot.digest.to_string()))
+    }
+
     /// Whether an earlier run was interrupted.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {

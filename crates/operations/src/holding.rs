@@ -67,8 +67,11 @@ impl Held {
 
     /// Whether a plan was made for the state as the hold found it.
     pub(crate) fn is_fresh(&self, plan: &Plan) -> bool {
-        let seen = plan.binding.generation.unwrap_or(0);
-        seen == self.state.head.generation.0 && !self.recovered && !self.state.is_interrupted()
+        let (seen, head) = (plan.binding.generation.unwrap_or(0), &self.state.head);
+        seen == head.generation.0
+            && plan.binding.is_of(State::digest_of(head).as_ref())
+            && !self.recovered
+            && !self.state.is_interrupted()
     }
 
     /// Releases a cluster that the plan deletes and that is protected by now.

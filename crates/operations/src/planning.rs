@@ -14,7 +14,7 @@ mod supposed;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slipway_engine::{Observed, look};
+use slipway_engine::{Observed, State, look};
 use slipway_plan::{Inputs, Mode, Options, Plan, Snapshot};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
 use slipway_resource::{ClusterUid, Desired};
@@ -180,6 +180,7 @@ impl Opened {
             version_change::name_left_out(&mut plan, slipway_plan::plan(whole).await);
         }
         plan.sets_protection = sets_protection;
+        plan.binding.snapshot = head.as_ref().and_then(State::digest_of);
         add_findings(&mut plan, missing);
         if request.mode == Mode::Delete {
             self.say_what_goes_along(&mut plan);

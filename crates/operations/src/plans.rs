@@ -132,14 +132,14 @@ impl Saved {
 /// vain; the run asks again when it holds the cluster.
 ///
 /// # Errors
-/// When the plan was made for another generation or another cluster.
+/// When the plan was made for another generation, another state or another cluster.
 pub async fn check_fits(environment: &Environment, plan: &Plan) -> Result<(), Error> {
     let cluster = ClusterName::new(plan.cluster.as_str())?;
     let backend = &environment.store(&plan.cluster)?.backend;
     let head = slipway_state_store::read_head(&**backend, &cluster).await?.map(|(head, _)| head);
-    let current = head.as_ref().map_or(0, |head| head.generation.0);
-    let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
-    Ok(slipway_engine::check_generation(plan, current, uid.as_ref())?)
+    let present = head.as_ref().filter(|head| !head.deleted);
+    let uid = present.map(|head| ClusterUid::new(head.uid.as_str()));
+    Ok(slipway_engine::check_generation(plan, head.as_ref(), uid.as_ref())?)
 }
 
 /// Stores a plan's file beside the state of its cluster. Returns its place, as `state:CLUSTER/DIGEST`.

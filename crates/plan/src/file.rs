@@ -16,8 +16,9 @@ use crate::soundness;
 use crate::state::Snapshot;
 use crate::step::Step;
 
-/// Version of the plan file's form; a reader refuses any newer one. Version 2 has steps on the nodes of machines.
-pub const FORMAT: u32 = 2;
+/// Version of the plan file's form; a reader refuses any newer one. Version 2 has steps on the nodes of machines, version 3 the
+/// digest of the state that the plan was made from.
+pub const FORMAT: u32 = 3;
 
 /// A plan: the changes of resources, and the order of the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -104,12 +105,24 @@ pub struct Binding {
     pub uid: Option<ClusterUid>,
     /// The head's generation; `None` for a plan without state.
     pub generation: Option<u64>,
+    /// Digest of the stored state of this generation: the same number can belong to another state after a rebuild. `None` for a
+    /// plan without state, and in files of version 2 and older.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Digest>,
     /// Digest of the spec with all defaults.
     pub spec_digest: Digest,
     /// The pinned choices of each provider.
     pub catalogs: BTreeMap<String, Catalog>,
     /// By provider: which one made the plan.
     pub providers: BTreeMap<String, ProviderPin>,
+}
+
+impl Binding {
+    /// Whether the plan may be about the state with this digest. A plan that does not name a state may be about any.
+    #[must_use]
+    pub fn is_of(&self, state: Option<&Digest>) -> bool {
+        self.snapshot.is_none() || self.snapshot.as_ref() == state
+    }
 }
 
 /// Which provider made a plan.

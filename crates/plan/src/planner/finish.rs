@@ -141,6 +141,7 @@ pub(super) async fn finish(
         binding: Binding {
             uid: inputs.uid.clone(),
             generation: inputs.generation,
+            snapshot: None,
             spec_digest: Digest::of(&inputs.spec).map_err(Error::Write)?,
             catalogs: inputs.catalogs.clone(),
             providers: inputs

@@ -40,6 +40,7 @@ fn plan() -> Plan {
         binding: Binding {
             uid: None,
             generation: Some(1),
+            snapshot: None,
             spec_digest: Digest::of(&1).unwrap(),
             catalogs: BTreeMap::new(),
             providers: BTreeMap::new(),

@@ -94,6 +94,7 @@ pub fn empty() -> Plan {
         binding: Binding {
             uid: None,
             generation: Some(12),
+            snapshot: None,
             spec_digest: Digest::of_bytes(b"spec"),
             catalogs: BTreeMap::new(),
             providers: BTreeMap::new(),

@@ -66,6 +66,38 @@ fn a_saved_plan_is_refused_when_the_state_moved() -> Result<()> {
     Ok(())
 }
 
+/// The state of a rebuild in an empty store has the number that the plan's state had.
+#[test]
+fn a_saved_plan_is_refused_when_the_state_was_rebuilt() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    place.expect(2, &[PLAN, &["--out", "old.plan"]].concat())?;
+    place.write("spec.yaml", &spec().replace("fixed: 2", "fixed: 3"))?;
+    place.expect(0, APPLY)?;
+    std::fs::remove_dir_all(place.state())?;
+    let rebuilt = place.expect(0, &["state", "rebuild", "small", "-f", "spec.yaml", "--yes"])?.out;
+    ensure!(rebuilt.contains("small is at generation 1"), "{rebuilt}");
+    let before = identities(&place)?;
+    for arguments in [&["apply", "old.plan", "--yes"], &["approve", "old.plan", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        let named = "made for another state than the one that is generation 1 now";
+        ensure!(refused.err.contains("RUN0004") && refused.err.contains(named), "{}", refused.err);
+        ensure!(refused.out.is_empty(), "a plan that cannot be applied is shown: {}", refused.out);
+    }
+    ensure!(identities(&place)? == before, "something was done");
+    ensure!(
+        object(&place, "sim_network.main")?.attributes.at(&"tags.team".parse()?) == Some(&"platform".into())
+    );
+    // Plans of the former version name no state, and are still read.
+    let file = place.path().join("old.plan");
+    let mut plan = slipway_plan::Plan::from_bytes(&std::fs::read(&file)?)?;
+    plan.format = 2;
+    plan.binding.snapshot = None;
+    std::fs::write(&file, plan.to_bytes()?)?;
+    place.expect(0, &["show", "old.plan"])?;
+    Ok(())
+}
+
 #[test]
 fn a_changed_object_stops_its_step_and_what_stands_on_it_only() -> Result<()> {
     let place = applied(&spec())?;

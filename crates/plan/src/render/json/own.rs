@@ -81,6 +81,7 @@ fn binding(plan: &Plan) -> Json {
     json!({
         "uid": binding.uid,
         "generation": binding.generation,
+        "snapshot": binding.snapshot,
         "spec_digest": binding.spec_digest,
         "providers": providers,
     })
