@@ -25,6 +25,7 @@ mod error;
 pub mod etcd;
 pub mod health;
 mod holding;
+pub mod importing;
 mod observe;
 mod opened;
 mod plannable;

@@ -26,6 +26,7 @@ use crate::state::to_json;
 
 pub use keys::Keys;
 pub use protection::Protection;
+pub(crate) use protection::{readable, recorded};
 
 /// Damage of the present state of a cluster.
 #[derive(Debug)]

@@ -1,11 +1,13 @@
 //! `slipway state export` and `slipway state import`
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use slipway_engine::State;
+use slipway_operations::importing::{self, Kept, Protection};
 use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{
     Acquire, Backend, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history,
@@ -60,7 +62,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     let about = &archive.about;
     let (cluster, imported) = (&about.cluster, about.generation);
     // A state that cannot be read is not imported.
-    let snapshot = State::snapshot_of(cluster.as_str(), &archive.snapshot)?;
+    let mut snapshot = State::snapshot_of(cluster.as_str(), &archive.snapshot)?;
     if snapshot.cluster != cluster.as_str() || snapshot.uid.as_str() != about.uid.as_str() {
         let message =
             format!("the archive says that it is of {cluster}, and its state is of {}", snapshot.cluster);
@@ -79,20 +81,77 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
             return Ok(ExitCode::SUCCESS);
         }
     }
-    check_history(&*backend, &archive).await?;
+    check_history(&*backend, &archive, present.as_ref().filter(|_| arguments.force.is_none())).await?;
+    // A cluster of another unique id, or one that was deleted, is given up with its protections.
+    let kept = match present.as_ref().is_none_or(|present| !present.deleted && present.uid == about.uid) {
+        true => importing::keep(&*backend, cluster, &mut snapshot).await,
+        false => Kept::default(),
+    };
     let resources = snapshot.resources.len();
     context.output.message(&format!(
         "{cluster} becomes what it was at generation {imported}: {resources} resources, committed by {} on {}.",
         about.commit.who,
         super::moment(about.commit.when),
     ));
+    tell_kept(context, cluster, &kept);
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Put this state back?")?;
     }
-    let actor = context.actor();
     let is_new = present.is_none();
+    let bytes = match kept.is_nothing() {
+        true => archive.snapshot.to_vec(),
+        false => {
+            let written = snapshot.to_bytes();
+            written.map_err(|error| CommandError::internal("the state cannot be written as JSON", &error))?
+        }
+    };
+    let state = (bytes, slipway_engine::about(&snapshot.spec));
+    let generation = put_back(context, backend, (&archive, state), present, arguments).await?;
+    context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
+    context.output.message("`slipway plan` shows what the cloud has become since.");
     if is_new {
-        let meta = slipway_operations::lost_head(&actor, slipway_engine::about(&snapshot.spec));
+        // Nothing tells a copy from the store of origin, which may be lost.
+        context.output.message(&format!(
+            "This store had no state of {cluster}. If another store still has it, use one of them only: neither knows what \
+             the other one applies. To move the cluster here for good, remove the folder `{cluster}` from the other store."
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what the imported state keeps although the archive does not have it.
+fn tell_kept(context: &Context, cluster: &ClusterName, kept: &Kept) {
+    let until =
+        "The next complete apply removes the protection, unless the spec has `deletionProtection: true`.";
+    match kept.protection {
+        Some(Protection::Present) => context.output.message(&format!(
+            "{cluster} stays protected from deletion, as it is now; the archive does not protect it. {until}"
+        )),
+        Some(Protection::Unknown) => context.output.message(&format!(
+            "Whether {cluster} was protected from deletion is not known, so it is protected now. {until}"
+        )),
+        None => {}
+    }
+    for address in &kept.retained {
+        context.output.message(&format!(
+            "{address} is still kept when {cluster} is deleted, as it is now; the archive does not keep it."
+        ));
+    }
+}
+
+/// Stores a state, with its description for the history, as the next generation.
+async fn put_back(
+    context: &Context,
+    backend: Arc<dyn Backend>,
+    (archive, (bytes, about_spec)): (&Archive, (Vec<u8>, BTreeMap<String, String>)),
+    present: Option<Head>,
+    arguments: &ImportArguments,
+) -> Result<Generation, CommandError> {
+    let about = &archive.about;
+    let (cluster, imported) = (&about.cluster, about.generation);
+    let actor = context.actor();
+    if present.is_none() {
+        let meta = slipway_operations::lost_head(&actor, about_spec.clone());
         restore_head(&backend, cluster, about.uid.clone(), imported, meta).await?;
     }
     let mut acquire = Acquire::new(actor.doing("state import")).over_damage().create(about.uid.clone());
@@ -110,33 +169,34 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         .hint("look at `slipway state history`, and try again"));
     }
     let detail = format!("generation {imported}, exported as {}", about.digest);
-    let meta =
-        slipway_operations::meta(&actor, "state import", detail, slipway_engine::about(&snapshot.spec));
-    let generation = holder.release(Some((archive.snapshot.to_vec(), meta))).await?.generation;
-    context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
-    context.output.message("`slipway plan` shows what the cloud has become since.");
-    if is_new {
-        // Nothing tells a copy from the store of origin, which may be lost.
-        context.output.message(&format!(
-            "This store had no state of {cluster}. If another store still has it, use one of them only: neither knows what \
-             the other one applies. To move the cluster here for good, remove the folder `{cluster}` from the other store."
-        ));
-    }
-    Ok(ExitCode::SUCCESS)
+    let meta = slipway_operations::meta(&actor, "state import", detail, about_spec);
+    Ok(holder.release(Some((bytes, meta))).await?.generation)
 }
 
-/// Refuses an archive with another state than the store's own history has of its generation.
-async fn check_history(backend: &dyn Backend, archive: &Archive) -> Result<(), CommandError> {
+/// Refuses an archive with another state than the store's own history has of its generation, and one of a generation that the
+/// history of a present state does not have.
+async fn check_history(
+    backend: &dyn Backend,
+    archive: &Archive,
+    present: Option<&Head>,
+) -> Result<(), CommandError> {
     let about = &archive.about;
-    // A store without a head, or without a record of that generation, has nothing to compare with.
-    let Ok(entry) = history::entry(backend, &about.cluster, Some(about.generation)).await else {
-        return Ok(());
+    let (cluster, generation) = (&about.cluster, about.generation);
+    let Ok(entry) = history::entry(backend, cluster, Some(generation)).await else {
+        // A store without a head has nothing to compare with. Another store may have gone on from this one.
+        let Some(present) = present.filter(|present| present.uid == about.uid) else { return Ok(()) };
+        let message = format!(
+            "the history of the store has no generation {generation} of {cluster}, so nothing tells whether the archive was changed"
+        );
+        let now = present.generation;
+        return Err(CommandError::new("CLI0095", message).hint(format!(
+            "check where the archive comes from; `--force {now}` imports it all the same, in place of generation {now}"
+        )));
     };
     let recorded = entry.snapshot.as_ref().filter(|_| entry.uid == about.uid);
     if recorded.is_none_or(|recorded| recorded.digest == about.digest) {
         return Ok(());
     }
-    let (cluster, generation) = (&about.cluster, about.generation);
     let message = format!(
         "the archive is not generation {generation} of {cluster}: its state has another digest than the history of the store"
     );

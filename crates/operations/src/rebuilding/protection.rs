@@ -45,22 +45,26 @@ impl Protection {
 
 /// The recorded protection of a cluster: from its state, or from the newest readable generation. `None` where
 /// nothing can be read.
-pub(super) async fn recorded(backend: &dyn Backend, cluster: &ClusterName) -> Option<bool> {
+pub(crate) async fn recorded(backend: &dyn Backend, cluster: &ClusterName) -> Option<bool> {
     if let Ok(Some(state)) = State::read(backend, cluster.as_str()).await
         && let Ok(known) = protection_of(Some(backend), cluster.as_str(), Some(&state)).await
         && known != Known::default()
     {
         return Some(known.is_protected());
     }
-    let of = |snapshot: &Snapshot| is_set(&snapshot.spec);
+    readable(backend, cluster).await.map(|snapshot| is_set(&snapshot.spec))
+}
+
+/// The newest generation of a cluster that can be read.
+pub(crate) async fn readable(backend: &dyn Backend, cluster: &ClusterName) -> Option<Snapshot> {
     if let Ok(Some(snapshot)) = committed(backend, cluster.as_str()).await {
-        return Some(of(&snapshot));
+        return Some(snapshot);
     }
     for entry in history::list(backend, cluster, GENERATIONS).await.ok()? {
         if let Ok(bytes) = history::snapshot(backend, &entry).await
             && let Ok(snapshot) = State::snapshot_of(cluster.as_str(), &bytes)
         {
-            return Some(of(&snapshot));
+            return Some(snapshot);
         }
     }
     None

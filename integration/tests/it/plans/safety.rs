@@ -159,6 +159,60 @@ fn a_rebuilt_state_is_as_protected_as_before() -> Result<()> {
     Ok(())
 }
 
+/// An archive of a time before the protection takes it away as little as a rebuild does.
+#[test]
+fn an_imported_state_is_as_protected_as_before() -> Result<()> {
+    const STORE: &str = "sim_backup_store.etcd-main";
+    const DELETE: &[&str] = &["delete", "small", "--yes", "--confirm", "small"];
+    let with = |protected: bool, keeps: bool| {
+        let fields = format!(
+            "  deletionProtection: {protected}\n  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane }}], backups: {{ enabled: true, keepOnDelete: {keeps} }} }}]\n  cloudLabels:"
+        );
+        spec().replace("  cloudLabels:", &fields)
+    };
+    let place = applied(&with(false, false))?;
+    place.expect(0, &["state", "export", "small", "--out", "one.json"])?;
+    place.write("spec.yaml", &with(true, true))?;
+    place.expect(0, APPLY)?;
+    let imported = place.expect(0, &["state", "import", "one.json", "--yes", "--force", "2"])?.err;
+    for part in
+        ["small stays protected from deletion", &format!("{STORE} is still kept when small is deleted")]
+    {
+        ensure!(imported.contains(part), "no `{part}`: {imported}");
+    }
+    ensure!(place.expect(1, DELETE)?.err.contains("deletionProtection"), "not protected");
+    let shown = place.expect(2, &["delete", "small", "--dry-run"])?.out;
+    ensure!(!shown.contains(&format!("- {STORE}")), "{shown}");
+    // A complete apply takes both away, and an archive that has them brings them back.
+    place.write("spec.yaml", &with(false, false))?;
+    place.expect(0, APPLY)?;
+    let before = place.expect(0, &["state", "import", "one.json", "--yes", "--force", "4"])?.err;
+    ensure!(!before.contains("protected from deletion") && !before.contains(STORE), "{before}");
+    place.expect(0, DELETE)?;
+    ensure!(identities(&place)?.is_empty(), "something is left");
+    Ok(())
+}
+
+/// The number in an archive does not hide it from the history of the store.
+#[test]
+fn an_archive_of_a_generation_that_the_store_never_had_is_refused() -> Result<()> {
+    let place = applied(&spec())?;
+    place.expect(0, &["state", "export", "small", "--out", "small.json"])?;
+    let text = std::fs::read_to_string(place.path().join("small.json"))?;
+    let (about, state) = anyhow::Context::context(text.split_once('\n'), "two lines")?;
+    let mut about = json(about)?;
+    about["generation"] = 7.into();
+    let state = state.trim_end().replace("\"platform\"", "\"network\"");
+    place.write("edited.json", &archive(&about.to_string(), &state)?)?;
+    let refused = place.expect(1, &["state", "import", "edited.json", "--yes"])?.err;
+    for part in ["CLI0095", "has no generation 7 of small", "`--force 1` imports it all the same"] {
+        ensure!(refused.contains(part), "no `{part}`: {refused}");
+    }
+    place.expect(0, PLAN)?;
+    place.expect(0, &["state", "import", "edited.json", "--yes", "--force", "1"])?;
+    Ok(())
+}
+
 /// Backups that are kept for a shorter time are deleted.
 #[test]
 fn a_shorter_retention_of_backups_needs_a_name() -> Result<()> {
