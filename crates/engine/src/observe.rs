@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot, by_identity};
 use slipway_resource::provider::{DiscoverRequest, ReadRequest};
-use slipway_resource::{Address, ClusterUid, Desired, Identity};
+use slipway_resource::schema::OwnershipKind;
+use slipway_resource::{Address, ClusterUid, Desired, Identity, Observation};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -20,6 +21,9 @@ pub struct Observed {
     pub at: Instant,
     /// Objects that the state names, and whose ownership contradicts the state.
     pub foreign: Vec<Foreign>,
+    /// Older objects that the state names at an address, and that the cluster does not own. They are not among the
+    /// observations, so no plan deletes them.
+    pub unowned: Vec<(Address, Identity)>,
 }
 
 /// An object that the state names, and whose ownership contradicts the state.
@@ -50,6 +54,7 @@ pub struct Looked {
     uid: Option<ClusterUid>,
     at: Instant,
     foreign: Vec<Foreign>,
+    unowned: Vec<(Address, Identity)>,
 }
 
 /// Reads everything that a plan for the cluster needs to know. Changes nothing.
@@ -81,6 +86,7 @@ pub async fn look(cluster: &str, providers: &Providers, prior: Option<&Snapshot>
         uid,
         at: Instant::now(),
         foreign: Vec::new(),
+        unowned: Vec::new(),
     };
     nothing.and_look(cluster, providers, prior).await
 }
@@ -107,7 +113,7 @@ impl Looked {
             let discovery = discovery.map_err(|error| Error::provider(name, "list what it owns", error))?;
             self.uid = self.uid.or_else(|| discovery.uid.clone());
             self.observations.add_discovery(discovery);
-            read?.into_iter().for_each(|answer| self.take(answer, prior));
+            read?.into_iter().for_each(|answer| self.take(answer, providers, prior));
         }
         Ok(self)
     }
@@ -138,36 +144,60 @@ impl Looked {
         for (name, requests) in unseen(providers, prior, desired, &self.observations) {
             let Some(handle) = providers.get(&name) else { continue };
             for answer in read_batched(&name, handle, requests).await? {
-                self.take(answer, prior);
+                self.take(answer, providers, prior);
             }
         }
         for (address, error) in prior.into_iter().flat_map(|prior| &prior.in_doubt) {
             self.observations.doubt(address.clone(), error.clone());
         }
         self.foreign.extend(exchanged(prior, &self.observations));
-        Ok(Observed { observations: self.observations, uid: self.uid, at: self.at, foreign: self.foreign })
+        let Self { observations, uid, at, foreign, unowned, .. } = self;
+        Ok(Observed { observations, uid, at, foreign, unowned })
     }
 
-    /// Takes one answer to a read. An existing object that the cluster only uses may have any owner.
-    fn take(&mut self, answer: slipway_resource::Observed, prior: Option<&Snapshot>) {
+    /// Takes one answer to a read. An existing object that the cluster only uses may have any owner. An older object is deleted
+    /// by the next plan, so it counts only if the cluster owns it: the state alone, as from an archive, does not tell.
+    fn take(&mut self, answer: slipway_resource::Observed, providers: &Providers, prior: Option<&Snapshot>) {
         let record = prior.and_then(|prior| prior.resources.get(&answer.address));
-        if let (Some(owner), Some(record)) = (&answer.owner, record)
-            && self.uid.as_ref().is_some_and(|uid| uid != owner)
+        let is_present = matches!(answer.observation, Observation::Present(_));
+        if let Some(record) = record.filter(|record| is_present && record.deposed.contains(&answer.identity))
+            && record.identity != answer.identity
         {
-            if record.deposed.contains(&answer.identity) {
-                // It belongs to another cluster by now, and is not deleted for this one.
+            let is_listed = providers
+                .of_type(answer.address.kind())
+                .is_some_and(|(_, _, kind)| kind.ownership == OwnershipKind::Listed);
+            let is_owned = match &answer.owner {
+                Some(owner) => self.uid.as_ref() == Some(owner),
+                // Objects of this kind have nothing that could say it.
+                None => is_listed,
+            };
+            if !is_owned || is_object_of_another(prior, &answer) {
+                self.unowned.push((answer.address, answer.identity));
                 return;
             }
-            if !record.existing && record.identity == answer.identity {
-                self.foreign.push(Foreign {
-                    address: answer.address.clone(),
-                    identity: answer.identity.clone(),
-                    owner: Owner::Cluster(owner.clone()),
-                });
-            }
+        }
+        if let (Some(owner), Some(record)) = (&answer.owner, record)
+            && self.uid.as_ref().is_some_and(|uid| uid != owner)
+            && !record.existing
+            && record.identity == answer.identity
+        {
+            self.foreign.push(Foreign {
+                address: answer.address.clone(),
+                identity: answer.identity.clone(),
+                owner: Owner::Cluster(owner.clone()),
+            });
         }
         self.observations.add_read(answer);
     }
+}
+
+/// Whether the state has an object as that of another address.
+fn is_object_of_another(prior: Option<&Snapshot>, answer: &slipway_resource::Observed) -> bool {
+    prior.into_iter().flat_map(|prior| &prior.resources).any(|(address, record)| {
+        *address != answer.address
+            && address.kind() == answer.address.kind()
+            && record.identity == answer.identity
+    })
 }
 
 /// Objects that the state has at another address than their ownership, while it has another object at that address: an archive
@@ -199,20 +229,23 @@ fn exchanged(prior: Option<&Snapshot>, observations: &Observations) -> Vec<Forei
     others.into_iter().filter_map(foreign).collect()
 }
 
-/// The recorded objects of the types that a provider's discovery leaves out.
+/// The recorded objects of the types that a provider's discovery leaves out, without the older ones.
 fn read_by_identity(name: &str, providers: &Providers, prior: Option<&Snapshot>) -> Vec<ReadRequest> {
     let is_left = |address: &Address| {
         let owner = providers.of_type(address.kind());
         owner.is_some_and(|(owner, _, kind)| owner == name && kind.read_by_identity)
     };
-    remembered(prior)
+    prior
+        .into_iter()
+        .flat_map(|prior| &prior.resources)
         .filter(|(address, _)| is_left(address))
-        .map(|(address, identity)| ReadRequest { address: address.clone(), identity: identity.clone() })
+        .map(|(address, record)| ReadRequest { address: address.clone(), identity: record.identity.clone() })
         .collect()
 }
 
 /// The types that a provider's discovery leaves out, and of which the state may not know all objects: those of which the
-/// spec wants an object that the state does not have, and all of them where the state is being rebuilt.
+/// spec wants an object that the state does not have, and all of them where the state is being rebuilt. Also those of which the
+/// state names older objects: only a list tells whether the cluster owns them.
 fn unlisted(
     providers: &Providers,
     prior: Option<&Snapshot>,
@@ -222,7 +255,9 @@ fn unlisted(
     // Without a unique id everything was listed.
     let Some(prior) = prior else { return types };
     let unknown = desired.iter().filter(|desired| !prior.resources.contains_key(&desired.address));
-    let wanted: BTreeSet<&str> = unknown.map(|desired| desired.address.kind()).collect();
+    let mut wanted: BTreeSet<&str> = unknown.map(|desired| desired.address.kind()).collect();
+    let replaced = prior.resources.iter().filter(|(_, record)| !record.deposed.is_empty());
+    wanted.extend(replaced.map(|(address, _)| address.kind()));
     for (name, handle) in providers.iter() {
         for (kind, declared) in &handle.schema.types {
             if declared.read_by_identity && (prior.resources.is_empty() || wanted.contains(kind.as_str())) {

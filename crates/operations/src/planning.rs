@@ -17,7 +17,7 @@ use std::sync::Arc;
 use slipway_engine::{Observed, State, look};
 use slipway_plan::{Inputs, Mode, Options, Plan, Snapshot};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
-use slipway_resource::{ClusterUid, Desired};
+use slipway_resource::{Address, ClusterUid, Desired, Identity};
 use tokio::time::Instant;
 
 use crate::access::KnownApi;
@@ -79,6 +79,7 @@ impl Opened {
                 uid: None,
                 at: Instant::now(),
                 foreign: Vec::new(),
+                unowned: Vec::new(),
             },
             Some(existing) => {
                 let written = beside.iter().flat_map(|beside| &beside.written);
@@ -90,6 +91,7 @@ impl Opened {
         if !observed.foreign.is_empty() {
             return Err(Error::Foreign { cluster: name.clone(), objects: observed.foreign });
         }
+        expansion.notes.extend(observed.unowned.iter().map(|object| unowned(name, object)));
         let mut manifests = expansion.secrets.clone();
         manifests.extend(beside.iter().flat_map(|beside| beside.secrets.clone()));
         let texts = self.texts(&stage.vault, manifests);
@@ -286,6 +288,15 @@ impl Opened {
         }
         Ok(found)
     }
+}
+
+/// The remark on an older object that the state names and the cluster does not own.
+fn unowned(cluster: &str, (address, identity): &(Address, Identity)) -> ExpandNote {
+    let message = format!(
+        "the state names {identity} as an older object of this address; it does not have the ownership of the cluster, and is left \
+         as it is. To take it out of the state: `slipway state rm {cluster} {address}`, then `slipway apply`"
+    );
+    ExpandNote { field: address.to_string(), message }
 }
 
 /// Adds findings about what the plan changes.

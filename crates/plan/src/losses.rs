@@ -43,7 +43,8 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers) -> Result<(), Erro
 }
 
 /// Refuses a plan that deletes an object that the state does not have at its address, unless the provider finds the object by the
-/// ownership of the cluster, and the state does not have it at another address.
+/// ownership of the cluster, and the state does not have it at another address. An older object of the address is deleted only if
+/// it is found in this way: the state alone, as from an archive, does not tell.
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a provider cannot be asked.
@@ -63,7 +64,7 @@ pub(crate) async fn check_owners(
             .into_iter()
             .flatten()
             .filter_map(records)
-            .any(|record| record.identity == *identity || record.deposed.contains(identity));
+            .any(|record| record.identity == *identity);
         if let (false, Some((name, _, _))) = (is_recorded, providers.of_type(step.address.kind())) {
             unrecorded.entry(name).or_default().push((&step.address, identity));
         }
@@ -87,6 +88,7 @@ pub(crate) async fn check_owners(
             let why = match recorded.get(&(address.kind(), identity)) {
                 Some(other) => format!("which is {other} in the state"),
                 None if owned.contains(&(address, identity)) => continue,
+                None if moved.get(address).is_some_and(|old| owned.contains(&(*old, identity))) => continue,
                 None => "which does not have the ownership of the cluster and of this address".to_owned(),
             };
             return Err(Error::Unsound { fault: format!("it deletes {identity} as {address}, {why}") });

@@ -193,6 +193,30 @@ fn an_imported_state_is_as_protected_as_before() -> Result<()> {
     Ok(())
 }
 
+/// An archive that calls the objects of others older objects of the cluster.
+#[test]
+fn an_imported_state_deletes_only_what_the_cluster_owns() -> Result<()> {
+    const IDENTITY: &str = "sim_identity.worker";
+    let place = applied(&spec())?;
+    let model = object(&place, IDENTITY)?;
+    let foreign = Tamper::open(place.cloud()).add_foreign("sim_identity", &model.attributes, None)?;
+    place.expect(0, &["state", "export", "small", "--out", "small.json"])?;
+    let text = std::fs::read_to_string(place.path().join("small.json"))?;
+    let (about, state) = anyhow::Context::context(text.split_once('\n'), "two lines")?;
+    let mut state = json(state)?;
+    state["resources"][IDENTITY]["deposed"] = vec![foreign.as_str()].into();
+    place.write("edited.json", &archive(about, &state.to_string())?)?;
+    std::fs::remove_dir_all(place.state())?;
+    place.expect(0, &["state", "import", "edited.json", "--yes"])?;
+    let shown = unwrapped(&place.expect(0, PLAN)?.out);
+    ensure!(shown.contains(&format!("names {foreign} as an older object of this address")), "{shown}");
+    place.expect(0, APPLY)?;
+    place.expect(0, &["delete", "small", "--yes", "--confirm", "small"])?;
+    let left: Vec<String> = identities(&place)?.into_iter().collect();
+    ensure!(left == [foreign], "{left:?}");
+    Ok(())
+}
+
 /// The number in an archive does not hide it from the history of the store.
 #[test]
 fn an_archive_of_a_generation_that_the_store_never_had_is_refused() -> Result<()> {
