@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     plan_source::check(arguments.save.out.as_deref())?;
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
     if !arguments.dry_run && !arguments.keep_spec {
-        check_writable(&written)?;
+        check_writable(&written, &to)?;
     }
     let environment = context.environment()?;
     let mut upgrade = Upgrade::begin(&environment, written.clone(), &to).await?;
@@ -77,16 +77,36 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     Ok(done(true))
 }
 
-/// The new version has to be written somewhere: the spec must not come from standard input.
-fn check_writable(written: &ClusterSpec) -> Result<(), CommandError> {
-    match written.sources.origin("kubernetesVersion") {
-        Origin::Written(location) if &*location.file == "<stdin>" => Err(CommandError::new(
+/// The new version has to be written somewhere: the spec must not come from standard input, and the version must be plain text in
+/// it. A YAML anchor or alias gives the version to other fields too, or has it from them.
+fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), CommandError> {
+    let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
+    let keep = "leave the spec as it is with `--keep-spec`";
+    if &*location.file == "<stdin>" {
+        return Err(CommandError::new(
             "CLI0093",
             "the new version cannot be written into a spec from standard input; nothing was done",
         )
-        .hint("name the file with `-f FILE`, or leave the spec as it is with `--keep-spec`")),
-        _ => Ok(()),
+        .hint(format!("name the file with `-f FILE`, or {keep}")));
     }
+    if replace_at(&read(location)?, location, &to.to_string()).is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "{location}: the new version cannot be written here, because kubernetesVersion is not plain text, as with a YAML anchor or \
+         alias; nothing was done"
+    );
+    Err(CommandError::new("CLI0093", message).hint(format!(
+        "write `kubernetesVersion: {}` without an anchor or an alias, or {keep}",
+        written.cluster.kubernetes_version
+    )))
+}
+
+/// The text of the spec file that has a field.
+fn read(location: &Location) -> Result<String, CommandError> {
+    let path = Path::new(location.file.as_ref());
+    slipway_limits::file::read_text(path, slipway_limits::size::SPEC)
+        .map_err(|error| CommandError::file("the spec", path, &error))
 }
 
 /// Says that the spec still has the old version, which the next plan refuses.
@@ -107,8 +127,7 @@ fn write_version(
 ) -> Result<(), CommandError> {
     let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
     let path = PathBuf::from(location.file.as_ref());
-    let text = slipway_limits::file::read_text(&path, slipway_limits::size::SPEC)
-        .map_err(|error| CommandError::file("the spec", &path, &error))?;
+    let text = read(location)?;
     match replace_at(&text, location, &version.to_string()) {
         Some(new) if new != text => {
             files::write(&path, new.as_bytes(), Readers::AsUsual)
@@ -159,5 +178,9 @@ mod tests {
         let new = replace_at(text, &location, "1.35.0").unwrap();
         assert_eq!(new, "a: 1\nkubernetesVersion: \"v1.35.0\" # pinned\nb: 2\n");
         assert!(replace_at("a: 1\nx\n", &location, "1.35.0").is_none());
+        for value in ["&v 1.34.2", "*v", "!!str 1.34.2", ">-"] {
+            let text = format!("a: 1\nkubernetesVersion: {value}\n");
+            assert!(replace_at(&text, &location, "1.35.0").is_none(), "{value}");
+        }
     }
 }

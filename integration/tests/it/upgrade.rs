@@ -97,6 +97,30 @@ fn a_spec_file_with_the_version_before_is_named_and_refused() -> Result<()> {
     place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
 }
 
+/// The version has to be written back into the file: where that is not possible, no upgrade begins.
+#[test]
+fn a_version_with_a_yaml_anchor_or_alias_is_refused_before_the_upgrade() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let aliased = spec
+        .replacen("  name: roll\n", "  name: roll\n  labels: { version: &v 1.34.2 }\n", 1)
+        .replace("kubernetesVersion: 1.34.2", "kubernetesVersion: *v");
+    for text in [spec.replace("kubernetesVersion: 1.34.2", "kubernetesVersion: &v 1.34.2"), aliased] {
+        ensure!(text.contains("&v 1.34.2"), "the spec has no anchor: {text}");
+        std::fs::write(&path, &text)?;
+        let refused = place.expect(1, &["upgrade", "-f", "spec.yaml", "--to", "1.34.3", "--yes"])?.err;
+        for part in ["CLI0093", "spec.yaml:", "`kubernetesVersion: 1.34.2` without an anchor", "--keep-spec"]
+        {
+            ensure!(refused.contains(part), "no `{part}`: {refused}");
+        }
+        ensure!(std::fs::read_to_string(&path)? == text, "the spec was changed");
+    }
+    for machine in place.inventory()?.machines {
+        ensure!(machine.kubernetes_version == "1.34.2", "{machine:?}");
+    }
+    std::fs::write(&path, &spec)?;
+    place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
+}
+
 /// The spec is checked at each version on the way before the first step, so that no upgrade begins that is
 /// refused later.
 #[test]
