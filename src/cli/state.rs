@@ -145,7 +145,7 @@ pub(crate) struct MoveArguments {
     /// Address in the spec.
     #[arg(value_name = "TO")]
     pub to: String,
-    /// Confirm with FROM that an object that is protected or holds data or keys gets another address.
+    /// Confirm with FROM that a pool, or an object that is protected or holds data or keys, gets another address.
     ///
     /// `--yes` does not confirm this.
     #[arg(long, value_name = "FROM")]

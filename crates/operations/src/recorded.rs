@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slipway_engine::State;
 use slipway_plan::Snapshot;
 use slipway_resource::pattern::matches;
+use slipway_resource::provider::operation;
 use slipway_resource::{Address, ResourceType, Schema};
 use slipway_state_store::{ClusterName, Generation, history};
 
@@ -88,6 +89,9 @@ impl Types {
             None => Some("may hold data: its provider was not found"),
             Some(kind) if kind.irreplaceable.is_some() => Some("holds what nothing can make again"),
             Some(kind) if kind.stateful => Some("holds data"),
+            Some(kind) if kind.operations.contains_key(operation::REMOVE) => {
+                Some("has machines, whose disks may hold data")
+            }
             Some(_) => None,
         }
     }

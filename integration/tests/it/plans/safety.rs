@@ -128,6 +128,11 @@ fn a_volume_gets_another_address_only_by_name() -> Result<()> {
     ensure!(wrong.contains("CLI0036"), "{wrong}");
     place.expect(0, PLAN)?;
     place.expect(0, &[&mv[..], &["--confirm", VOLUME]].concat())?;
+    // The machines of a pool may have data disks.
+    let mv = ["state", "mv", "small", POOL, "sim_machine_pool.other", "--yes"];
+    let refused = place.expect(1, &mv)?.err;
+    ensure!(refused.contains("CLI0014") && refused.contains(&format!("--confirm {POOL}")), "{refused}");
+    ensure!(refused.contains(&format!("{POOL} has machines, whose disks may hold data")), "{refused}");
     // An object that can be created again needs no confirmation.
     place.expect(0, &["state", "mv", "small", "sim_target_group.api", "sim_target_group.other", "--yes"])?;
     Ok(())
