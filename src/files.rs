@@ -44,7 +44,7 @@ pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandErro
     let failed = |error: io::Error| CommandError::file("the file", path, &error);
     let old = match fs::metadata(path) {
         Ok(old) => old,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return check_folder(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return check_new(path),
         Err(error) => return Err(failed(error)),
     };
     check_is_file(path, &old)?;
@@ -90,13 +90,17 @@ pub(crate) fn check_is_file(path: &Path, found: &fs::Metadata) -> Result<(), Com
         .hint("name a file with `--out FILE`"))
 }
 
-/// Refuses a file that would be new in a folder that does not exist.
-fn check_folder(path: &Path) -> Result<(), CommandError> {
-    // A link that leads nowhere: its folder is that of the file to which it leads.
-    let target = fs::read_link(path).map(|to| path.parent().unwrap_or(Path::new("")).join(to));
-    let place = target.as_deref().unwrap_or(path);
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if place.file_name().is_some() && folder.is_dir() {
+/// Refuses a new file in a folder that does not exist, and a symbolic link that leads to no file: whoever made the link decides
+/// where the file would be.
+fn check_new(path: &Path) -> Result<(), CommandError> {
+    if let Ok(target) = fs::read_link(path) {
+        let message =
+            format!("{} is a symbolic link to {}, which does not exist", path.display(), target.display());
+        return Err(CommandError::new("CLI0094", message)
+            .hint("remove the link, or name another file with `--out FILE`"));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path.file_name().is_some() && folder.is_dir() {
         return Ok(());
     }
     let message = format!("{} cannot be written: {} is not a folder", path.display(), folder.display());
@@ -106,8 +110,12 @@ fn check_folder(path: &Path) -> Result<(), CommandError> {
 
 /// Whether a file begins with a JSON document of a kind.
 pub(crate) fn is_json_of(bytes: &[u8], kind: &str) -> bool {
-    let mut documents = serde_json::Deserializer::from_slice(bytes).into_iter::<serde_json::Value>();
-    matches!(documents.next(), Some(Ok(first)) if first.get("kind").is_some_and(|found| found == kind))
+    first_json(bytes).is_some_and(|first| first.get("kind").is_some_and(|found| found == kind))
+}
+
+/// The JSON document with which a file begins.
+pub(crate) fn first_json(bytes: &[u8]) -> Option<serde_json::Value> {
+    serde_json::Deserializer::from_slice(bytes).into_iter().next()?.ok()
 }
 
 /// Writes a file completely or not at all. A symbolic link is kept. A pipe or device gets the bytes directly.
@@ -190,7 +198,8 @@ mod tests {
         fs::write(place("file"), "old").unwrap();
         std::os::unix::fs::symlink("new", place("link")).unwrap();
         std::os::unix::fs::symlink("none/new", place("astray")).unwrap();
-        for good in ["file", "new", "link"] {
+        std::os::unix::fs::symlink("file", place("good-link")).unwrap();
+        for good in ["file", "new", "good-link"] {
             check_out(&place(good), ANY).unwrap();
         }
         let pipe = place("pipe");
@@ -199,6 +208,7 @@ mod tests {
             pipe,
             place(""),
             place("none/new"),
+            place("link"),
             place("astray"),
             "/dev/null".into(),
             "/".into(),
@@ -209,5 +219,7 @@ mod tests {
             assert!(format!("{error:?}").contains("CLI0094"), "{}: {error:?}", path.display());
         }
         check_out(&place("file/new"), ANY).unwrap_err();
+        assert!(!place("new").exists(), "a link was followed");
+        assert!(fs::symlink_metadata(place("link")).unwrap().is_symlink(), "a link was replaced");
     }
 }

@@ -119,6 +119,9 @@ fn an_archive_of_another_life_needs_its_unique_id() -> Result<()> {
         Ok(about["uid"].as_str().unwrap_or_default().to_owned())
     };
     let (ours, theirs) = (uid("one.json")?, uid("other.json")?);
+    let over = place.expect(1, &["state", "export", "line", "--out", "other.json"])?.err;
+    ensure!(over.contains("CLI0090") && over.contains(&theirs), "{over}");
+    ensure!(uid("other.json")? == theirs, "an archive of another cluster was written over");
     let import = ["state", "import", "other.json", "--yes", "--force", "1"];
     let refused = place.expect(1, &import)?.err;
     ensure!(refused.contains("CLI0091") && refused.contains(&ours) && refused.contains(&theirs), "{refused}");

@@ -176,6 +176,15 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
     place.expect(0, APPLY)?;
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
 
+    // An archive of another cluster is not written over, and a link that leads nowhere is not followed.
+    let kept = std::fs::read_to_string(place.path().join("one.json"))?;
+    place.write("other.json", &kept.replacen("\"cluster\":\"line\"", "\"cluster\":\"other\"", 1))?;
+    let over = place.expect(1, &["state", "export", "line", "--out", "other.json"])?.err;
+    ensure!(over.contains("CLI0090") && over.contains("is an archive of other"), "{over}");
+    std::os::unix::fs::symlink("elsewhere.json", place.path().join("link.json"))?;
+    let link = place.expect(1, &["state", "export", "line", "--out", "link.json"])?.err;
+    ensure!(link.contains("CLI0094") && !place.path().join("elsewhere.json").exists(), "{link}");
+
     // A truncated file is refused, and so is another cluster with the name.
     let bytes = std::fs::read(place.path().join("one.json"))?;
     std::fs::write(place.path().join("cut.json"), &bytes[..bytes.len() / 2])?;

@@ -10,8 +10,8 @@ use slipway_engine::State;
 use slipway_operations::importing::{self, Kept, Protection};
 use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{
-    Acquire, Backend, ClusterName, Generation, Head, HeadStands, Holder, SystemClock, head_stands, history,
-    read_head, restore_head,
+    Acquire, Backend, ClusterName, ClusterUid, Generation, Head, HeadStands, Holder, SystemClock,
+    head_stands, history, read_head, restore_head,
 };
 
 use crate::cli::state::{ExportArguments, ImportArguments};
@@ -29,11 +29,12 @@ const ARCHIVE: Written = Written {
 
 /// Writes one generation into a file.
 pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Result<ExitCode, CommandError> {
+    let cluster = ClusterName::new(arguments.cluster.as_str())?;
     if arguments.out != Path::new("-") {
         files::check_out(&arguments.out, ARCHIVE)?;
+        check_older(&arguments.out, &cluster, None)?;
     }
     let backend = context.backend()?;
-    let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let entry = history::entry(&*backend, &cluster, arguments.generation.map(Generation)).await?;
     let archive = Archive::new(&entry, history::snapshot(&*backend, &entry).await?);
     let bytes = archive.encode()?;
@@ -43,6 +44,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
         context.output.result(&text)?;
     } else {
         let out = &arguments.out;
+        check_older(out, &cluster, Some(&entry.uid))?;
         files::write_out(out, &bytes, Readers::AsUsual, ARCHIVE)?;
         let place = out.display();
         context.output.message(&format!("Generation {} of {cluster} is in {place}.", entry.generation));
@@ -52,6 +54,26 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
         context.output.message("What is in it is in clear, other than in the state store.");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to write over the archive of another cluster, or of another cluster of the same name, if the unique id is known.
+fn check_older(path: &Path, cluster: &ClusterName, uid: Option<&ClusterUid>) -> Result<(), CommandError> {
+    let Ok(bytes) = slipway_limits::file::read_given(path, slipway_limits::size::ARCHIVE) else {
+        // What cannot be read is refused before, or does not exist.
+        return Ok(());
+    };
+    let Some(older) = files::first_json(&bytes) else { return Ok(()) };
+    let text = |field: &str| older.get(field).and_then(serde_json::Value::as_str).unwrap_or_default();
+    let (named, id) = (text("cluster"), text("uid"));
+    let whose = match uid {
+        _ if named != cluster.as_str() => named.to_owned(),
+        Some(uid) if uid.as_str() != id => {
+            format!("another cluster of the name {named}, with the unique id {id}")
+        }
+        _ => return Ok(()),
+    };
+    let message = format!("{} is an archive of {whose}; it was left as it is", path.display());
+    Err(CommandError::new("CLI0090", message).hint("name a file that does not exist yet with `--out FILE`"))
 }
 
 /// Puts an exported generation back, as a new one.
