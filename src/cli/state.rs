@@ -214,6 +214,9 @@ pub(crate) struct RebuildArguments {
     /// Rebuild a state even if it is not damaged.
     #[arg(long)]
     pub force: bool,
+    /// Rebuild a state even if no available key decrypts the present one. Its secrets are lost.
+    #[arg(long)]
+    pub key_lost: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }

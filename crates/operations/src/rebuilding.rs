@@ -2,6 +2,7 @@
 
 mod keys;
 mod protection;
+mod sealed;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::state::to_json;
 pub use keys::Keys;
 pub use protection::Protection;
 pub(crate) use protection::{readable, recorded};
+pub use sealed::is_about_key;
 
 /// Damage of the present state of a cluster.
 #[derive(Debug)]
@@ -40,18 +42,27 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Looks for damage. With `force`, objects that cannot be read for other reasons count too.
+    /// Looks for damage. With `force`, objects that cannot be read for other reasons count too, and with `key_lost`, those that no
+    /// key at hand opens.
     ///
     /// # Errors
-    /// When the store cannot be read.
-    pub async fn look(environment: &Environment, cluster: &str, force: bool) -> Result<Self, Error> {
+    /// When the store cannot be read; without `key_lost`, when no key at hand opens what it has ([`is_about_key`]).
+    pub async fn look(
+        environment: &Environment,
+        cluster: &str,
+        force: bool,
+        key_lost: bool,
+    ) -> Result<Self, Error> {
         let backend = &environment.store(cluster)?.backend;
         let name = ClusterName::new(cluster)?;
+        if !key_lost {
+            sealed::check_keys(environment, backend, &name).await?;
+        }
         let head = match head_stands(&**backend, &name).await? {
             HeadStands::Whole => read_head(&**backend, &name).await?.map(|(head, _)| head),
             HeadStands::Lost | HeadStands::Damaged => None,
         };
-        let problems = problems(environment, backend, &name, head.as_ref(), force).await?;
+        let problems = problems(environment, backend, &name, head.as_ref(), force || key_lost).await?;
         let protected = protection::recorded(&**backend, &name).await;
         Ok(Self { problems, head, protected })
     }

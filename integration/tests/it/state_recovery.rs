@@ -190,9 +190,11 @@ fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
     ensure!(run(right, APPLY)?.code == Some(0));
     ensure!(run(right, &["state", "verify"])?.code == Some(0));
     let before = tree(&place.state())?;
-    for arguments in [&[REBUILD, &["--yes"]].concat()[..], &["state", "show", "line"]] {
+    let forced = [REBUILD, &["--yes", "--force"]].concat();
+    for arguments in [&[REBUILD, &["--yes"]].concat()[..], &forced[..], &["state", "show", "line"]] {
         let refused = run(wrong, arguments)?;
         ensure!(refused.code == Some(1) && refused.err.contains("SECRET0004"), "{refused:?}");
+        ensure!(!arguments.contains(&"rebuild") || refused.err.contains("`--key-lost`"), "{refused:?}");
     }
     let verified = run(wrong, &["state", "verify"])?;
     ensure!(verified.code == Some(1) && verified.out.contains("/snapshots/"), "{verified:?}");
@@ -207,6 +209,18 @@ fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
     ensure!(run(right, &[REBUILD, &["--yes"]].concat())?.code == Some(0));
     ensure!(run(right, APPLY)?.code == Some(0));
     ensure!(run(right, &["plan", "-f", "spec.yaml"])?.code == Some(0));
+    // The key is asked for without a head, too. It is given up only by an option.
+    let head = place.state().join("line/head");
+    let kept = std::fs::read(&head)?;
+    std::fs::remove_file(&head)?;
+    let before = tree(&place.state())?;
+    let refused = run(wrong, &[REBUILD, &["--yes"]].concat())?;
+    ensure!(refused.code == Some(1) && refused.err.contains("SECRET0004"), "{refused:?}");
+    ensure!(tree(&place.state())? == before, "something was written");
+    std::fs::write(&head, kept)?;
+    let lost = run(wrong, &[REBUILD, &["--yes", "--key-lost"]].concat())?;
+    ensure!(lost.code == Some(0), "{lost:?}");
+    ensure!(run(wrong, &["state", "show", "line"])?.code == Some(0));
     Ok(())
 }
 

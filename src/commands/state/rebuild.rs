@@ -22,7 +22,8 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
     let spec = specs::one(context, &selection)?;
     let name = spec.cluster.name.clone();
     let environment = context.environment()?;
-    let damage = Damage::look(&environment, &name, arguments.force).await?;
+    let damage = Damage::look(&environment, &name, arguments.force, arguments.key_lost).await;
+    let damage = damage.map_err(|error| refused(&name, error))?;
     for problem in &damage.problems {
         context.output.message(&format!("  {problem}"));
     }
@@ -42,6 +43,19 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
     context.output.result(&format!("{name} is at generation {generation}."))?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)
+}
+
+/// A failure to look at the present state, with the way out where it can never be opened again.
+fn refused(cluster: &str, error: Error) -> CommandError {
+    let is_about_key = rebuilding::is_about_key(&error);
+    let failure = CommandError::from(error);
+    if !is_about_key {
+        return failure;
+    }
+    failure.hint(format!(
+        "if the key is lost, `--key-lost` gives up what it sealed: the secrets of {cluster} and, if the whole state is encrypted, \
+         the state"
+    ))
 }
 
 fn report(found: &rebuilding::Found) -> String {
