@@ -63,6 +63,11 @@ impl CommandError {
         Self { quiet: true, ..Self::new("CLI0001", "") }
     }
 
+    /// Whether the reader of standard output has gone.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.quiet
+    }
+
     /// Problems of a spec, each complete in itself.
     pub fn diagnostics(text: String, message: String) -> Self {
         Self { code: None, details: Some(text), ..Self::new("", message) }

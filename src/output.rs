@@ -88,6 +88,18 @@ impl Output {
         Ok(())
     }
 
+    /// Writes how something ended that was carried out. A reader that closed the pipe does not make it a failure: the exit code
+    /// is about what was done.
+    ///
+    /// # Errors
+    /// When it cannot be written for another reason, as on a full disk.
+    pub fn outcome(self, text: &str) -> Result<(), CommandError> {
+        match self.result(text) {
+            Err(error) if error.is_broken_pipe() => Ok(()),
+            written => written,
+        }
+    }
+
     /// Writes a note, a warning or progress to standard error, unless `--quiet` is given.
     pub fn message(self, text: &str) {
         if !self.quiet {

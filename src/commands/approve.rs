@@ -44,7 +44,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     } else {
         format!("{} approved {digest} before, on {:.0}.", counts.who, counts.when)
     };
-    context.output.result(&text)?;
+    context.output.outcome(&text)?;
     let given = approvals::of(&*backend, &counts.cluster, digest).await?;
     let names: Vec<&str> = given.iter().map(|approval| approval.who.as_str()).collect();
     context.output.message(&format!("Approvals: {}.", names.join(", ")));

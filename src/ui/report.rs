@@ -70,7 +70,7 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
         let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
     }
-    output.result(&line)
+    output.outcome(&line)
 }
 
 /// Says that nothing of a plan could be decided.

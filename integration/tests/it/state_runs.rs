@@ -1,5 +1,8 @@
 //! The history has the runs that made no generation: actor, time and progress.
 
+use std::io::Read as _;
+use std::process::Stdio;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
@@ -77,4 +80,32 @@ fn runs_that_made_no_generation_are_told_of() -> Result<()> {
 #[test]
 fn runs_that_made_no_generation_are_told_of_in_a_bucket() -> Result<()> {
     killed_failed_and_taken_up(&on_s3()?)
+}
+
+/// As with `slipway apply … | head -1`: the reader goes after the plan, and before the result.
+#[test]
+fn a_run_that_nobody_reads_to_its_end_is_complete() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", crate::SMALL)?;
+    let mut process = place.command(crate::APPLY).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut reader = process.stdout.take().context("its output")?;
+    // The plan fits the pipe, so that all of it is written when its beginning can be read.
+    ensure!(reader.read(&mut [0; 1])? == 1, "no plan");
+    drop(reader);
+    let ended = Ended::of(process.wait_with_output()?)?;
+    ensure!(ended.code == Some(0), "{ended:?}");
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    let moved = ["state", "mv", "line", "sim_network.main", "sim_network.other", "--yes"];
+    let mut process = place.command(&moved).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(process.stdout.take());
+    let ended = Ended::of(process.wait_with_output()?)?;
+    ensure!(ended.code == Some(0), "{ended:?}");
+    // A plan that nobody sees is not carried out.
+    place.write("spec.yaml", &crate::state::larger())?;
+    let mut process = place.command(crate::APPLY).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    drop(process.stdout.take());
+    let ended = Ended::of(process.wait_with_output()?)?;
+    ensure!(ended.code == Some(1), "{ended:?}");
+    ensure!(place.expect(0, &["state", "history", "line"])?.out.lines().count() == 3, "it was carried out");
+    Ok(())
 }

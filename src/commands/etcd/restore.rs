@@ -24,7 +24,7 @@ pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Resu
         ));
         confirmed(context, arguments, &name)?;
         etcd::undo_restore(&environment, &opened).await?;
-        output.result("The restore was undone.")?;
+        output.outcome("The restore was undone.")?;
         return Ok(ExitCode::SUCCESS);
     };
     let plan = etcd::plan_restore(&opened, snapshot).await?;
@@ -44,7 +44,7 @@ pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Resu
             .hint(format!("`{again}` goes on where it stopped"))
             .hint(format!("`slipway etcd restore {name} --undo` puts the old data back")));
     }
-    output.result(&format!("{name} was restored from {snapshot}. `slipway validate {name}` checks it."))?;
+    output.outcome(&format!("{name} was restored from {snapshot}. `slipway validate {name}` checks it."))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -129,7 +129,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     };
     let state = (bytes, slipway_engine::about(&snapshot.spec));
     let generation = put_back(context, backend, (&archive, state), present, arguments).await?;
-    context.output.result(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
+    context.output.outcome(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
     context.output.message("`slipway plan` shows what the cloud has become since.");
     if is_new {
         // Nothing tells a copy from the store of origin, which may be lost.

@@ -109,7 +109,7 @@ fn report(
             super::json(&json!({ "removed": is_removed, "objects": count, "clusters": clusters }))?
         }
     };
-    context.output.result(&answer)?;
+    context.output.outcome(&answer)?;
     Ok(if !is_removed && count > 0 { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 

@@ -41,6 +41,6 @@ pub(crate) async fn run(context: &Context, arguments: &InitStoreArguments) -> Re
             "elapsed_ms": u64::try_from(made.report.elapsed.as_millis()).unwrap_or(u64::MAX),
         }))?,
     };
-    context.output.result(&text)?;
+    context.output.outcome(&text)?;
     Ok(ExitCode::SUCCESS)
 }

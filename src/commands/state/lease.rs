@@ -46,7 +46,7 @@ pub(crate) async fn run(
     let taken = Holder::acquire(backend, &cluster, acquire, Arc::new(SystemClock)).await?;
     let epoch = taken.epoch();
     taken.release(None).await?;
-    context.output.result(&format!(
+    context.output.outcome(&format!(
         "{cluster} is free, in epoch {epoch}. Nothing that {} still wants to write counts any more.",
         holder.who
     ))?;

@@ -40,7 +40,7 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         ui::prompt::confirm(context, "Make this the state?")?;
     }
     let generation = rebuilding.commit(&environment, arguments.change.wait).await?;
-    context.output.result(&format!("{name} is at generation {generation}."))?;
+    context.output.outcome(&format!("{name} is at generation {generation}."))?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)
 }

@@ -66,7 +66,7 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         }
     }
     let generation = holding.commit(&snapshot, format!("{from} is {to}")).await?;
-    context.output.result(&format!(
+    context.output.outcome(&format!(
         "{from} is {to} from now on. {} is at generation {generation}.",
         arguments.cluster
     ))?;
@@ -119,7 +119,7 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     let generation = holding.commit(&snapshot, format!("forgot {}", names.join(", "))).await?;
     let count = if names.len() == 1 { "1 resource".to_owned() } else { format!("{} resources", names.len()) };
     let cluster = &arguments.cluster;
-    context.output.result(&format!("Forgot {count}. {cluster} is at generation {generation}."))?;
+    context.output.outcome(&format!("Forgot {count}. {cluster} is at generation {generation}."))?;
     context.output.message(
         "The objects are in the cloud as before and keep the cluster's ownership. They are left alone, also when the \
          cluster is deleted, unless the spec asks for their address: then the next apply takes them over again instead \

@@ -18,7 +18,7 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
     for cluster in super::verify::named(&*place, &arguments.clusters).await? {
         let done = one(context, arguments, &place, &cluster).await?;
         let Rekeyed { resealed, sealed, cleared } = done;
-        context.output.result(&format!(
+        context.output.outcome(&format!(
             "{cluster}: encrypted {} again with the current keys, {sealed} for the first time; decrypted {cleared}.\n",
             counted(resealed, "object", "objects"),
         ))?;
