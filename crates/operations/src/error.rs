@@ -297,6 +297,16 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
+    /// The machines of a cluster on hosts would delete backups that the named spec keeps: they have what was applied last.
+    #[error(
+        "the spec keeps the backups of etcd {etcd} when {cluster} is deleted, and its hosts do not; nothing was done"
+    )]
+    BackupsNotKept {
+        /// The cluster.
+        cluster: String,
+        /// The etcd cluster.
+        etcd: String,
+    },
     /// Hosts are not replaced.
     #[error("{cluster} is on hosts, which Slipway does not replace; nothing was done")]
     RollOnHosts {

@@ -209,6 +209,13 @@ impl Opened {
         if let Some(prior) = prior {
             slipway_engine::check_account(prior, self.providers())?;
         }
+        let keeps = request.mode == Mode::Delete && !request.options.delete_retained && !self.spec.recorded;
+        if keeps
+            && self.is_on_hosts()
+            && let Some(applied) = prior.map(spec_of).transpose()?.flatten()
+        {
+            retained::check_hosts(&applied, cluster)?;
+        }
         if request.mode == Mode::Apply {
             version::check_version_change(prior, &self.spec)?;
             fixed::check(prior, &self.spec)?;

@@ -53,6 +53,7 @@ impl Error {
             Self::NoBackups { .. } => "ETCD0001",
             Self::NoSnapshot { .. } => "ETCD0004",
             Self::UnsavedUpgrade { .. } => "ETCD0005",
+            Self::BackupsNotKept { .. } => "ETCD0006",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
@@ -256,6 +257,10 @@ impl Error {
             Self::UnsavedUpgrade { cluster, .. } => vec![
                 format!("`slipway etcd snapshots {cluster}` shows the control planes that save snapshots, and what fails"),
                 "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),
+            ],
+            Self::BackupsNotKept { cluster, .. } => vec![
+                "to keep them, complete `slipway apply -f …` of this spec first".to_owned(),
+                format!("to delete them too, run `slipway delete {cluster}`: it takes the spec that was applied last"),
             ],
             Self::NoBackups { .. } => one(
                 "set `etcd.backups.enabled: true` in the spec of a cluster on hosts, and apply it; `profile: slipway` has backups \
