@@ -63,6 +63,40 @@ pub fn is_handed_over(path: &Path) -> bool {
     named && fs::metadata(path).is_ok_and(|found| found.is_file() || found.file_type().is_fifo())
 }
 
+/// Opens a file in a folder that another person may have filled. Nothing but a regular file is opened: no symbolic link, no
+/// pipe, no device. `options` may create the file.
+///
+/// # Errors
+/// When it cannot be opened, or something else has its name; see [`Exceeded::of`].
+pub fn open_plain(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(found) => check_plain(&found)?,
+        // The options say whether it is created.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or_default();
+    let file = options.clone().custom_flags(flags).open(path)?;
+    // The path may name another file by now.
+    check_plain(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The bytes of a file in a folder that another person may have filled. See [`open_plain`].
+///
+/// # Errors
+/// As [`open_plain`], and when it is larger than allowed.
+pub fn read_plain(path: &Path, limit: Size) -> io::Result<Vec<u8>> {
+    let file = open_plain(path, OpenOptions::new().read(true))?;
+    let length = file.metadata()?.len();
+    bounded(file, length, limit)
+}
+
+fn check_plain(found: &Metadata) -> io::Result<()> {
+    let kind = if found.is_symlink() { Some("a symbolic link") } else { not_a_file(found) };
+    kind.map_or(Ok(()), |kind| Err(Exceeded::NotAFile { kind }.into()))
+}
+
 /// All bytes of a reader, of which about `expected` are there.
 ///
 /// # Errors
@@ -160,6 +194,31 @@ mod tests {
             assert_eq!(refused(path), Exceeded::NotAFile { kind }, "{}", path.display());
             assert!(read_given(path, SMALL).is_err(), "{}", path.display());
         }
+    }
+
+    #[test]
+    fn a_plain_file_is_no_link_and_no_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "1234").unwrap();
+        assert_eq!(read_plain(&at("file"), SMALL).unwrap(), b"1234");
+        assert_eq!(read_plain(&at("none"), SMALL).unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("none"), at("dangling")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        for (name, kind) in
+            [("link", "a symbolic link"), ("dangling", "a symbolic link"), ("pipe", "a named pipe")]
+        {
+            for options in [OpenOptions::new().read(true), OpenOptions::new().create(true).append(true)] {
+                let error = open_plain(&at(name), options).unwrap_err();
+                assert_eq!(Exceeded::of(&error), Some(&Exceeded::NotAFile { kind }), "{name}");
+            }
+        }
+        assert!(!at("none").exists(), "no file is created behind a link");
+        open_plain(&at("none"), OpenOptions::new().create(true).append(true)).unwrap();
+        fs::write(at("file"), "123456789").unwrap();
+        assert!(read_plain(&at("file"), SMALL).is_err());
     }
 
     #[test]

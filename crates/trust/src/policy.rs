@@ -7,6 +7,9 @@ use crate::network::{address_of, host_of, is_below, is_here, is_in};
 use crate::tree::normal;
 use crate::{Reach, Refusal, Settings, Tree, TrustedFile, TrustedUrl, TrustedVariable, is_reserved, reach};
 
+/// The path that names a spec on standard input.
+const STANDARD_INPUT: &str = "-";
+
 /// The author of the spec.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -92,11 +95,11 @@ impl Policy {
 
     /// The folders of specs that the caller names by these paths: the named folder, or that of the named
     /// file. Also the working directory around them, if the caller wrote the spec and it is not a home
-    /// directory.
+    /// directory. The path `-`, standard input, has no folder.
     #[must_use]
     pub fn tree(&self, paths: &[PathBuf]) -> Tree {
         let mut tree = Tree::default();
-        for path in paths {
+        for path in paths.iter().filter(|path| path.as_os_str() != STANDARD_INPUT) {
             let folder = if path.is_dir() { path.clone() } else { parent(path) };
             let within = self.working.as_ref().filter(|working| normal(path).starts_with(working));
             let around = match within {

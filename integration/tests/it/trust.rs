@@ -131,3 +131,69 @@ fn an_untrusted_plan_needs_the_caller_s_word() -> Result<()> {
     assert!(said.contains("TRUST0014"), "{said}");
     Ok(())
 }
+
+/// A spec from standard input has no folder: the files of the working directory are not its files.
+#[test]
+fn a_spec_from_standard_input_opens_no_file() -> Result<()> {
+    let place = place()?;
+    let addon = "  addons: [ { name: own, manifest: { file: sec.yaml } } ]\n---";
+    let spec = place.write("specs/spec.yaml", &SMALL.replacen("\n---", &format!("\n{addon}"), 1))?;
+    let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { token: hunter2 }\n";
+    place.write("sec.yaml", manifest)?;
+    let piped = |more: &[&str]| -> Result<Ended> {
+        let arguments = [&["plan", "-f", "-"], more].concat();
+        let input = std::fs::File::open(&spec)?;
+        Ended::of(place.command(&arguments).stdin(input).output()?)
+    };
+    for more in [&["--untrusted"][..], &[]] {
+        let ended = piped(more)?;
+        let said = all(&ended);
+        assert!(ended.code == Some(1) && said.contains("TRUST0001"), "{more:?}: {said}");
+        assert!(!said.contains("hunter2"), "{said}");
+    }
+    let file = format!("file-root={}", std::fs::canonicalize(place.path())?.join("sec.yaml").display());
+    let said = all(&piped(&["--trust", &file])?);
+    assert!(!said.contains("TRUST0001"), "{said}");
+    Ok(())
+}
+
+/// The folder of the simulated cloud may come with a checkout: only its regular files are opened, and a plan writes none of them.
+#[test]
+fn files_of_a_simulated_cloud_are_neither_followed_nor_waited_for() -> Result<()> {
+    let (place, elsewhere) = (place()?, tempfile::tempdir()?);
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    let untrusted = [PLAN, &["--untrusted", "--state", ".slipway/state"]].concat();
+    let (events, faults) = (place.cloud().join("events.jsonl"), place.cloud().join("faults.json"));
+    let refused = |what: &str| -> Result<()> {
+        for arguments in [&untrusted[..], PLAN] {
+            let said = all(&place.expect(1, arguments)?);
+            assert!(said.contains(what) && !said.contains("outcome-unknown"), "{what}: {said}");
+        }
+        Ok(())
+    };
+    assert!(std::process::Command::new("mkfifo").arg(&faults).status()?.success());
+    refused("it is a named pipe")?;
+    std::fs::remove_file(&faults)?;
+    symlink("/dev/zero", &faults)?;
+    refused("it is a symbolic link")?;
+    std::fs::remove_file(&faults)?;
+    let real = elsewhere.path().join("events");
+    std::fs::rename(&events, &real).or_else(|_| std::fs::copy(&events, &real).map(drop))?;
+    let _ = std::fs::remove_file(&events);
+    symlink(&real, &events)?;
+    refused("it is a symbolic link")?;
+    std::fs::remove_file(&events)?;
+    std::fs::copy(&real, &events)?;
+    // Nothing of it is opened for writing.
+    std::fs::set_permissions(&events, std::fs::Permissions::from_mode(0o444))?;
+    place.expect(0, &untrusted)?;
+    let moved = elsewhere.path().join("sim");
+    slipway_integration::place::copy(&place.cloud(), &moved)?;
+    std::fs::remove_dir_all(place.cloud())?;
+    symlink(&moved, place.cloud())?;
+    refused(".slipway/sim is a symbolic link")?;
+    let named = format!("{{\"directory\": \"{}\"}}", moved.display());
+    place.expect(0, &[&untrusted[..], &["--provider", "sim", "--provider-config", &named]].concat())?;
+    Ok(())
+}

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use slipway_limits::file;
 
 use crate::clock::Millis;
 
@@ -73,7 +74,7 @@ impl Calls {
             if !path.parent().is_some_and(Path::is_dir) {
                 return;
             }
-            *file = OpenOptions::new().create(true).append(true).open(path).ok();
+            *file = file::open_plain(path, OpenOptions::new().create(true).append(true)).ok();
         }
         let written = file.as_mut().map(|file| file.write_all(&bytes));
         if !matches!(written, Some(Ok(()))) {

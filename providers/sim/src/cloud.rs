@@ -54,7 +54,7 @@ impl Cloud {
     ) -> Result<T, ProviderError> {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let Inner { log, world } = &mut *inner;
-        log.catch_up(world).map_err(failed)?;
+        log.catch_up(world).map_err(unreadable)?;
         clock.advance_to(world.moment);
         Ok(look(world, clock.now()))
     }
@@ -102,6 +102,15 @@ fn failed(error: StorageError) -> ProviderError {
         StorageError::Damaged { .. } => ErrorClass::Permanent,
         StorageError::File { .. } => ErrorClass::OutcomeUnknown,
     };
-    let source = std::error::Error::source(&error).map(|source| format!(": {source}")).unwrap_or_default();
+    of_class(class, &error)
+}
+
+/// The failure of a look at the cloud: nothing was changed.
+fn unreadable(error: StorageError) -> ProviderError {
+    of_class(ErrorClass::Permanent, &error)
+}
+
+fn of_class(class: ErrorClass, error: &StorageError) -> ProviderError {
+    let source = std::error::Error::source(error).map(|source| format!(": {source}")).unwrap_or_default();
     ProviderError::new(class, format!("{error}{source}"))
 }

@@ -251,6 +251,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_a_link_or_too_large_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let faults = Faults::new(1, directory.path(), Vec::new());
+        std::fs::write(directory.path().join("elsewhere"), "[]").unwrap();
+        std::os::unix::fs::symlink("elsewhere", directory.path().join(FILE)).unwrap();
+        let error = faults.of(CREATE)[0].error(CREATE, "network");
+        assert!(error.message.contains("it is a symbolic link"), "{error}");
+        std::fs::remove_file(directory.path().join(FILE)).unwrap();
+        let large = std::fs::File::create(directory.path().join(FILE)).unwrap();
+        large.set_len(slipway_limits::size::CONFIGURATION.bytes + 1).unwrap();
+        let error = faults.of(CREATE)[0].error(CREATE, "network");
+        assert!(error.message.contains("it has more than"), "{error}");
+    }
+
+    #[test]
     fn probability_follows_from_the_seed() {
         let rule = Rule { probability: Some(0.5), ..Rule::new(Kind::FailBefore) };
         let pattern = |seed| -> Vec<bool> {

@@ -1,6 +1,7 @@
 //! The provider: its name, its schema, its sessions.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
@@ -100,8 +101,23 @@ impl Provider for Sim {
         terms: Terms,
     ) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|error| invalid(error.to_string()))?;
+        check_directory(&config.directory)?;
         // A read-only session writes nothing, unless the variable asks for a record of its calls.
         let recorded = !terms.read_only || std::env::var_os(CALLS).is_some_and(|asked| !asked.is_empty());
         Ok(Arc::new(SimSession::new(config, request.region, request.offline, recorded)))
     }
+}
+
+/// Refuses a relative directory that a symbolic link leads to: such a link may come with a checkout.
+fn check_directory(directory: &Path) -> Result<(), ProviderError> {
+    let is_link =
+        |part: &Path| std::fs::symlink_metadata(part).is_ok_and(|found| found.file_type().is_symlink());
+    let link = directory.ancestors().find(|part| part.is_relative() && is_link(part));
+    link.map_or(Ok(()), |link| {
+        let (directory, link) = (directory.display(), link.display());
+        Err(invalid(format!("the simulated cloud in {directory} is not used: {link} is a symbolic link"))
+            .with_hint(
+                "name the real directory: `--provider sim --provider-config '{\"directory\": \"/PATH\"}'`",
+            ))
+    })
 }

@@ -56,6 +56,27 @@ fn files_are_in_the_spec_s_own_folders() {
 }
 
 #[test]
+fn a_spec_from_standard_input_has_no_folder() {
+    let folder = checkout();
+    let repo = folder.path().join("repo");
+    let input = PathBuf::from("-");
+    for mode in [Mode::Own, Mode::Untrusted] {
+        let policy = at(&repo, mode, &[]);
+        let tree = policy.tree(std::slice::from_ref(&input));
+        let code = |path: &Path| policy.file(&tree, "the file", path).err().map(|refusal| refusal.code());
+        assert_eq!(code(&repo.join("more.yaml")), Some("TRUST0001"), "{mode:?}");
+        assert_eq!(code(&repo.join("specs/a.yaml")), Some("TRUST0001"), "{mode:?}");
+        // The folders of specs beside it, and those that the caller allows, count.
+        let both = policy.tree(&[input.clone(), repo.join("specs")]);
+        assert!(policy.file(&both, "the file", &repo.join("specs/a.yaml")).is_ok(), "{mode:?}");
+    }
+    let allowed = format!("file-root={}", repo.display());
+    let policy = at(&repo, Mode::Untrusted, &[&allowed]);
+    let tree = policy.tree(&[input]);
+    assert!(policy.file(&tree, "the file", &repo.join("more.yaml")).is_ok());
+}
+
+#[test]
 fn a_folder_that_is_a_link_out_of_the_working_directory_is_not_followed() {
     let folder = checkout();
     let repo = folder.path().join("repo");

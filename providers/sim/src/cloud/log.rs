@@ -5,11 +5,17 @@
 //! incomplete last line, which a killed process left, and appends one line in one write. Readers take no
 //! lock, and ignore an incomplete line. A log that has grown is replaced, by rename, with one that has only
 //! the present contents.
+//!
+//! The directory may be that of another person, as in a checkout. Only regular files in it are opened, of a bounded size, and
+//! for reading alone until something is written.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use slipway_limits::file::open_plain;
+use slipway_limits::{Exceeded, size};
 
 use super::tail::for_each_line;
 use super::world::World;
@@ -62,6 +68,8 @@ pub(crate) struct Log {
 #[derive(Debug)]
 struct Open {
     file: File,
+    /// Whether the file is open for writing, too.
+    writable: bool,
     inode: u64,
     offset: u64,
     base: u64,
@@ -91,10 +99,7 @@ impl Log {
             None => {
                 std::fs::create_dir_all(&self.directory)
                     .map_err(failed("create the directory", &self.directory))?;
-                let file = OpenOptions::new()
-                    .create(true)
-                    .append(true)
-                    .open(&path)
+                let file = open_plain(&path, OpenOptions::new().create(true).append(true))
                     .map_err(failed("open", &path))?;
                 self.lock.insert(file)
             }
@@ -106,9 +111,9 @@ impl Log {
 
     /// Reads the lines that others have appended.
     pub(crate) fn catch_up(&mut self, world: &mut World) -> Result<(), StorageError> {
-        let metadata = match std::fs::metadata(&self.path) {
+        let metadata = match std::fs::symlink_metadata(&self.path) {
             Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 if self.open.is_some() {
                     self.forget(world);
                 }
@@ -123,13 +128,10 @@ impl Log {
             .is_some_and(|open| open.inode == metadata.ino() && metadata.len() >= open.offset);
         if !same {
             self.forget(world);
-            let file = OpenOptions::new()
-                .read(true)
-                .append(true)
-                .open(&self.path)
-                .map_err(failed("open", &self.path))?;
+            let file =
+                open_plain(&self.path, OpenOptions::new().read(true)).map_err(failed("open", &self.path))?;
             let inode = file.metadata().map_err(failed("read", &self.path))?.ino();
-            self.open = Some(Open { file, inode, offset: 0, base: metadata.len() });
+            self.open = Some(Open { file, writable: false, inode, offset: 0, base: metadata.len() });
         } else if self.open.as_ref().is_some_and(|open| metadata.len() == open.offset) {
             return Ok(());
         }
@@ -138,11 +140,16 @@ impl Log {
 
     fn read_tail(&mut self, world: &mut World) -> Result<(), StorageError> {
         let Some(open) = &mut self.open else { return Ok(()) };
+        let limit = size::SIMULATED_CLOUD;
+        let rest = limit.bytes.saturating_sub(open.offset);
         let mut bytes = Vec::new();
         open.file
             .seek(SeekFrom::Start(open.offset))
-            .and_then(|_| open.file.read_to_end(&mut bytes))
+            .and_then(|_| (&open.file).take(rest.saturating_add(1)).read_to_end(&mut bytes))
             .map_err(failed("read", &self.path))?;
+        if bytes.len() as u64 > rest {
+            return Err(failed("read", &self.path)(Exceeded::TooLarge { limit }.into()));
+        }
         let begin = open.offset;
         let read = for_each_line(&bytes, |offset, text| {
             let line = serde_json::from_slice(text).map_err(|source| StorageError::Damaged {
@@ -161,16 +168,20 @@ impl Log {
     pub(crate) fn append(&mut self, line: &[u8]) -> Result<(), StorageError> {
         let path = &self.path;
         let open = match &mut self.open {
-            Some(open) => open,
+            Some(open) => {
+                if !open.writable {
+                    // Nobody replaces the log while this process holds the lock: it is the file that was read.
+                    open.file = open_plain(path, OpenOptions::new().read(true).append(true))
+                        .map_err(failed("open", path))?;
+                    open.writable = true;
+                }
+                open
+            }
             None => {
-                let file = OpenOptions::new()
-                    .create(true)
-                    .read(true)
-                    .append(true)
-                    .open(path)
+                let file = open_plain(path, OpenOptions::new().create(true).read(true).append(true))
                     .map_err(failed("create", path))?;
                 let inode = file.metadata().map_err(failed("read", path))?.ino();
-                self.open.insert(Open { file, inode, offset: 0, base: 0 })
+                self.open.insert(Open { file, writable: true, inode, offset: 0, base: 0 })
             }
         };
         let length = open.file.metadata().map_err(failed("read", path))?.len();
@@ -205,16 +216,21 @@ impl Log {
             let _written = serde_json::to_writer(&mut text, &event);
             bytes.extend_from_slice(&line(world.moment, world.serial, &text));
         }
-        std::fs::write(&next, &bytes).map_err(failed("write", &next))?;
+        // A process that was killed may have left it.
+        if let Err(error) = std::fs::remove_file(&next)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(failed("remove", &next)(error));
+        }
+        open_plain(&next, OpenOptions::new().create_new(true).write(true))
+            .and_then(|mut file| file.write_all(&bytes))
+            .map_err(failed("write", &next))?;
         std::fs::rename(&next, &self.path).map_err(failed("replace", &self.path))?;
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&self.path)
+        let file = open_plain(&self.path, OpenOptions::new().read(true).append(true))
             .map_err(failed("open", &self.path))?;
         let inode = file.metadata().map_err(failed("read", &self.path))?.ino();
         let length = bytes.len() as u64;
-        self.open = Some(Open { file, inode, offset: length, base: length });
+        self.open = Some(Open { file, writable: true, inode, offset: length, base: length });
         Ok(())
     }
 }

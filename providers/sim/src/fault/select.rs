@@ -1,10 +1,13 @@
 //! Which rules hit a call.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
+use slipway_limits::file::read_plain;
+use slipway_limits::size;
 use slipway_resource::ProviderError;
 
 use super::{Call, FILE, Kind, Rule};
@@ -117,21 +120,25 @@ impl Faults {
     }
 
     fn refresh(&self, state: &mut State) {
-        let stamp = std::fs::metadata(&self.file)
+        let stamp = std::fs::symlink_metadata(&self.file)
             .ok()
             .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
         match (stamp, &state.written) {
             (None, _) => state.written = None,
             (Some(stamp), Some((known, _))) if stamp == *known => {}
             (Some(stamp), _) => {
-                let Ok(text) = std::fs::read(&self.file) else { return };
-                let rules = match serde_json::from_slice::<Vec<Rule>>(&text) {
-                    Ok(rules) => match rules.iter().find_map(Rule::problem) {
-                        Some(problem) => vec![self.unusable(&problem)],
-                        None => rules,
+                let rules = match read_plain(&self.file, size::CONFIGURATION) {
+                    Ok(text) => match serde_json::from_slice::<Vec<Rule>>(&text) {
+                        Ok(rules) => match rules.iter().find_map(Rule::problem) {
+                            Some(problem) => vec![self.unusable(&problem)],
+                            None => rules,
+                        },
+                        // A file that is being written is read again at the next call.
+                        Err(error) if error.is_eof() => return,
+                        Err(error) => vec![self.unusable(&error.to_string())],
                     },
-                    // A file that is being written is read again at the next call.
-                    Err(error) if error.is_eof() => return,
+                    // It was removed since.
+                    Err(error) if error.kind() == ErrorKind::NotFound => return,
                     Err(error) => vec![self.unusable(&error.to_string())],
                 };
                 state.written = Some((stamp, rules));
