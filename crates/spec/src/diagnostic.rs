@@ -63,6 +63,9 @@ pub struct Diagnostic {
     /// Other places that belong to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<Related>,
+    /// Whether its line may hold a secret, so that it is not shown.
+    #[serde(skip)]
+    unquoted: bool,
 }
 
 /// Another place that belongs to a problem.
@@ -107,14 +110,15 @@ impl Diagnostic {
             source_line: None,
             hint: None,
             related: Vec::new(),
+            unquoted: false,
         }
     }
 
     /// The same problem, at a stretch of a file.
     #[must_use]
     pub fn at(mut self, file: &SourceFile, span: Span) -> Self {
-        self.source_line = file.shown_line(span.start.line).map(ToOwned::to_owned);
         self.location = Some(file.location(span));
+        self.show_line(file);
         self
     }
 
@@ -127,8 +131,30 @@ impl Diagnostic {
 
     /// Fills in the source line from the file of the location.
     pub fn show_line(&mut self, file: &SourceFile) {
-        if let Some(location) = self.location.as_ref().filter(|location| *location.file == *file.path()) {
+        let location = self.location.as_ref().filter(|_| !self.unquoted);
+        if let Some(location) = location.filter(|location| *location.file == *file.path()) {
             self.source_line = file.shown_line(location.line).map(ToOwned::to_owned);
+        }
+    }
+
+    /// The same problem of a value that may be a secret: its line is not shown.
+    #[must_use]
+    pub(crate) fn without_line(mut self) -> Self {
+        self.unquoted = true;
+        self.source_line = None;
+        self
+    }
+
+    /// Removes what the problem quotes from its file, which may hold secrets: the place stays.
+    pub(crate) fn unquote(&mut self) {
+        self.unquoted = true;
+        self.source_line = None;
+        // What is said of an unknown document names its `apiVersion` and its `kind` at most.
+        if self.code != code::UNKNOWN_KIND {
+            self.code.title.clone_into(&mut self.message);
+            let hint = "the file is no spec, so its content is not shown; keep files of keys in another folder, or under a name \
+                        that does not end in .yaml, .yml or .json";
+            self.hint = Some(hint.to_owned());
         }
     }
 

@@ -158,14 +158,25 @@ fn read_files(
         take(&mut loaded, readers[reader].read(&documents));
     }
     loaded.clusters.sort_by(|a, b| a.name.cmp(&b.name));
-    let by_path: BTreeMap<&str, &SourceFile> = files.iter().map(|file| (file.path(), &**file)).collect();
-    for diagnostic in loaded.diagnostics.iter_mut().filter(|diagnostic| diagnostic.source_line.is_none()) {
+    let is_quoted = |file: &SourceFile| {
+        is_named(file) || file.path() == files::STDIN_SHOWN || strangers::may_be_spec(file, &readers)
+    };
+    quote(&mut loaded.diagnostics, &files, &is_quoted);
+    loaded
+}
+
+/// Fills in the lines of problems. Of a file in a folder that is no spec, nothing is quoted: it may be a file of keys.
+fn quote(diagnostics: &mut [Diagnostic], files: &[Arc<SourceFile>], is_quoted: &dyn Fn(&SourceFile) -> bool) {
+    let by_path: BTreeMap<&str, (&SourceFile, bool)> =
+        files.iter().map(|file| (file.path(), (&**file, is_quoted(file)))).collect();
+    for diagnostic in diagnostics {
         let file = diagnostic.location.as_ref().and_then(|location| by_path.get(&*location.file));
-        if let Some(file) = file.copied() {
-            diagnostic.show_line(file);
+        match file.copied() {
+            Some((_, false)) => diagnostic.unquote(),
+            Some((file, true)) if diagnostic.source_line.is_none() => diagnostic.show_line(file),
+            _ => {}
         }
     }
-    loaded
 }
 
 fn take(loaded: &mut Loaded, reading: Reading) {

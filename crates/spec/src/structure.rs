@@ -21,6 +21,9 @@ mod suggest;
 
 pub use suggest::Vocabulary;
 
+/// The forms of a reference to a secret, by which its shape is known.
+const SECRET_REFERENCE: [&str; 3] = ["env", "file", "sops"];
+
 /// After so many mistakes the rest of a document's are left unsaid.
 const MAX_MISTAKES: usize = 200;
 
@@ -224,8 +227,16 @@ impl Checker<'_> {
     ) -> Option<Json> {
         let names = fields.keys().map(String::as_str).collect::<Vec<_>>();
         if !matches!(node.value, Value::Mapping(_)) {
-            let mut diagnostic =
-                scalar::wrong_type(shape, node, &self.document.file.excerpt(node.span), field_name(path));
+            // A secret in place of a reference to one is not repeated.
+            let is_secret = SECRET_REFERENCE.iter().all(|name| fields.contains_key(*name));
+            let mut diagnostic = if is_secret {
+                let message = format!("`{}` is {}, not {}", field_name(path), shape.noun(), node.noun());
+                Diagnostic::error(code::WRONG_TYPE, message)
+                    .without_line()
+                    .hint(format!("write a mapping with exactly one of {}", names.join(", ")))
+            } else {
+                scalar::wrong_type(shape, node, &self.document.file.excerpt(node.span), field_name(path))
+            };
             if let Some(hint) = suggest::variant(node, field_name(path), fields) {
                 diagnostic = diagnostic.hint(hint);
             }

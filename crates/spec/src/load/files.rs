@@ -16,7 +16,7 @@ use crate::{
 /// The path that means standard input.
 const STDIN: &str = "-";
 /// The name of standard input in diagnostics.
-const STDIN_SHOWN: &str = "<stdin>";
+pub(super) const STDIN_SHOWN: &str = "<stdin>";
 
 /// The problem of a file or a folder, checked before it is opened.
 type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;

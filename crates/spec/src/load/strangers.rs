@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     diagnostic::{Diagnostic, closest, code, misspelt},
     reader::{Document, Reader},
+    source::SourceFile,
     yaml::{Node, Value},
 };
 
@@ -24,6 +25,15 @@ pub(super) fn is_foreign(document: &Document, readers: &[&dyn Reader]) -> bool {
             || group(api_version).is_empty() && known == *kind
     };
     !api_version.is_empty() && !kind.is_empty() && !own.into_iter().any(is_close)
+}
+
+/// Whether a file may be a spec with mistakes: its text contains the group of an `apiVersion` that is read, as `slipway.dev`.
+pub(super) fn may_be_spec(file: &SourceFile, readers: &[&dyn Reader]) -> bool {
+    let kinds = readers.iter().flat_map(|reader| reader.kinds());
+    kinds.into_iter().any(|(version, _)| {
+        let group = version.split_once('/').map_or(version.as_str(), |(group, _)| group);
+        file.text().contains(group)
+    })
 }
 
 /// Notes on documents of other programs, one for each file.

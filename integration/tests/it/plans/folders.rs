@@ -83,3 +83,33 @@ fn a_plan_with_a_manifest_does_not_depend_on_the_folder() -> Result<()> {
     ensure!(plans.iter().all(|plan| *plan == plans[0]), "the plans differ");
     Ok(())
 }
+
+/// A file of keys beside specs is reported with its place and without its content.
+#[test]
+fn a_file_of_keys_in_a_folder_of_specs_is_not_quoted() -> Result<()> {
+    let place = place()?;
+    for text in
+        ["etcd: hunter2\n", "hunter2\n", "{\"key\": \"hunter2\"}\n", "key: *hunter2\n", "key: [hunter2\n"]
+    {
+        place.write("specs/keys.yaml", text)?;
+        let refused = place.expect(1, &["plan", "-f", "specs"])?;
+        ensure!(refused.err.contains("specs/keys.yaml:1:"), "{text}: {}", refused.err);
+        ensure!(!refused.err.contains("hunter2") && !refused.out.contains("hunter2"), "{}", refused.err);
+    }
+    // Nor is a key in place of a reference to one.
+    std::fs::remove_file(place.path().join("specs/keys.yaml"))?;
+    let inline = "zones: [sim-1a]\n  encryption: { atRest: { key: hunter2 } }\n";
+    place.write("specs/a.yaml", &SMALL.replace("zones: [sim-1a]\n", inline))?;
+    let refused = place.expect(1, &["plan", "-f", "specs"])?;
+    ensure!(refused.err.contains("SPEC0004") && !refused.err.contains("hunter2"), "{}", refused.err);
+    place.write("specs/a.yaml", SMALL)?;
+    // Of a spec with a mistake, and of a file that is named, the line is shown.
+    place
+        .write("specs/w.yaml", "apiVersion: slipway.dev/v1alpha1\nkind: Nodpool\nmetadata: { name: w }\n")?;
+    let refused = place.expect(1, &["plan", "-f", "specs"])?;
+    ensure!(refused.err.contains("| kind: Nodpool"), "{}", refused.err);
+    place.write("keys.yaml", "etcd: shown\n")?;
+    let refused = place.expect(1, &["plan", "-f", "keys.yaml"])?;
+    ensure!(refused.err.contains("| etcd: shown"), "{}", refused.err);
+    Ok(())
+}
