@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use slipway_engine::Report;
 use slipway_plan::render;
-use slipway_plan::{ChangeAction, Mode, Plan, StepId};
+use slipway_plan::{ChangeAction, Mode, Plan, Step, StepAction, StepId};
+use slipway_resource::provider::operation;
 
 use crate::error::CommandError;
 use crate::program::Context;
@@ -25,6 +26,9 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         }
         if let Some(hint) = &failure.error.hint {
             let _ = writeln!(text, "  {}: {hint}", output.style_hint("hint"));
+        }
+        if let Some(way_out) = plan.steps.get(failure.step.index()).and_then(way_out) {
+            let _ = writeln!(text, "  {}: {way_out}", output.style_hint("hint"));
         }
         if !failure.blocked.is_empty() {
             let _ = writeln!(text, "  not started because of it: {}", list(&failure.blocked, &title));
@@ -71,6 +75,18 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
     }
     output.outcome(&line)
+}
+
+/// The way out for a machine that does not become a ready node: the next apply waits for it again, and a roll removes it first.
+fn way_out(step: &Step) -> Option<String> {
+    let StepAction::Operation { name, .. } = &step.action else { return None };
+    let pool = step.roll.as_ref().unwrap_or(&step.address);
+    (name == operation::VERIFY).then(|| {
+        format!(
+            "if the machine never becomes ready, `slipway roll -f SPEC --pool {}` replaces it, and the others of its pool",
+            pool.name()
+        )
+    })
 }
 
 /// Says that nothing of a plan could be decided.

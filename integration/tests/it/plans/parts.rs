@@ -179,3 +179,22 @@ fn a_comment_on_a_roll_never_says_that_nothing_is_dangerous() -> Result<()> {
     place.write("spec.yaml", &spec())?;
     says(&plan, "databases")
 }
+
+/// A machine that never becomes ready is waited for by every apply; the failed step names the roll that replaces it.
+#[test]
+fn a_machine_that_never_becomes_ready_is_replaced_by_a_roll() -> Result<()> {
+    let place = applied(&spec())?;
+    let faults =
+        place.write(".slipway/sim/faults.json", r#"[{ "method": "launch", "kind": "never-ready" }]"#)?;
+    place.write("spec.yaml", &spec().replace("sim-linux-1", "sim-linux-2"))?;
+    let way_out = "slipway roll -f SPEC --pool workers";
+    let failed = place.expect(1, APPLY)?;
+    ensure!(failed.err.contains(way_out), "{}", failed.err);
+    std::fs::remove_file(faults)?;
+    let failed = place.expect(1, APPLY)?;
+    ensure!(failed.err.contains("verify sim_node.") && failed.err.contains(way_out), "{}", failed.err);
+    place.expect(0, &["roll", "-f", "spec.yaml", "--pool", "workers", "--yes"])?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+    Ok(())
+}
