@@ -99,6 +99,7 @@ impl Leaving {
             protected: false,
             existing: false,
             as_found: std::collections::BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         };
         snapshot.resources.entry(Address::new(NODE, name.as_str())).or_insert(record);

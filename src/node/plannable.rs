@@ -340,6 +340,7 @@ mod tests {
             protected: false,
             existing: false,
             as_found: BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         };
         let mut snapshot = Snapshot::empty("node", ClusterUid::new("uid"));
@@ -400,6 +401,7 @@ mod tests {
             protected: false,
             existing: false,
             as_found: BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         };
         let mut snapshot = Snapshot::empty(CLUSTER, uid);

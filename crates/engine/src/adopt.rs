@@ -8,7 +8,7 @@ use slipway_plan::{Providers, Record, Snapshot, resolve_known};
 use slipway_resource::provider::{
     Action, Applied, ApplyRequest, Catalog, EventSink, LocateItem, LocateRequest, Located,
 };
-use slipway_resource::schema::Part;
+use slipway_resource::schema::{OwnershipKind, Part};
 use slipway_resource::{
     Address, ClusterUid, Desired, Digest, Identity, Ownership, Path, ResourceType, Token, Value,
 };
@@ -108,6 +108,9 @@ impl Adoption<'_> {
                 protected: desired.lifecycle.protected,
                 existing: desired.lifecycle.existing.is_some(),
                 as_found: kept(&wanted, kind),
+                untagged: kind.ownership == OwnershipKind::Tags
+                    && desired.lifecycle.existing.is_none()
+                    && !self.established.contains_key(&desired.address),
                 deposed: Vec::new(),
             };
             snapshot.resources.insert(desired.address.clone(), record);

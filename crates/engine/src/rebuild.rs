@@ -85,6 +85,7 @@ impl Rebuild<'_> {
                 protected: lifecycle.is_some_and(|lifecycle| lifecycle.protected),
                 existing: lifecycle.is_some_and(|lifecycle| lifecycle.existing.is_some()),
                 as_found: BTreeMap::new(),
+                untagged: false,
                 deposed: Vec::new(),
             };
             snapshot.resources.insert(address.clone(), record);

@@ -277,6 +277,7 @@ pub(crate) fn record() -> Record {
         protected: false,
         existing: false,
         as_found: BTreeMap::new(),
+        untagged: false,
         deposed: Vec::new(),
     }
 }

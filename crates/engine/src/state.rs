@@ -125,6 +125,7 @@ pub(crate) fn record_of(change: &slipway_plan::ResourceChange, identity: Option<
         protected: template.protected,
         existing: template.existing,
         as_found: template.as_found.clone(),
+        untagged: template.untagged,
         deposed: Vec::new(),
     }
 }

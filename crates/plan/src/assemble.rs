@@ -217,7 +217,7 @@ fn own_nodes(
         }
         ChangeAction::NoOp | ChangeAction::Deferred => {}
     }
-    if change.previous_address.is_some() && !change.action.is_replace() {
+    if (change.previous_address.is_some() || change.retag) && !change.action.is_replace() {
         let tag = graph.add(address, StepAction::Tag, change.identity.clone(), kind.durations.update_ms);
         match nodes.arrival {
             Some(arrival) => graph.edge(tag, arrival),

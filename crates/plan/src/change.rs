@@ -19,6 +19,9 @@ pub struct ResourceChange {
     /// The address it had before, when it is renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous_address: Option<Address>,
+    /// Whether it has lost the ownership tags of the cluster, and gets them again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub retag: bool,
     /// The provider that does it.
     pub provider: String,
     /// Schema version of the attributes.
@@ -100,6 +103,7 @@ impl ResourceChange {
         Self {
             address: address.clone(),
             previous_address: None,
+            retag: false,
             provider: provider.to_owned(),
             schema_version,
             action: ChangeAction::NoOp,
@@ -123,7 +127,7 @@ impl ResourceChange {
 
     /// Whether the resource itself does not change, not even its address.
     pub(crate) fn is_idle(&self) -> bool {
-        self.action == ChangeAction::NoOp && self.previous_address.is_none()
+        self.action == ChangeAction::NoOp && self.previous_address.is_none() && !self.retag
     }
 }
 
@@ -179,6 +183,9 @@ pub struct RecordTemplate {
     /// Attributes that stay as they were found, with the digests of the values that were wanted then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub as_found: BTreeMap<Path, Digest>,
+    /// Whether another tool made it, so that it has no ownership tags of the cluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untagged: bool,
 }
 
 /// The actions on a resource.

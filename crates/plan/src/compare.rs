@@ -149,6 +149,7 @@ mod tests {
             protected: false,
             existing: false,
             as_found: std::collections::BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         }
     }

@@ -91,6 +91,7 @@ fn recorded(pool: &Address, record: &Record) -> Option<ResourceChange> {
             protected: record.protected,
             existing: record.existing,
             as_found: record.as_found.clone(),
+            untagged: record.untagged,
         },
         ..ResourceChange::bare(pool, &record.provider, record.schema_version)
     })

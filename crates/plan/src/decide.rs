@@ -11,6 +11,7 @@ use crate::fields::narrowed;
 use crate::nodes::Gates;
 use crate::observations::Found;
 use crate::outdated;
+use crate::outside;
 use crate::precondition::Precondition;
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::state::Record;
@@ -35,6 +36,8 @@ pub(crate) struct KnownResource<'a> {
     pub previous_address: Option<Address>,
     pub depends_on: &'a [Address],
     pub force_replace: bool,
+    /// Whether the object has lost the ownership tags of the cluster.
+    pub lost_tags: bool,
     /// Whether the state had fingerprints of its secrets that cannot be compared any more.
     pub forgets: bool,
 }
@@ -90,9 +93,20 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     let mut reasons: Vec<Reason> =
         changes.iter().map(|change| change_reason(&known, change, last_applied, context)).collect();
     let mut action = action(&known, &changes, last_applied);
+    let is_used = known.desired.lifecycle.existing.is_some();
+    let restarts = outside::restarts(planned.rollout.as_ref().filter(|_| !is_used), &planned.unknown_after);
+    if let (ChangeAction::NoOp, Some(reason)) = (action, restarts) {
+        action = ChangeAction::Update;
+        reasons.push(reason);
+    }
+    if known.lost_tags && action != ChangeAction::NoOp && !action.is_replace() {
+        reasons.push(outside::retagged());
+    }
     if action == ChangeAction::NoOp {
         let mut unrecorded = lifecycle_reasons(&known);
+        unrecorded.extend(known.lost_tags.then(outside::retagged));
         unrecorded.extend(last_applied.filter(|_| known.forgets).map(forgotten_secrets));
+        unrecorded.extend(last_applied.and_then(|applied| unknown_keys(&known, applied)));
         unrecorded.extend(
             last_applied.and_then(|applied| {
                 outdated::reason(&known, &object.attributes, &planned.normalised, applied)
@@ -119,7 +133,16 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         reasons.push(Reason::new(ReasonCode::Renamed, format!("it was {previous} before")));
     }
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
-    let drift = drift(&known, object, attributes, &changes, last_applied);
+    let drift = outside::extend(
+        drift(&known, object, attributes, &changes, last_applied),
+        outside::reasons(&known, object, planned.rollout.as_ref(), &changes),
+        || ResourceChange {
+            action: ChangeAction::Update,
+            identity: Some(object.identity.clone()),
+            after: attributes.clone(),
+            ..blank(&known)
+        },
+    );
     let idle = action == ChangeAction::NoOp && known.previous_address.is_none();
     let precondition = if idle && planned.rollout.is_none() {
         Precondition::None
@@ -138,8 +161,10 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         forget_computed(&mut after, known.kind, attributes);
     }
     complete(&mut after, known.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
-    let change = ResourceChange {
+    let retag = known.lost_tags && !action.is_replace();
+    let mut change = ResourceChange {
         action,
+        retag,
         identity: Some(object.identity.clone()),
         before: if idle && planned.rollout.is_none() { Value::Null } else { attributes.clone() },
         after,
@@ -151,6 +176,8 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         precondition,
         ..if idle && planned.rollout.is_none() { bare(&known) } else { blank(&known) }
     };
+    // The new object has tags.
+    change.record.untagged &= !action.is_replace();
     Decision {
         change,
         surplus: known.surplus,
@@ -233,6 +260,25 @@ fn forgotten_secrets(last_applied: &Value) -> Reason {
     Reason::new(ReasonCode::Unrecorded, text)
 }
 
+/// Keys for data that the user gives and that the state never compared with the ones in use, as after an adoption.
+fn unknown_keys(known: &KnownResource<'_>, applied: &Value) -> Option<Reason> {
+    let is_unknown = |value: &Value| match value {
+        Value::Secret(secret) => secret.fingerprint.is_none() && secret.keeper().is_none(),
+        _ => false,
+    };
+    let keys: Vec<&str> = applied
+        .as_map()?
+        .iter()
+        .filter(|(name, value)| is_unknown(value) && known.kind.is_key_material(&Path::key(name.as_str())))
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if known.forgets || known.desired.lifecycle.existing.is_some() || keys.is_empty() {
+        return None;
+    }
+    let text = format!("{} was never compared with what is in use", keys.join(", "));
+    Some(Reason::new(ReasonCode::Unrecorded, text))
+}
+
 fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> Decision {
     let origin = known.desired.origin(&Path::root()).map(str::to_owned);
     let vanished = known.record.is_some_and(|record| !record.existing);
@@ -286,10 +332,18 @@ fn blank(known: &KnownResource<'_>) -> ResourceChange {
             protected: lifecycle.protected,
             existing: lifecycle.existing.is_some(),
             as_found: known.as_found.clone(),
+            untagged: stays_untagged(known),
         },
         sensitive: sensitive_paths(&known.kind.attributes),
         ..bare(known)
     }
+}
+
+/// Whether another tool made the object, and nothing has written the ownership tags since.
+fn stays_untagged(known: &KnownResource<'_>) -> bool {
+    known.record.is_some_and(|record| record.untagged)
+        && known.previous_address.is_none()
+        && known.object.is_some_and(|object| !object.owned)
 }
 
 /// A change that has only the addresses, the provider and the schema version of the resource.

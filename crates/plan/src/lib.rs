@@ -31,6 +31,7 @@ pub mod observations;
 mod on_demand;
 mod orphans;
 mod outdated;
+mod outside;
 mod planner;
 pub mod precondition;
 pub mod prices;

@@ -25,6 +25,8 @@ pub struct Observations {
     unreadable: BTreeMap<Address, ProviderError>,
     unlisted: BTreeMap<String, ProviderError>,
     read: BTreeSet<Address>,
+    /// Objects that a read by identity found without ownership tags, as far as the provider reads them.
+    ownerless: BTreeSet<(Address, Identity)>,
 }
 
 /// The object of one address in the cloud.
@@ -52,6 +54,9 @@ impl Observations {
     /// Takes one answer to a read.
     pub fn add_read(&mut self, observed: Observed) {
         self.read.insert(observed.address.clone());
+        if observed.owner.is_none() {
+            self.ownerless.insert((observed.address.clone(), observed.identity.clone()));
+        }
         self.add(observed, false);
     }
 
@@ -91,6 +96,20 @@ impl Observations {
     #[must_use]
     pub fn is_owned(&self, address: &Address, identity: &Identity) -> bool {
         self.objects(address).iter().any(|found| found.owned && found.identity == *identity)
+    }
+
+    /// Whether an object exists, and neither a list of the cluster's objects nor a read of its tags says that the cluster owns it.
+    pub(crate) fn has_no_owner(&self, address: &Address, identity: &Identity) -> bool {
+        !self.unlisted.contains_key(address.kind())
+            && self.contains(address, identity)
+            && !self.is_owned(address, identity)
+            && self.ownerless.contains(&(address.clone(), identity.clone()))
+    }
+
+    /// The types of the objects that were found by the ownership of the cluster.
+    pub(crate) fn owned_types(&self) -> BTreeSet<&str> {
+        let owned = self.found.iter().filter(|(_, objects)| objects.iter().any(|found| found.owned));
+        owned.map(|(address, _)| address.kind()).collect()
     }
 
     /// The address whose ownership an object of a type has.

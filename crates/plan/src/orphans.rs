@@ -195,6 +195,7 @@ mod tests {
             protected: false,
             existing: false,
             as_found: BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         }
     }

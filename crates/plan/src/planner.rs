@@ -25,7 +25,7 @@ use crate::providers::{self, Providers};
 use crate::reason::{Located, Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{forgotten, lifecycle, renames, scope, target, used};
+use crate::{forgotten, lifecycle, outside, renames, scope, target, used};
 
 /// Options of the user besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -130,8 +130,9 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     );
     inputs.notes.extend(left_alone);
     let mut nodes = Nodes::new(inputs.providers);
+    let owning = outside::owning(&inputs.observations, inputs.providers);
     let mut planner =
-        Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved };
+        Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved, owning };
     let mut decided = planner.wanted(&mut nodes).await?;
     planner.unwanted(&mut nodes, &mut decided).await?;
     let known: Vec<&Address> = decided.by_address.keys().chain(dependencies.by_address.keys()).collect();
@@ -159,6 +160,8 @@ struct Planner<'a> {
     dependencies: &'a Dependencies,
     records: &'a BTreeMap<Address, Record>,
     moved: &'a BTreeMap<Address, Address>,
+    /// The providers that list what the cluster owns.
+    owning: BTreeSet<String>,
 }
 
 /// A desired resource before its provider plans it.
@@ -254,6 +257,7 @@ impl<'p> Planner<'p> {
         let uncompared = self.inputs.uncompared.get(&change.address).filter(|_| looks_unchanged);
         if let Some(Uncompared::Unread(why)) = uncompared {
             change.action = ChangeAction::Deferred;
+            change.retag = false;
             let text = format!("its secret could not be compared: {why}");
             change.reasons = vec![Reason::new(ReasonCode::Unreadable, text)];
         }
@@ -377,6 +381,12 @@ impl<'p> Planner<'p> {
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
+            lost_tags: outside::has_lost_tags(
+                prepared.desired,
+                (provider, kind),
+                (self.records.get(address), prepared.object),
+                (&self.inputs.observations, &self.owning),
+            ),
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
@@ -462,11 +472,14 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
+/// The reason to replace a machine that matches its pool.
+pub(crate) const REQUESTED: &str = "its replacement was asked for";
+
 /// Replaces all machines that would stay. Returns whether there is one.
 fn roll_all(rollout: &mut Rollout) -> bool {
     let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
-        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
+        member.fate = Fate::Replace { reason: REQUESTED.to_owned(), path: None };
         anew = true;
     }
     anew

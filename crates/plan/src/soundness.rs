@@ -89,7 +89,7 @@ fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Pl
         StepAction::Update => change.action == ChangeAction::Update && is_own,
         StepAction::Record => matches!(change.action, ChangeAction::Adopt | ChangeAction::Record) && is_own,
         StepAction::Forget => change.action == ChangeAction::Forget && is_own,
-        StepAction::Tag => change.previous_address.is_some() && is_own,
+        StepAction::Tag => (change.previous_address.is_some() || change.retag) && is_own,
         StepAction::Delete { surplus: false } => {
             matches!(change.action, ChangeAction::Delete | ChangeAction::ReplaceDeleteFirst) && is_own
         }
@@ -162,7 +162,7 @@ fn wanted(change: &ResourceChange) -> Vec<Does> {
     let create: Does = |step| step.action == StepAction::Create;
     let delete: Does =
         |step| matches!(step.action, StepAction::Delete { .. } | StepAction::RemovedWithParent { .. });
-    match change.action {
+    let mut wanted: Vec<Does> = match change.action {
         ChangeAction::Create => vec![create],
         ChangeAction::Update => vec![|step| step.action == StepAction::Update],
         ChangeAction::Delete => vec![delete],
@@ -170,7 +170,11 @@ fn wanted(change: &ResourceChange) -> Vec<Does> {
         ChangeAction::Forget => vec![|step| step.action == StepAction::Forget],
         ChangeAction::Adopt | ChangeAction::Record => vec![|step| step.action == StepAction::Record],
         ChangeAction::NoOp | ChangeAction::Deferred => Vec::new(),
+    };
+    if change.retag {
+        wanted.push(|step| step.action == StepAction::Tag);
     }
+    wanted
 }
 
 /// A loss that has to be confirmed by name and that the plan does not mark so, as a sentence.

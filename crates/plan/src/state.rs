@@ -86,6 +86,9 @@ pub struct Record {
     /// it had then.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub as_found: BTreeMap<Path, Digest>,
+    /// Whether another tool made it, so that it never had the ownership tags of the cluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untagged: bool,
     /// Older objects of the same address that a replacement has not deleted yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deposed: Vec<Identity>,

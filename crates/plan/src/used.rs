@@ -102,6 +102,7 @@ mod tests {
             protected: false,
             existing,
             as_found: BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         }
     }

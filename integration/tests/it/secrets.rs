@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::{Ended, Place};
+use slipway_provider_sim::inspect::Tamper;
 
 use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
@@ -264,6 +265,35 @@ fn the_key_of_a_rebuilt_state_is_confirmed_by_name() -> Result<()> {
     ensure!(refused.out.contains("the state does not know its encryption_key"), "{}", refused.out);
     expect(&place, 0, &[APPLY, &["--confirm", POOL]].concat(), &[])?;
     expect(&place, 0, PLAN, &[]).map(|_| ())
+}
+
+/// Another tool's key was never compared with the one of the spec: the first plan says so, and not the one after the first run.
+#[test]
+fn the_key_of_an_adopted_cluster_is_confirmed_by_name() -> Result<()> {
+    let place = place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    let tamper = Tamper::open(place.cloud());
+    for object in place.inventory()?.objects {
+        tamper.set_owner(&object.id, None)?;
+    }
+    std::fs::remove_dir_all(place.state())?;
+    expect(&place, 0, &["adopt", "-f", "spec.yaml", "--yes"], &[("KEY", OTHER)])?;
+    for key in [TEXT, OTHER] {
+        let planned = expect(&place, 2, PLAN, &[("KEY", key)])?.out;
+        ensure!(planned.contains("the state does not know its encryption_key"), "{planned}");
+        ensure!(!planned.contains("No changes"), "{planned}");
+        let drift = expect(&place, 0, &["drift", "vault"], &[("KEY", key)])?.out;
+        ensure!(!drift.contains("Nothing of vault was changed"), "{drift}");
+    }
+    let refused = expect(&place, 1, APPLY, &[("KEY", OTHER)])?;
+    let shown = format!("{}{}", refused.out, refused.err);
+    ensure!(shown.contains(&format!("--confirm {POOL}")), "{shown}");
+    expect(&place, 0, &[APPLY, &["--confirm", POOL]].concat(), &[])?;
+    expect(&place, 0, PLAN, &[])?;
+    // What another tool made has no tags, and gets none.
+    let owned = place.inventory()?.objects.into_iter().filter(|object| object.owner.is_some()).count();
+    ensure!(owned == 0, "{owned} objects were tagged");
+    Ok(())
 }
 
 /// A plan that cannot compare a key does not call it unchanged.

@@ -85,6 +85,7 @@ pub(super) mod tests {
                 protected: false,
                 existing: false,
                 as_found: BTreeMap::new(),
+                untagged: false,
                 deposed: Vec::new(),
             };
             snapshot.resources.insert(address.parse().unwrap(), record);

@@ -165,6 +165,7 @@ pub(super) async fn complete(
             protected: desired.lifecycle.protected,
             existing: false,
             as_found: BTreeMap::new(),
+            untagged: false,
             deposed: Vec::new(),
         };
         rebuilt.snapshot.resources.insert(address.clone(), record);

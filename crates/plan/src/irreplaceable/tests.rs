@@ -30,6 +30,7 @@ fn record(identity: &str) -> Record {
         protected: false,
         existing: false,
         as_found: BTreeMap::new(),
+        untagged: false,
         deposed: Vec::new(),
     }
 }

@@ -67,7 +67,7 @@ impl<'p> Block<'p> {
             block.attributes.clear();
         } else {
             // The attributes show the differences; the provider's reasons for them are left out.
-            let said = change.reasons.iter().filter(|reason| reason.code == ReasonCode::Provider);
+            let said = change.reasons.iter().filter(|reason| reason.path.is_none());
             block.notes =
                 said.flat_map(|reason| wrapped(&because(reason), INDENT, options, Style::Faint)).collect();
         }

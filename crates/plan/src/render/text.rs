@@ -145,6 +145,9 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
             format!("No changes to what was named; {} other pending are left out.", view.plan.left_out)
         }
         Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
+        _ if !view.plan.drift.is_empty() => {
+            format!("No changes to make. {cluster} is not as its spec says: it was changed outside Slipway.")
+        }
         _ if !view.plan.infrastructure_only.is_empty() => {
             format!("No changes. The infrastructure of {cluster} is as its spec says.")
         }

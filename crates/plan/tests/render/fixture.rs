@@ -20,6 +20,7 @@ pub fn change(at: &str, action: ChangeAction) -> ResourceChange {
     ResourceChange {
         address: address(at),
         previous_address: None,
+        retag: false,
         provider: "sim".to_owned(),
         schema_version: 1,
         action,

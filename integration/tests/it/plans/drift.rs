@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use slipway_provider_sim::inspect::Tamper;
+use slipway_resource::Path;
 
 use super::shared::*;
 use crate::{APPLY, PLAN};
@@ -124,5 +125,93 @@ fn what_cannot_be_read_is_deferred() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
     ensure!(object(&place, "sim_listener.api")?.id == before);
+    Ok(())
+}
+
+/// A machine that is gone, and one too many: the number of machines is no attribute, and is reported and mended.
+#[test]
+fn machines_that_are_missing_or_too_many_are_shown_and_mended() -> Result<()> {
+    let place = applied(&spec())?;
+    let tamper = Tamper::open(place.cloud());
+    let pool = object(&place, "sim_machine_pool.workers")?;
+    let machines = || -> Result<Vec<String>> {
+        Ok(place.inventory()?.machines_of(&pool.id).map(|machine| machine.id.clone()).collect())
+    };
+    let size: Path = "size".parse()?;
+    let with_machines = |count: u32| -> Result<()> {
+        tamper.autoscale(&pool.id, count)?;
+        tamper.set(&pool.id, &size, 2_i64.into())?;
+        Ok(())
+    };
+    with_machines(1)?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    let missing = "1 machine exists, and the size of the pool is 2";
+    ensure!(drift.contains("sim_machine_pool.workers") && drift.contains(missing), "{drift}");
+    let plan = planned(&place, 2, &[])?;
+    ensure!(actions(&plan) == [("sim_machine_pool.workers".to_owned(), "update".to_owned())], "{plan}");
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("the missing ones are started") && !text.contains("is as its spec says"), "{text}");
+    place.expect(0, APPLY)?;
+    ensure!(machines()?.len() == 2, "{:?}", machines()?);
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+
+    with_machines(3)?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(drift.contains("3 machines exist, and the size of the pool is 2"), "{drift}");
+    place.expect(2, PLAN)?;
+    place.expect(0, APPLY)?;
+    ensure!(machines()?.len() == 2, "{:?}", machines()?);
+    place.expect(0, &["drift", "small"])?;
+
+    // A place that the cloud keeps for the machine is filled by a roll.
+    tamper.lose_machine(&machines()?[0], false)?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(drift.contains(missing), "{drift}");
+    place.expect(0, APPLY)?;
+    place.expect(0, &["drift", "small"])?;
+    Ok(())
+}
+
+/// An object without ownership tags is not found again when the state is lost: the tags are missed and written again.
+#[test]
+fn lost_ownership_tags_are_shown_and_written_again() -> Result<()> {
+    let place = applied(&spec())?;
+    let tamper = Tamper::open(place.cloud());
+    let group = object(&place, "sim_target_group.api")?;
+    let owner = group.owner.clone();
+    tamper.set_owner(&group.id, None)?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(
+        drift.contains("sim_target_group.api") && drift.contains("ownership tags were removed"),
+        "{drift}"
+    );
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("which are written again") && text.contains("1 to record"), "{text}");
+    place.expect(0, APPLY)?;
+    let now = object(&place, "sim_target_group.api")?;
+    ensure!(now.id == group.id && now.owner == owner, "{:?}", now.owner);
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+
+    // With another change of the object, too.
+    tamper.set_owner(&group.id, None)?;
+    tamper.set(&group.id, &"tags.team".parse()?, "others".into())?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(drift.contains("tags.team") && drift.contains("ownership tags were removed"), "{drift}");
+    place.expect(0, APPLY)?;
+    ensure!(object(&place, "sim_target_group.api")?.owner == owner, "the tags are not back");
+    place.expect(0, &["drift", "small"])?;
+    Ok(())
+}
+
+/// A doubled object is a change outside Slipway, whether or not a plan deletes it.
+#[test]
+fn a_doubled_object_is_drift() -> Result<()> {
+    let place = applied(&spec())?;
+    let doubled = object(&place, "sim_machine_pool.workers")?;
+    let second = Tamper::open(place.cloud()).duplicate(&doubled.id)?;
+    let drift = place.expect(2, &["drift", "small"])?.out;
+    ensure!(drift.contains(&format!("{second} has its ownership tags too")), "{drift}");
     Ok(())
 }

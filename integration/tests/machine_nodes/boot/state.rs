@@ -113,6 +113,7 @@ async fn key(session: &dyn Session, cluster: &str, address: &Address, desired: V
         protected: false,
         existing: false,
         as_found: BTreeMap::new(),
+        untagged: false,
         deposed: Vec::new(),
     })
 }

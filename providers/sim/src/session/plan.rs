@@ -57,8 +57,13 @@ pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError>
             }
             planned.rollout = Some(rollout);
         }
+        // An update starts the machines that are missing.
+        let is_short = planned
+            .rollout
+            .as_ref()
+            .is_some_and(|rollout| !rollout.has_leaving() && rollout.members.len() < rollout.size as usize);
         if let Some(observed) = kept
-            && rollout::template_changes(&attributes, observed)
+            && (is_short || rollout::template_changes(&attributes, observed))
         {
             for name in ["machines", "template_version", "vacancies"] {
                 planned.unknown_after.push(Path::key(name));
