@@ -7,8 +7,8 @@ use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, ProviderError, Value};
 
 /// Version of the snapshot's form; a reader refuses a greater one. Version 2 adds the objects that were
-/// forgotten on request, version 3 the nodes that a run has cordoned.
-pub const FORMAT: u32 = 3;
+/// forgotten on request, version 3 the nodes that a run has cordoned, version 4 objects that never had ownership tags.
+pub const FORMAT: u32 = 4;
 
 /// The state of a cluster: one record for each resource that Slipway created or adopted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
