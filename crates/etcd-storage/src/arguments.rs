@@ -7,6 +7,11 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use slipway_etcd_storage::proxy::{CoreSettings, Limits, Settings, Tenant, TlsFiles};
 
+mod controller;
+
+use controller::Controller;
+pub use controller::ManifestArguments;
+
 /// How often certificates are read again.
 const RELOAD_EVERY: Duration = Duration::from_secs(5);
 
@@ -24,6 +29,10 @@ pub struct Arguments {
 pub enum Command {
     /// Serve etcd's API for one tenant, in front of an etcd that many tenants share.
     Proxy(Box<Proxy>),
+    /// Run a proxy for every EtcdStorage of a cluster, and keep its certificates valid.
+    Controller(Box<Controller>),
+    /// Write the manifest that installs the controller: namespace, rights, CustomResourceDefinition and Deployment.
+    Manifest(Box<ManifestArguments>),
 }
 
 /// The settings of a proxy.

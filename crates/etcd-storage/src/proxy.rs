@@ -13,8 +13,10 @@
 //! | `refusal` | the error texts that a tenant may see |
 //! | `core`, `listener`, `files` | connections on both sides, and certificates that change |
 //! | `records` | what the proxy itself keeps in the core |
+//! | `erase` | deletes everything of a tenant from the core |
 
 mod core;
+mod erase;
 mod error;
 mod files;
 mod keys;
@@ -32,6 +34,8 @@ mod tenant;
 mod translate;
 mod usage;
 
+pub use self::core::check_endpoint;
+pub use erase::{ErasedFrom, erase};
 pub use error::Error;
 pub use serve::serve;
 pub use settings::{CoreSettings, Limits, Settings, TlsFiles};

@@ -47,6 +47,14 @@ struct Address {
     name: ServerName<'static>,
 }
 
+/// Checks a URL of an endpoint.
+///
+/// # Errors
+/// When it does not have the form `https://<host>:<port>`.
+pub fn check_endpoint(url: &str) -> Result<(), Error> {
+    Address::parse(url).map(|_| ())
+}
+
 impl Core {
     /// Prepares connections. The first request makes them.
     pub fn new(settings: &CoreSettings, files: &Contents) -> Result<Self, Error> {

@@ -25,7 +25,8 @@ use super::mask::Mask;
 use super::refusal;
 use super::tenant::Tenant;
 
-const MASK: &[u8] = b"lease-mask";
+/// The mask, which the first proxy of a tenant writes.
+pub const MASK: &[u8] = b"lease-mask";
 const COMPACTED: &[u8] = b"compacted";
 
 /// How often a proxy checks whether another replica has compacted.
