@@ -39,8 +39,15 @@ async fn main() -> ExitCode {
 
 /// Writes the manifest to standard output.
 fn print(arguments: ManifestArguments) -> io::Result<()> {
-    let objects =
-        if arguments.crd_only { vec![storage::definition()] } else { arguments.manifest().objects() };
+    let objects = if arguments.crd_only {
+        vec![storage::definition()]
+    } else {
+        let manifest = arguments.manifest();
+        for url in &manifest.core_urls {
+            proxy::check_endpoint(url).or_else(|error| report(&error, error.code(), error.hint()))?;
+        }
+        manifest.objects()
+    };
     let mut out = io::stdout().lock();
     writeln!(out, "# Written by `slipway-etcd-storage manifest`.")?;
     for object in objects {

@@ -29,7 +29,7 @@ const RESYNC: Duration = Duration::from_secs(60);
 /// The pause before an attempt on an object that was changed meanwhile.
 const CONFLICT: Duration = Duration::from_millis(200);
 /// A certificate that is due is looked at this long after its time at least, since times of certificates are whole seconds.
-const LATE: Duration = Duration::from_millis(500);
+const LATE: Duration = Duration::from_secs(1);
 
 /// Looks at an `EtcdStorage`.
 pub(crate) async fn reconcile(storage: Arc<EtcdStorage>, context: Arc<Context>) -> Result<Action, Failure> {
@@ -51,13 +51,14 @@ pub(crate) async fn reconcile(storage: Arc<EtcdStorage>, context: Arc<Context>) 
     if let Some(expires) = expires {
         context.metrics.expires(&name, expires.as_second());
     }
+    let until_due = due.map_or(RESYNC, |due| between(Timestamp::now(), due) + LATE);
     if !is_done {
         context.metrics.reconciled("waiting");
-        return Ok(Action::requeue(context.failed(&name)));
+        // What is missing elsewhere delays no renewal.
+        return Ok(Action::requeue(context.failed(&name).min(until_due)));
     }
     context.succeeded(&name);
     context.metrics.reconciled("ready");
-    let until_due = due.map_or(RESYNC, |due| between(Timestamp::now(), due) + LATE);
     Ok(Action::requeue(until_due.min(RESYNC)))
 }
 

@@ -19,9 +19,11 @@ pub async fn applied_again(lab: &Lab) {
     let container = deployment.spec.template.spec.unwrap().containers.remove(0);
     let help = Command::new(PROGRAM).args(container.args.unwrap()).arg("--help").output().unwrap();
     assert!(help.status.success(), "{}", String::from_utf8_lossy(&help.stderr));
-    let wrong = ["controller", "--etcd-core-url=http://a:1"];
-    let refused = Command::new(PROGRAM).args(wrong).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("error[STORAGE0003]"), "{refused:?}");
+    for command in ["controller", "manifest"] {
+        let refused = Command::new(PROGRAM).args([command, "--etcd-core-url=http://a:1"]).output().unwrap();
+        assert!(!refused.status.success() && refused.stdout.is_empty());
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("error[STORAGE0003]"), "{refused:?}");
+    }
     let crd = Command::new(PROGRAM).args(["manifest", "--crd-only"]).output().unwrap().stdout;
     assert_eq!(String::from_utf8(crd).unwrap().matches("\nkind: ").count(), 1);
 }

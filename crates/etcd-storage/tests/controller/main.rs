@@ -14,6 +14,7 @@ mod client;
 mod deletion;
 mod destinations;
 mod example;
+mod existing;
 mod install;
 mod lab;
 mod pod;
@@ -32,7 +33,7 @@ use lab::Lab;
 type Test = for<'a> fn(&'a Lab) -> LocalBoxFuture<'a, ()>;
 
 fn main() -> ExitCode {
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 9] = [
         ("certificates_rotate_without_a_failed_write", |lab| Box::pin(rotation::under_load(lab))),
         ("an_api_server_works_through_the_example", |lab| Box::pin(example::works(lab))),
         ("the_manifest_can_be_applied_again", |lab| Box::pin(install::applied_again(lab))),
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         ("missing_certificates_of_the_core_are_reported", |lab| Box::pin(install::core_was_reported(lab))),
         ("destinations_are_reported_and_heal", |lab| Box::pin(destinations::heal(lab))),
         ("a_changed_spec_is_followed", |lab| Box::pin(spec::followed(lab))),
+        ("existing_objects_are_respected", |lab| Box::pin(existing::are_respected(lab))),
         ("keys_are_deleted_only_on_request", |lab| Box::pin(deletion::on_request(lab))),
     ];
     let shared = Arc::new(Mutex::new(None::<Arc<Lab>>));

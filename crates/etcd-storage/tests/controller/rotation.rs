@@ -74,6 +74,15 @@ pub async fn under_load(lab: &Lab) {
         lab.event("rotating", reason).await;
     }
     assert!(lab.event("rotating", "ServingAuthorityPublished").await.contains("must be restarted before"));
+    let metrics = lab.metrics();
+    for line in [
+        "leader_election_master_status 1",
+        "etcd_storage_certificates_issued_total{kind=\"client\"}",
+        "etcd_storage_certificate_expiry_timestamp_seconds{etcdstorage=\"rotating\"}",
+        "etcd_storage_reconciles_total{outcome=\"ready\"}",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
     for number in 0..2 {
         let log = lab.controller_log(number);
         assert!(!log.contains("forbidden") && !log.contains("not published"), "{log}");
