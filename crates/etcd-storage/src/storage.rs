@@ -23,19 +23,11 @@ pub use validity::{InvalidValidity, Validity};
     plural = "etcdstorages",
     status = "EtcdStorageStatus",
     doc = "The share of an aggregated API server in an etcd: a proxy that serves its own keys only.",
-    printcolumn(
-        name = "Ready",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].status"
-    ),
-    printcolumn(
-        name = "Reason",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason"
-    ),
-    printcolumn(name = "Endpoint", type_ = "string", json_path = ".status.endpoint"),
-    printcolumn(name = "Expires", type_ = "date", json_path = ".status.certificatesExpire", priority = "1"),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name": "Reason", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].reason"}"#,
+    printcolumn = r#"{"name": "Endpoint", "type": "string", "jsonPath": ".status.endpoint"}"#,
+    printcolumn = r#"{"name": "Expires", "type": "date", "jsonPath": ".status.certificatesExpire", "priority": 1}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
     crates(
         kube = "slipway_controller::kube",
         kube_core = "slipway_controller::kube::core",
