@@ -6,10 +6,12 @@
 
 mod derive;
 mod etcd_data;
+mod etcd_log;
 mod facts;
 mod host;
 mod network;
 mod paths;
+mod protobuf;
 mod questions;
 mod runtime;
 
@@ -18,6 +20,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 pub use etcd_data::{EtcdData, EtcdIds, HEAD as ETCD_LOG_HEAD, way_out as way_out_of_etcd_data};
+pub use etcd_log::{EtcdLog, EtcdLogReach};
 pub use facts::{
     Cgroups, Facts, InterfaceAddress, NetworkRange, PathState, PortState, Runtime, ServiceState,
 };

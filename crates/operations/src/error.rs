@@ -291,6 +291,30 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// Etcd has a majority, so it is not recovered.
+    #[error("etcd of {cluster} is not recovered: {why}")]
+    EtcdHasMajority {
+        /// The cluster.
+        cluster: String,
+        /// What shows that.
+        why: String,
+    },
+    /// No data of etcd is left that can be reached.
+    #[error("etcd of {cluster} cannot be recovered: {}", missing.join("; "))]
+    NothingToRecover {
+        /// The cluster.
+        cluster: String,
+        /// What is missing on each control plane.
+        missing: Vec<String>,
+    },
+    /// A recovery that was interrupted cannot go on.
+    #[error("the recovery of etcd of {cluster} cannot go on: {why}")]
+    RecoveryInterrupted {
+        /// The cluster.
+        cluster: String,
+        /// Why not.
+        why: String,
+    },
     /// Nothing of the cluster takes snapshots of its etcd.
     #[error("no machine of {cluster} takes snapshots of etcd")]
     NoBackups {

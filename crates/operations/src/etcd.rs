@@ -1,5 +1,6 @@
 //! Snapshots of a cluster's etcd: those that its control planes keep, and one that is taken now.
 
+mod recover;
 mod restore;
 
 use std::time::Duration;
@@ -14,6 +15,10 @@ use slipway_resource::{Address, ClusterUid, Identity, Ownership, ProviderError, 
 use crate::error::Error;
 use crate::opened::Opened;
 
+pub use recover::{
+    Absent, ControlPlane, MemberData, MemberStatus, Newest, Progress, Recovery, Source, plan_recovery,
+    recover, undo_recovery,
+};
 pub use restore::{Restore, plan_restore, restore, undo_restore};
 
 /// The operation of types that take snapshots which lists them.

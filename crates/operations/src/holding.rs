@@ -160,6 +160,31 @@ impl Holding {
         operation: &'static str,
         wait: Option<Duration>,
     ) -> Result<Self, Error> {
+        let holding = Self::take_any(environment, cluster, operation, wait).await?;
+        if holding.state.is_interrupted() {
+            return holding.give_back(Error::Interrupted { cluster: cluster.to_owned() }).await;
+        }
+        Ok(holding)
+    }
+
+    /// The same, also of a cluster whose last run was interrupted. Its open steps stay open, so its state must not be replaced.
+    ///
+    /// # Errors
+    /// When another process holds the cluster, or it does not exist.
+    pub(crate) async fn take_interrupted(
+        environment: &Environment,
+        cluster: &str,
+        operation: &'static str,
+    ) -> Result<Self, Error> {
+        Self::take_any(environment, cluster, operation, None).await
+    }
+
+    async fn take_any(
+        environment: &Environment,
+        cluster: &str,
+        operation: &'static str,
+        wait: Option<Duration>,
+    ) -> Result<Self, Error> {
         let acquire = acquire(environment, operation, wait);
         let backend = environment.store(cluster)?.backend.clone();
         let name = ClusterName::new(cluster)?;
@@ -169,9 +194,6 @@ impl Holding {
             Err(error) => Err(error.into()),
         };
         match read {
-            Ok(state) if state.is_interrupted() => {
-                give_back(holder, Error::Interrupted { cluster: cluster.to_owned() }).await
-            }
             Ok(state) => Ok(Self { holder, state, actor: environment.actor.clone(), operation }),
             Err(error) => give_back(holder, error).await,
         }

@@ -1,5 +1,7 @@
 //! The members of an etcd cluster, by etcd's JSON gateway (`/v3/cluster/member/…`).
 
+mod maintenance;
+
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -115,8 +117,14 @@ impl Etcd {
 
     /// All members, as a majority of them sees it.
     pub(crate) async fn members(&self) -> Result<Vec<Member>, ProviderError> {
+        self.cluster().await.map(|(_, members)| members)
+    }
+
+    /// The id of the cluster, and all its members, as a majority of them sees it.
+    pub(crate) async fn cluster(&self) -> Result<(Option<u64>, Vec<Member>), ProviderError> {
         let answer = self.ask("list", &json!({"linearizable": true})).await?;
-        members(&answer)
+        let id = answer.pointer("/header/cluster_id").and_then(Json::as_str).and_then(|id| id.parse().ok());
+        Ok((id, members(&answer)?))
     }
 
     /// Announces a member.

@@ -11,8 +11,10 @@ mod take;
 
 pub use serve::{fetch_etcd_snapshot, serve_etcd_backups};
 
+pub(crate) use database::{check, copy, position};
 pub(crate) use manifest::Manifest;
-pub(crate) use repository::{Listed, MANIFEST};
+pub(crate) use repository::{Listed, MANIFEST, Origin, Repository};
+pub(crate) use seal::Seal;
 pub(crate) use serve::Attempt;
 pub(crate) use settings::Settings;
 pub(crate) use take::{status, take};

@@ -1,11 +1,11 @@
 //! The etcd data in a folder. No file is opened for writing, and no etcd is started.
 
 use std::fs::{self, File};
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, EtcdData, EtcdIds};
+use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, EtcdData, EtcdIds, EtcdLog};
 
 /// The data of an etcd in a folder, as `--data-dir` names it; none when there is none.
 #[must_use]
@@ -17,16 +17,37 @@ pub fn read(folder: &Path) -> Option<EtcdData> {
     Some(data)
 }
 
-/// The ids in any segment of a log: each repeats them.
-fn ids(log: &Path) -> Option<EtcdIds> {
+/// How many segments of a log are read: a new one may have no entries yet.
+const SEGMENTS: usize = 2;
+
+/// The end of the log in a member's data folder.
+pub(crate) fn log(folder: &Path) -> EtcdLog {
+    let segments = segments(&folder.join("member").join("wal"));
+    let mut log = EtcdLog::default();
+    for path in segments.iter().skip(segments.len().saturating_sub(SEGMENTS)) {
+        if let Ok(file) = File::open(path) {
+            log.add(BufReader::new(file));
+        }
+    }
+    log
+}
+
+/// The segments of a log, in their order.
+fn segments(log: &Path) -> Vec<PathBuf> {
     let mut segments: Vec<_> = fs::read_dir(log)
-        .ok()?
+        .into_iter()
+        .flatten()
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.extension().is_some_and(|extension| extension == "wal"))
         .collect();
     segments.sort();
-    segments.iter().find_map(|path| {
+    segments
+}
+
+/// The ids in any segment of a log: each repeats them.
+fn ids(log: &Path) -> Option<EtcdIds> {
+    segments(log).iter().find_map(|path| {
         let mut head = Vec::new();
         File::open(path).ok()?.take(ETCD_LOG_HEAD as u64).read_to_end(&mut head).ok()?;
         EtcdIds::of_log(&head)

@@ -5,6 +5,7 @@ mod certificate_request;
 mod directory;
 mod etcd_backup;
 mod etcd_member;
+mod etcd_restore;
 mod etcd_voter;
 mod file;
 mod form;

@@ -9,6 +9,8 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::protobuf::Fields;
+
 /// The data of a member of etcd.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -90,65 +92,6 @@ pub fn way_out(path: &str) -> String {
     format!(
         "Slipway leaves it as it is: stop and reset the cluster that uses it with the tool that made it, or keep it aside with `mv {path} {path}.kept`; `rm -rf {path}` destroys it for good"
     )
-}
-
-/// The fields of a protobuf message, as far as they are numbers or bytes.
-struct Fields<'a>(Vec<(u64, Field<'a>)>);
-
-enum Field<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Fields<'a> {
-    fn of(mut rest: &'a [u8]) -> Option<Self> {
-        let mut fields = Vec::new();
-        while !rest.is_empty() {
-            let (key, after) = varint(rest)?;
-            rest = after;
-            let field = match key & 7 {
-                0 => {
-                    let (number, after) = varint(rest)?;
-                    rest = after;
-                    Field::Number(number)
-                }
-                2 => {
-                    let (length, after) = varint(rest)?;
-                    let (bytes, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
-                    rest = after;
-                    Field::Bytes(bytes)
-                }
-                _ => return None,
-            };
-            fields.push((key >> 3, field));
-        }
-        Some(Self(fields))
-    }
-
-    fn number(&self, wanted: u64) -> Option<u64> {
-        self.0.iter().find_map(|(number, field)| match field {
-            Field::Number(value) if *number == wanted => Some(*value),
-            _ => None,
-        })
-    }
-
-    fn bytes(&self, wanted: u64) -> Option<&'a [u8]> {
-        self.0.iter().find_map(|(number, field)| match field {
-            Field::Bytes(bytes) if *number == wanted => Some(*bytes),
-            _ => None,
-        })
-    }
-}
-
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let mut value = 0_u64;
-    for (index, byte) in bytes.iter().take(10).enumerate() {
-        value |= u64::from(byte & 0x7f) << (7 * index);
-        if byte & 0x80 == 0 {
-            return Some((value, bytes.get(index + 1..)?));
-        }
-    }
-    None
 }
 
 #[cfg(test)]

@@ -53,7 +53,10 @@ impl Error {
             Self::NoBackups { .. } => "ETCD0001",
             Self::NoSnapshot { .. } => "ETCD0004",
             Self::UnsavedUpgrade { .. } => "ETCD0005",
-            Self::BackupsNotKept { .. } => "ETCD0006",
+            Self::EtcdHasMajority { .. } => "ETCD0006",
+            Self::NothingToRecover { .. } => "ETCD0007",
+            Self::RecoveryInterrupted { .. } => "ETCD0008",
+            Self::BackupsNotKept { .. } => "ETCD0009",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
@@ -254,6 +257,21 @@ impl Error {
             Self::NoSnapshot { cluster, .. } => {
                 vec![format!("`slipway etcd snapshots {cluster}` lists those that it has")]
             }
+            Self::EtcdHasMajority { cluster, .. } => vec![
+                format!("`slipway validate {cluster}` shows which members do not run"),
+                "a member of a machine that is gone for ever is replaced with `lost: true` in its Host document and `slipway apply`"
+                    .to_owned(),
+            ],
+            Self::NothingToRecover { cluster, .. } => vec![
+                "start a control plane that has its data, or repair the connection, and run the command again".to_owned(),
+                format!(
+                    "`slipway etcd recover {cluster} --from-snapshot NAME` uses a snapshot, on a control plane that can be reached"
+                ),
+            ],
+            Self::RecoveryInterrupted { cluster, .. } => vec![
+                "make these machines reachable, and run the command again".to_owned(),
+                format!("`slipway etcd recover {cluster} --undo` puts the old data back"),
+            ],
             Self::UnsavedUpgrade { cluster, .. } => vec![
                 format!("`slipway etcd snapshots {cluster}` shows the control planes that save snapshots, and what fails"),
                 "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),

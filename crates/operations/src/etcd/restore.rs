@@ -204,7 +204,7 @@ async fn answers_again(opened: &Opened) -> Result<(), Error> {
 }
 
 /// Copies the snapshot to the control planes that do not have it, sealed as it is.
-async fn share(
+pub(super) async fn share(
     opened: &Opened,
     takers: &[Taker<'_>],
     snapshot: &Snapshot,

@@ -5,8 +5,8 @@
 //! bucket `key` is read: the keys of that bucket are revisions.
 
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use aws_lc_rs::digest::{Context, SHA256};
@@ -65,8 +65,59 @@ pub(crate) fn check(path: &Path) -> Result<Database, String> {
     if computed != written {
         return Err("the digest at the end of the snapshot is not that of its database".to_owned());
     }
-    let revision = Pages { file: &file, size }.revision()?;
+    let pages = Pages { file: &file, size };
+    let revision = pages.revision(&pages.newest()?)?;
     Ok(Database { size, sha256: hexadecimal(&computed), revision })
+}
+
+/// The position of a member's database in the history of its cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The size of the database in bytes.
+    pub(crate) size: u64,
+    /// Its greatest revision.
+    pub(crate) revision: i64,
+    /// The index of the last entry of the log that it has.
+    pub(crate) applied: u64,
+}
+
+/// Reads the position of a database in a member's data folder. The member may run. Blocks.
+///
+/// # Errors
+/// When the file is not a database of etcd, or was changed meanwhile; the text is the reason.
+pub(crate) fn position(path: &Path) -> Result<Position, String> {
+    let file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let pages = Pages { file: &file, size };
+    let meta = pages.newest()?;
+    let applied = pages.number(&meta, b"consistent_index")?;
+    Ok(Position { size, revision: pages.revision(&meta)?, applied })
+}
+
+/// Copies the database of a stopped member into a snapshot: with its digest at the end, as `etcdctl snapshot save` writes
+/// it. Blocks.
+///
+/// # Errors
+/// When a file cannot be read or written.
+pub(crate) fn copy(database: &Path, snapshot: &Path) -> Result<(), String> {
+    let mut from = File::open(database).map_err(failed)?;
+    let mut options = File::options();
+    let mut to =
+        options.write(true).create(true).truncate(true).mode(0o600).open(snapshot).map_err(failed)?;
+    let mut digest = Context::new(&SHA256);
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        let count = from.read(&mut buffer).map_err(failed)?;
+        match buffer.get(..count) {
+            Some([]) | None => break,
+            Some(bytes) => {
+                digest.update(bytes);
+                to.write_all(bytes).map_err(failed)?;
+            }
+        }
+    }
+    to.write_all(digest.finish().as_ref()).map_err(failed)?;
+    to.sync_all().map_err(failed)
 }
 
 fn failed(error: io::Error) -> String {
@@ -104,16 +155,20 @@ struct Meta {
 }
 
 impl Pages<'_> {
-    fn revision(&self) -> Result<i64, String> {
+    /// The newer one of the two descriptions.
+    fn newest(&self) -> Result<Meta, String> {
         let first = self.meta(0);
         // The second page follows the first one, which has the page size. If the first one is damaged, the
         // usual size is tried.
         let page_size = first.as_ref().map_or(4096, |meta| meta.page_size);
         let second = self.meta(page_size);
         let newer = first.into_iter().chain(second).max_by_key(|meta| meta.transaction);
-        let meta = newer.ok_or("it is no database of bbolt: neither of its two meta pages is whole")?;
-        let keys = self.bucket(&meta, b"key")?;
-        let Some(greatest) = keys.greatest(self, &meta)? else { return Ok(1) };
+        newer.ok_or_else(|| "it is no database of bbolt: neither of its two meta pages is whole".to_owned())
+    }
+
+    fn revision(&self, meta: &Meta) -> Result<i64, String> {
+        let keys = self.bucket(meta, b"key")?;
+        let Some(greatest) = keys.greatest(self, meta)? else { return Ok(1) };
         let main = greatest.get(..8).and_then(|bytes| bytes.try_into().ok());
         main.map(i64::from_be_bytes).ok_or_else(|| damaged("a key of the bucket `key` is no revision"))
     }
@@ -135,7 +190,24 @@ impl Pages<'_> {
     /// A bucket of the root.
     fn bucket(&self, meta: &Meta, name: &[u8]) -> Result<Bucket, String> {
         let missing = || damaged(&format!("the bucket `{}` is missing", String::from_utf8_lossy(name)));
-        let mut page = self.page(meta, meta.root)?;
+        let root = self.page(meta, meta.root)?;
+        let (flags, value) = self.find(meta, root, name)?.ok_or_else(missing)?;
+        Bucket::of(&value).filter(|_| flags & BUCKET != 0).ok_or_else(missing)
+    }
+
+    /// A number of the bucket `meta`: eight bytes, the most significant one first. Zero where it is absent.
+    fn number(&self, meta: &Meta, name: &[u8]) -> Result<u64, String> {
+        let root = match self.bucket(meta, b"meta")? {
+            Bucket::Tree(root) => self.page(meta, root)?,
+            Bucket::Inline(page) => page,
+        };
+        let Some((_, value)) = self.find(meta, root, name)? else { return Ok(0) };
+        let bytes = value.try_into().map_err(|_| damaged("a number of the bucket `meta` is no number"))?;
+        Ok(u64::from_be_bytes(bytes))
+    }
+
+    /// Flags and value of a key, below a page.
+    fn find(&self, meta: &Meta, mut page: Page, name: &[u8]) -> Result<Option<(u32, Vec<u8>)>, String> {
         for _ in 0..DEEPEST {
             match page.flags {
                 BRANCH => {
@@ -151,16 +223,16 @@ impl Pages<'_> {
                 LEAF => {
                     for index in 0..page.count {
                         let (flags, key, value) = page.leaf(index)?;
-                        if key == name && flags & BUCKET != 0 {
-                            return Bucket::of(value).ok_or_else(missing);
+                        if key == name {
+                            return Ok(Some((flags, value.to_vec())));
                         }
                     }
-                    return Err(missing());
+                    return Ok(None);
                 }
-                _ => return Err(damaged("a page of the root is neither branch nor leaf")),
+                _ => return Err(damaged("a page is neither branch nor leaf")),
             }
         }
-        Err(damaged("its root is too deep"))
+        Err(damaged("a bucket is too deep"))
     }
 
     fn page(&self, meta: &Meta, id: u64) -> Result<Page, String> {

@@ -12,7 +12,7 @@ use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
-use super::{Kind, Place, Work};
+use super::{Kind, Place, Work, etcd_restore};
 use crate::attributes::Attributes;
 use crate::error::{conflict, permanent};
 use crate::host::Host;
@@ -80,8 +80,8 @@ fn is_of_etcd(work: &Work, entry: &Entry) -> Result<bool, ProviderError> {
 /// Whether an entry of a folder that is purged was written by the program of that folder.
 fn is_ours(path: &str, is_of_etcd: bool, name: &str) -> bool {
     match path {
-        // etcd has one folder in the folder of its data.
-        _ if is_of_etcd => name == "member",
+        // etcd has one folder in the folder of its data, beside those that were set aside after a recovery.
+        _ if is_of_etcd => name == "member" || name.starts_with(etcd_restore::OLD),
         // The log, and the older ones that the API server has rotated.
         audit::FOLDER => name.starts_with("audit"),
         _ => true,

@@ -1,6 +1,5 @@
 //! Snapshots of etcd that a control plane takes by itself.
 
-mod restore;
 mod unit;
 
 use std::time::Duration;
@@ -17,7 +16,7 @@ use slipway_state_store::backend::url::Location;
 use tokio::time::Instant;
 
 use super::form::{self, memorise, recall};
-use super::{Kind, Place, Work};
+use super::{Kind, Place, Work, etcd_restore};
 use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::{invalid, permanent};
@@ -31,7 +30,8 @@ pub(crate) struct EtcdBackup;
 /// The name of the service.
 const SERVICE: &str = "slipway-etcd-backup";
 
-const SETTINGS: &str = "/etc/slipway/etcd-backup.json";
+/// The settings of the service.
+pub(super) const SETTINGS: &str = "/etc/slipway/etcd-backup.json";
 
 /// Variables for the store, such as the credentials of a bucket. Users write this file.
 const ENVIRONMENT: &str = "/etc/slipway/etcd-backup.env";
@@ -260,7 +260,7 @@ impl Kind for EtcdBackup {
                 taken.set(&Path::key("store"), settings.store.as_str().into());
                 taken
             }
-            RESTORE => restore::run(work, &settings, arguments).await?,
+            RESTORE => etcd_restore::run(work, &settings, arguments).await?,
             READ => read_object(&settings, Attributes(arguments)).await?,
             WRITE => write_object(&settings, Attributes(arguments)).await?,
             _ => return Err(invalid(format!("backups of etcd have no operation {name}"))),

@@ -10,7 +10,7 @@ use slipway_resource::schema::{Operation, Part, Role};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
-use super::{Kind, Place, Work};
+use super::{Kind, Place, Work, etcd_restore};
 use crate::attributes::Attributes;
 use crate::disk::Disk;
 use crate::error::{conflict, invalid, not_found};
@@ -51,6 +51,12 @@ const NEVER_STARTED: &str = "never_started";
 
 /// Removes the member of a machine that does not exist any more.
 const EXPEL: &str = "expel";
+
+/// Says what a recovery of etcd needs to know.
+const INSPECT: &str = "inspect";
+
+/// Runs one stage of a recovery after the loss of the majority.
+const RECOVER: &str = "recover";
 
 /// The attributes for requests to etcd, which members and voters share.
 pub(super) fn access_attributes() -> [(&'static str, Attribute); 5] {
@@ -200,9 +206,29 @@ impl Kind for EtcdMember {
         kind.attributes.extend(access.map(|(name, attribute)| (name.to_owned(), attribute)));
         let description = "Removes another member, whose machine is gone: arguments name, and peer_urls if it never \
                            started.";
-        let expel = Operation { description: description.to_owned(), duration_ms: 2_000, read_only: false };
+        let operation = |description: &str, duration_ms, read_only| Operation {
+            description: description.to_owned(),
+            duration_ms,
+            read_only,
+        };
         kind.roles.push(Role::of_all(Part::EtcdMember));
-        kind.operations.insert(EXPEL.to_owned(), expel);
+        kind.operations.insert(EXPEL.to_owned(), operation(description, 2_000, false));
+        kind.operations.insert(
+            INSPECT.to_owned(),
+            operation(
+                "Reports the status and the data of the member, also when etcd does not run.",
+                1_000,
+                true,
+            ),
+        );
+        kind.operations.insert(
+            RECOVER.to_owned(),
+            operation(
+                "Runs one stage of a recovery after the loss of the majority: argument stage, and those of the stage.",
+                60_000,
+                false,
+            ),
+        );
         kind
     }
 
@@ -311,8 +337,12 @@ impl Kind for EtcdMember {
     }
 
     async fn operate(&self, work: &Work, name: &str, arguments: &Value) -> Result<Applied, ProviderError> {
-        if name != EXPEL {
-            return Err(invalid(format!("a member of etcd has no operation {name}")));
+        let done = |answer: Value| Applied::new(work.place.identity.clone(), answer);
+        match name {
+            INSPECT => return etcd_restore::inspect(work).await.map(done),
+            RECOVER => return etcd_restore::recover(work, arguments).await.map(done),
+            EXPEL => {}
+            _ => return Err(invalid(format!("a member of etcd has no operation {name}"))),
         }
         let arguments = Attributes(arguments);
         let other = arguments.text("name")?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
-use super::super::Work;
+use super::super::{Work, etcd_restore};
 use super::{Memory, connect, find};
 use crate::attributes::Attributes;
 use crate::error::conflict;
@@ -157,9 +157,12 @@ pub(super) async fn mend(work: &Work, memory: Memory) -> Result<Memory, Provider
     let wanted = work.wanted();
     let own = wanted.texts("peer_urls");
     let etcd = connect(work, wanted)?;
-    let members = etcd.members().await?;
+    let (cluster, members) = etcd.cluster().await?;
     let Some(member) = members.iter().find(|member| member.id() == memory.member_id) else {
-        // The member was removed in the meantime.
+        // The member was removed in the meantime, or etcd was recovered without it.
+        if let Some(cluster) = cluster {
+            etcd_restore::set_aside(work, &memory.member_id, cluster).await?;
+        }
         return if wanted.flag("learner_first") { announce(work).await } else { first(work).await };
     };
     let mut there = member.peer_urls.clone();

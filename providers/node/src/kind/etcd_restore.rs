@@ -1,10 +1,13 @@
-//! Restores a snapshot on this control plane, stage by stage. The caller runs each stage on all control
-//! planes before the next one.
+//! Restores etcd on this control plane from a snapshot, or from the data of a survivor, stage by stage. The caller runs
+//! each stage on all control planes before the next one.
 //!
 //! No old data is removed before `finish`: until then, `undo` puts data and manifests back. Each stage can be
 //! repeated after an interruption.
 
+mod inspect;
 mod member;
+mod recover;
+mod returned;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use std::time::Duration;
 use slipway_resource::{Path, ProviderError, Value};
 use tokio::time::Instant;
 
-use super::super::{Work, directory, etcd_member};
+use super::{Work, directory, etcd_member};
 use crate::attributes::Attributes;
 use crate::cri::{self, Container, Runtime};
 use crate::disk::{Access, Disk};
@@ -21,6 +24,10 @@ use crate::etcd::Etcd;
 use crate::etcd_backup::Settings;
 use crate::purge;
 use member::Member;
+
+pub(super) use inspect::inspect;
+pub(super) use recover::recover;
+pub(super) use returned::{OLD, set_aside};
 
 /// Where the kubelet reads manifests, and where they are while it must not.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
@@ -51,40 +58,51 @@ pub(super) async fn run(work: &Work, settings: &Settings, arguments: &Value) -> 
         "stop" => stop(work, &CLIENTS).await?,
         "stop-etcd" => stop(work, &[ETCD]).await?,
         "swap" => {
-            let member = Member::read(disk)?;
-            restore(work, &member, arguments.text("initial_cluster")?, arguments.text("token")?).await?;
-            member.swap(disk)?;
+            restore(work, &Member::read(disk)?, arguments.text("initial_cluster")?, arguments.text("token")?)
+                .await?;
         }
         "start-etcd" => {
             put_back(disk, &[ETCD])?;
-            serves(work, settings).await?;
+            serves(work, work.place.wanted(), &settings.endpoint).await?;
         }
         "start" => put_back(disk, &CLIENTS)?,
-        "finish" => {
-            let member = Member::read(disk)?;
-            remember(work, &member).await?;
-            forget(disk, &member)?;
-        }
-        "undo" => {
-            let member = Member::read(disk)?;
-            if member.is_swapped(disk)? {
-                stop(work, &[ETCD]).await?;
-                member.swap_back(disk)?;
-            }
-            put_back(disk, &[ETCD])?;
-            put_back(disk, &CLIENTS)?;
-            disk.remove(&manifest_of(POD))?;
-            forget(disk, &member)?;
-        }
+        "finish" => finish(work).await?,
+        "undo" => undo(work).await?,
         other => return Err(invalid(format!("restoring has no stage {other}"))),
     }
     Ok(Value::Null)
+}
+
+/// Records the new member, and deletes the old data.
+async fn finish(work: &Work) -> Result<(), ProviderError> {
+    let disk = &work.host().disk;
+    let member = Member::read(disk)?;
+    remember(work, &member).await?;
+    forget(disk, &member)
+}
+
+/// Puts the old data and the manifests back.
+async fn undo(work: &Work) -> Result<(), ProviderError> {
+    let disk = &work.host().disk;
+    let member = Member::read(disk)?;
+    if member.is_swapped(disk)? {
+        stop(work, &[ETCD]).await?;
+        member.swap_back(disk)?;
+    }
+    put_back(disk, &[ETCD])?;
+    put_back(disk, &CLIENTS)?;
+    disk.remove(&manifest_of(POD))?;
+    forget(disk, &member)
 }
 
 /// Fetches and checks the snapshot. Nothing that runs is touched.
 async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, ProviderError> {
     let disk = &work.host().disk;
     let member = Member::read(disk)?;
+    if let Some(begun) = recover::begun(disk)? {
+        return Err(conflict(format!("the recovery {} has begun here", begun.recovery))
+            .with_hint("`slipway etcd recover …` goes on with it, and with `--undo` puts everything back"));
+    }
     let begun = disk.read_text(RESTORED)?;
     if let Some(other) = begun.as_deref().map(str::trim).filter(|other| *other != name) {
         let text = format!("the snapshot {other} is being restored here");
@@ -92,10 +110,7 @@ async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, 
             "`slipway etcd restore … --snapshot {other}` goes on with it, and with `--undo` puts everything back"
         )));
     }
-    let mut runtime = runtime(disk).await?;
-    if !runtime.has_image(&member.image).await? {
-        return Err(permanent(format!("the image {} is not on this machine", member.image)));
-    }
+    has_image(disk, &member).await?;
     let file = disk.target(&member.snapshot())?;
     if begun.is_none() || !file.exists() {
         purge::folder(disk, &member.folder())?;
@@ -107,6 +122,14 @@ async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, 
     answer.set(&Path::key("is_new"), begun.is_none().into());
     answer.set(&Path::key("is_swapped"), member.is_swapped(disk)?.into());
     Ok(answer)
+}
+
+/// Fails if the image of the member, which also has etcd's program for restoring, is not on this machine.
+async fn has_image(disk: &Disk, member: &Member) -> Result<(), ProviderError> {
+    if runtime(disk).await?.has_image(&member.image).await? {
+        return Ok(());
+    }
+    Err(permanent(format!("the image {} is not on this machine", member.image)))
 }
 
 /// Takes the manifests of components away from the kubelet, and waits until their containers have ended.
@@ -161,7 +184,8 @@ fn put_back(disk: &Disk, components: &[&str]) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// Has etcd's own program make a data folder of the snapshot: in a pod, from the image that this member runs.
+/// Has etcd's own program make a data folder of the snapshot, in a pod, from the image that this member runs. Then puts this
+/// folder in place of the old data, which is kept aside.
 async fn restore(
     work: &Work,
     member: &Member,
@@ -170,7 +194,8 @@ async fn restore(
 ) -> Result<(), ProviderError> {
     let disk = &work.host().disk;
     if member.is_swapped(disk)? {
-        return Ok(());
+        // An earlier run may have ended between the two moves.
+        return member.swap(disk);
     }
     if running(disk, &[ETCD]).await?.is_some() {
         return Err(permanent("etcd runs: its data is not touched"));
@@ -194,7 +219,7 @@ async fn restore(
     }
     disk.remove(&manifest_of(POD))?;
     if member.is_restored(disk)? {
-        return Ok(());
+        return member.swap(disk);
     }
     Err(permanent("etcd's own program did not restore the snapshot")
         .with_hint(format!("its log on the machine: /var/log/pods/kube-system_{POD}-*/restore/")))
@@ -211,10 +236,10 @@ async fn containers(disk: &Disk) -> Result<Vec<Container>, ProviderError> {
 }
 
 /// Waits until this member serves.
-async fn serves(work: &Work, settings: &Settings) -> Result<(), ProviderError> {
+async fn serves(work: &Work, access: Attributes<'_>, endpoint: &str) -> Result<(), ProviderError> {
     let until = Instant::now() + SERVES;
     loop {
-        let asked = Etcd::connect(&work.host().disk, work.place.wanted(), vec![settings.endpoint.clone()]);
+        let asked = Etcd::connect(&work.host().disk, access, vec![endpoint.to_owned()]);
         let Err(why) = asked?.health().await else { return Ok(()) };
         if Instant::now() >= until {
             return Err(transient(format!("etcd does not serve after {} s: {why}", SERVES.as_secs())));

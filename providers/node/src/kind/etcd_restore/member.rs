@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use slipway_resource::ProviderError;
 
 use super::{ETCD, aside_of, manifest_of};
-use crate::disk::Disk;
+use crate::disk::{Access, Disk};
 use crate::error::{not_found, of_path, permanent};
 
 /// The folder of a restore. It is on the file system of the data, so that a folder is moved in one moment.
@@ -19,6 +19,8 @@ const BUMP: i64 = 1_000_000_000;
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) peer_url: String,
+    /// The first URL by which clients reach it.
+    pub(super) client_url: String,
     pub(super) image: String,
     /// The folder of its data.
     pub(super) data: String,
@@ -38,17 +40,10 @@ impl Member {
     fn of(text: &str) -> Option<Self> {
         let document: Json = serde_yaml::from_str(text).ok()?;
         let container = document.pointer("/spec/containers/0")?;
-        let words: Vec<&str> = ["command", "args"]
-            .iter()
-            .filter_map(|field| container.get(*field)?.as_array())
-            .flatten()
-            .filter_map(Json::as_str)
-            .collect();
-        let flag = |name: &str| {
-            let mut flags = words.iter().filter_map(|word| word.strip_prefix("--")?.split_once('='));
-            flags.find(|(flag, _)| *flag == name).map(|(_, value)| value.to_owned())
-        };
+        let flag = |name: &str| flag(&document, name);
+        let client_urls = flag("advertise-client-urls")?;
         Some(Self {
+            client_url: client_urls.split(',').next()?.to_owned(),
             name: flag("name")?,
             peer_url: flag("initial-advertise-peer-urls")?,
             image: container.get("image")?.as_str()?.to_owned(),
@@ -78,6 +73,16 @@ impl Member {
         format!("{}/member", self.data)
     }
 
+    /// The database of its data.
+    pub(super) fn database(&self) -> String {
+        format!("{}/snap/db", self.current())
+    }
+
+    /// The folder by which members send each other a snapshot.
+    pub(super) fn shared(&self) -> String {
+        format!("{}/shared", self.folder())
+    }
+
     /// Whether the data folder is there with its database and its log.
     pub(super) fn is_restored(&self, disk: &Disk) -> Result<bool, ProviderError> {
         let has = |path: &str| disk.status(&format!("{}/member/{path}", self.restored()));
@@ -92,7 +97,11 @@ impl Member {
     /// Puts the restored data in place of the data that is there, which is kept aside.
     pub(super) fn swap(&self, disk: &Disk) -> Result<(), ProviderError> {
         if !self.is_swapped(disk)? {
-            rename(disk, &self.current(), &self.before())?;
+            match disk.status(&self.current())? {
+                Some(_) => rename(disk, &self.current(), &self.before())?,
+                // A machine that had lost its data.
+                None => disk.make_directory(&self.before(), Access::mode(0o700))?,
+            }
         }
         // After an interruption between the two.
         if disk.status(&self.current())?.is_none() {
@@ -144,6 +153,16 @@ impl Member {
         });
         pod.to_string()
     }
+}
+
+/// The value of a flag of the first container of a pod.
+pub(super) fn flag(pod: &Json, name: &str) -> Option<String> {
+    let container = pod.pointer("/spec/containers/0")?;
+    let words =
+        ["command", "args"].into_iter().filter_map(|field| container.get(field)?.as_array()).flatten();
+    let mut flags =
+        words.filter_map(Json::as_str).filter_map(|word| word.strip_prefix("--")?.split_once('='));
+    flags.find(|(flag, _)| *flag == name).map(|(_, value)| value.to_owned())
 }
 
 fn rename(disk: &Disk, from: &str, to: &str) -> Result<(), ProviderError> {

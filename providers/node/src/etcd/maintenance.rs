@@ -1,0 +1,94 @@
+//! The status of one member, and keys that are removed from etcd, by etcd's JSON gateway (`/v3/maintenance/status`,
+//! `/v3/kv/deleterange`).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+use slipway_resource::ProviderError;
+
+use super::Etcd;
+use crate::error::transient;
+
+/// The status of a member, as the member itself has it. It needs no majority.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Status {
+    /// The greatest revision of its database.
+    pub(crate) revision: i64,
+    /// Its Raft term.
+    pub(crate) term: u64,
+    /// Whether it knows a leader.
+    pub(crate) has_leader: bool,
+}
+
+/// In the JSON of etcd's gateway, numbers of 64 bits are texts, and zeros are absent.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Said {
+    header: Header,
+    leader: String,
+    #[serde(rename = "raftTerm")]
+    raft_term: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Header {
+    revision: String,
+}
+
+impl Etcd {
+    /// The status of the member behind the first endpoint.
+    pub(crate) async fn status(&self) -> Result<Status, ProviderError> {
+        let said: Said = self.call("maintenance/status", &json!({})).await.and_then(|answer| {
+            serde_json::from_value(answer).map_err(|error| transient(format!("etcd's status: {error}")))
+        })?;
+        Ok(Status {
+            revision: said.header.revision.parse().unwrap_or_default(),
+            term: said.raft_term.parse().unwrap_or_default(),
+            has_leader: !matches!(said.leader.as_str(), "" | "0"),
+        })
+    }
+
+    /// Removes all keys with a prefix. Needs a majority.
+    pub(crate) async fn remove_keys(&self, prefix: &str) -> Result<(), ProviderError> {
+        let request = json!({"key": STANDARD.encode(prefix), "range_end": STANDARD.encode(end(prefix))});
+        self.call("kv/deleterange", &request).await.map(drop)
+    }
+
+    /// Asks the first endpoint.
+    async fn call(&self, verb: &str, document: &Json) -> Result<Json, ProviderError> {
+        let endpoint = self.endpoints.first().map(String::as_str).unwrap_or_default();
+        let url = format!("{}/v3/{verb}", endpoint.trim_end_matches('/'));
+        let answer = self.client.post(&url, document).await;
+        let answer = answer.map_err(|error| transient(format!("{url}: {error}")))?;
+        if answer.status != 200 {
+            let text = String::from_utf8_lossy(&answer.body);
+            return Err(transient(format!("{url} answers {}: {}", answer.status, text.trim())));
+        }
+        serde_json::from_slice(&answer.body).map_err(|error| transient(format!("{url}: {error}")))
+    }
+}
+
+/// The first key behind all those with a prefix, as etcd's clients compute it.
+fn end(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    vec![0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_ends_behind_its_prefix() {
+        assert_eq!(end("/registry/masterleases/"), b"/registry/masterleases0");
+        assert_eq!(end(""), [0]);
+    }
+}
