@@ -141,7 +141,7 @@ pub(crate) enum Command {
     Kubeconfig(clusters::KubeconfigArguments),
     /// Show the logs of the kubelet or of a component of a node.
     Logs(clusters::NodeLogsArguments),
-    /// List, take and restore snapshots of a cluster's etcd.
+    /// List, take and restore snapshots of a cluster's etcd, or recover it.
     #[command(subcommand)]
     Etcd(etcd::EtcdCommand),
     /// Collect state, logs and objects of a cluster into a folder for support, without secrets.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 
 use super::{ClusterArguments, ReportFormat};
 
-/// List, take and restore snapshots of a cluster's etcd.
+/// List, take and restore snapshots of a cluster's etcd, or recover it.
 ///
 /// The control planes of a cluster on hosts take snapshots by themselves, on the schedule of `etcd.backups` in the spec. These
 /// commands ask the control planes.
@@ -24,6 +24,14 @@ pub(crate) enum EtcdCommand {
     /// restored together. Their old data is kept until the API answers again. An interrupted restore goes on when the command
     /// is run again.
     Restore(RestoreArguments),
+    /// Recover etcd after the loss of its majority, from the data of a control plane that is left.
+    ///
+    /// All control planes are asked. The newest data among them becomes a new etcd of the control planes that can be reached.
+    /// The others join it with the next `slipway apply`, or are replaced. If a majority is left, the command refuses.
+    ///
+    /// The cluster's name confirms the recovery: typed when asked, or given with `--confirm NAME`. The old data is kept until the
+    /// API answers again. An interrupted recovery goes on when the command is run again.
+    Recover(RecoverArguments),
 }
 
 #[derive(Debug, Args)]
@@ -59,6 +67,27 @@ pub(crate) struct RestoreArguments {
     pub confirm: Option<String>,
     /// Put the old data back after a restore that did not get to its end.
     #[arg(long, conflicts_with_all = ["snapshot", "dry_run"])]
+    pub undo: bool,
+    /// Format of the preview.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecoverArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Use this snapshot instead of the data of a control plane. `slipway etcd snapshots` lists the names.
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub from_snapshot: Option<String>,
+    /// Show what would be done and lost, and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Confirm the loss with the name of the cluster.
+    #[arg(long, value_name = "NAME")]
+    pub confirm: Option<String>,
+    /// Put the old data back after a recovery that did not get to its end.
+    #[arg(long, conflicts_with_all = ["from_snapshot", "dry_run"])]
     pub undo: bool,
     /// Format of the preview.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]

@@ -1,5 +1,6 @@
 //! `slipway etcd`: snapshots of a cluster's etcd.
 
+mod recover;
 mod restore;
 
 use std::process::ExitCode;
@@ -21,6 +22,7 @@ pub(super) async fn run(context: &Context, command: EtcdCommand) -> Result<ExitC
         EtcdCommand::Snapshots(arguments) => snapshots(context, &arguments).await,
         EtcdCommand::Backup(arguments) => backup(context, &arguments).await,
         EtcdCommand::Restore(arguments) => restore::run(context, &arguments).await,
+        EtcdCommand::Recover(arguments) => recover::run(context, &arguments).await,
     }
 }
 

@@ -17,6 +17,7 @@ mod lab;
 mod leave;
 mod lost;
 mod people;
+mod recover;
 mod secure;
 mod upgrade;
 

@@ -132,6 +132,19 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "etcd recover",
+        Two("with `--dry-run`: etcd can be recovered"),
+        &[
+            ("Show what is left of etcd, and what would be lost", "slipway etcd recover demo --dry-run"),
+            ("Recover without being asked", "slipway etcd recover demo --confirm demo"),
+            (
+                "Recover from a snapshot",
+                "slipway etcd recover demo --from-snapshot 20261126T074322Z-1234 --confirm demo",
+            ),
+            ("Put the old data back after a failure", "slipway etcd recover demo --undo --confirm demo"),
+        ],
+    ),
+    page(
         "support-bundle",
         Usual,
         &[("Collect what a supporter needs", "slipway support-bundle demo --out demo-support")],

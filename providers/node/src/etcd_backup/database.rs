@@ -360,4 +360,4 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -43,7 +43,7 @@ fn leaf(id: u64, elements: &[(u32, &[u8], &[u8])], page: &mut [u8]) {
 }
 
 /// A snapshot with these revisions in a tree, and a value that makes it as large as requested.
-pub(in crate::etcd_backup) fn snapshot(revisions: &[i64], padding: usize) -> Vec<u8> {
+pub(crate) fn snapshot(revisions: &[i64], padding: usize) -> Vec<u8> {
     let pages = 5 + padding.div_ceil(PAGE);
     let mut bytes = vec![0; pages * PAGE];
     let (mut places, _) = bytes.as_chunks_mut::<PAGE>();
@@ -56,7 +56,17 @@ pub(in crate::etcd_backup) fn snapshot(revisions: &[i64], padding: usize) -> Vec
     let elements: Vec<(u32, &[u8], &[u8])> = keys.iter().map(|key| (0, &**key, &b"value"[..])).collect();
     leaf(4, &elements, &mut places[1]);
     let bucket = [4_u64.to_le_bytes(), [0; 8]].concat();
-    leaf(3, &[(BUCKET, b"alarm", &bucket), (BUCKET, b"key", &bucket)], &mut places[0]);
+    // A small bucket is inside the page of the root.
+    let mut meta = vec![0; PAGE];
+    leaf(
+        0,
+        &[(0, b"consistent_index", &41_u64.to_be_bytes()), (0, b"term", &3_u64.to_be_bytes())],
+        &mut meta,
+    );
+    let meta = [&[0; BUCKET_HEADER][..], &meta[..128]].concat();
+    let buckets: [(u32, &[u8], &[u8]); 3] =
+        [(BUCKET, b"alarm", &bucket), (BUCKET, b"key", &bucket), (BUCKET, b"meta", &meta)];
+    leaf(3, &buckets, &mut places[0]);
     let mut state = 1_u64;
     for byte in &mut bytes[5 * PAGE..] {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -112,4 +122,19 @@ fn a_database_that_leads_nowhere_is_refused() {
             let _ = read(&signed(changed));
         }
     }
+}
+
+#[test]
+fn the_database_of_a_member_tells_its_position_and_becomes_a_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = snapshot(&[2, 3, 40], 100);
+    let (database, copied) = (folder.path().join("db"), folder.path().join("snapshot.db"));
+    fs::write(&database, &whole[..whole.len() - DIGEST]).unwrap();
+    let found = position(&database).unwrap();
+    assert_eq!((found.revision, found.applied, found.size), (40, 41, (whole.len() - DIGEST) as u64));
+    copy(&database, &copied).unwrap();
+    assert_eq!(fs::read(&copied).unwrap(), whole);
+    assert_eq!(check(&copied).unwrap().revision, 40);
+    fs::write(&database, b"no database").unwrap();
+    assert!(position(&database).is_err());
 }

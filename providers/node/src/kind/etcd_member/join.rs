@@ -190,7 +190,10 @@ pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Resu
         Err(error) => {
             return unasked(
                 work,
-                error.with_hint("etcd has lost its majority, or is stopped; bring it back first"),
+                error.with_hint(
+                    "start the members of etcd; if the machines of a majority are gone for ever, `slipway etcd recover` makes a new \
+                     etcd of the data that is left",
+                ),
             );
         }
     };

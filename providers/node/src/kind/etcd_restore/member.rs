@@ -222,6 +222,13 @@ mod tests {
         member.swap_back(&disk).unwrap();
         assert_eq!(text(&disk, old).as_deref(), Some("old"));
         assert!(!member.is_swapped(&disk).unwrap());
+        // A machine that has lost its data gets the restored one.
+        disk.write(new, b"new", access).unwrap();
+        crate::purge::folder(&disk, &member.current()).unwrap();
+        member.swap(&disk).unwrap();
+        assert_eq!(text(&disk, old).as_deref(), Some("new"));
+        crate::purge::folder(&disk, &member.before()).unwrap();
+        disk.write(old, b"old", access).unwrap();
         // Interrupted between the two moves, it comes back as well.
         rename(&disk, &member.current(), &member.before()).unwrap();
         member.swap_back(&disk).unwrap();

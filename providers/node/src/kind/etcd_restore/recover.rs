@@ -295,4 +295,48 @@ mod tests {
         disk.write(&aside_of("kube-apiserver"), pod.as_bytes(), Access::mode(0o600)).unwrap();
         assert_eq!(registry(&disk).unwrap(), "/prod");
     }
+
+    const MANIFEST: &str = "spec: { containers: [ { image: etcd, command: [ etcd, --name=cp-0, --data-dir=/var/lib/etcd, \
+        --initial-advertise-peer-urls=https://10.0.0.1:2380, --advertise-client-urls=https://10.0.0.1:2379 ] } ] }";
+
+    /// A machine with a manifest of etcd and the key of etcd's authority.
+    fn machine(root: &FilePath, key: &str) -> (Disk, Member) {
+        let disk = Disk::new(crate::root::Root::new(root), None);
+        disk.write("/etc/kubernetes/pki/etcd/ca.key", key.as_bytes(), Access::mode(0o600)).unwrap();
+        disk.write(&manifest_of(ETCD), MANIFEST.as_bytes(), Access::mode(0o600)).unwrap();
+        let member = Member::read(&disk).unwrap();
+        disk.make_directory(&member.folder(), Access::mode(0o700)).unwrap();
+        (disk, member)
+    }
+
+    #[tokio::test]
+    async fn the_copy_of_a_survivor_reaches_another_member_sealed_and_whole() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let key = slipway_bootstrap::pki::PrivateKey::generate(
+            slipway_bootstrap::configuration::EncryptionAlgorithm::EcdsaP256,
+        );
+        let key = key.unwrap().to_pem().unwrap().expose().to_owned();
+        let (source, member) = machine(one.path(), &key);
+        let (target, _) = machine(other.path(), &key);
+        let snapshot = etcd_backup::snapshot_for_tests(&[2, 40], 3 << 20);
+        source.write(&member.snapshot(), &snapshot, Access::mode(0o600)).unwrap();
+        let offered = offer(&source, &member, "demo").await.unwrap();
+        // Offered again after an interruption, it is the same one.
+        assert_eq!(offer(&source, &member, "demo").await.unwrap(), offered);
+        let name = offered.get("snapshot").and_then(Value::as_str).unwrap().to_owned();
+        let Some(Value::Integer(parts)) = offered.get("parts") else { panic!("{offered:?}") };
+        let objects = (0..*parts).map(|part| format!("part-{part:05}")).chain(["manifest".to_owned()]);
+        for object in objects {
+            let mut arguments =
+                Value::map([("cluster", "demo"), ("snapshot", &name), ("object", object.as_str())]);
+            let sent = read(&source, &member, Attributes(&arguments)).await.unwrap();
+            arguments.set(&Path::key("base64"), sent.get("base64").unwrap().clone());
+            write(&target, &member, Attributes(&arguments)).await.unwrap();
+        }
+        let arguments = Value::map([("cluster", "demo"), ("snapshot", &*name)]);
+        fetch(&target, &member, Attributes(&arguments)).await.unwrap();
+        assert_eq!(target.read(&member.snapshot()).unwrap().unwrap(), snapshot);
+        // Once more changes nothing.
+        fetch(&target, &member, Attributes(&arguments)).await.unwrap();
+    }
 }

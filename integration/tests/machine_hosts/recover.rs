@@ -1,0 +1,129 @@
+//! Two of three control planes are destroyed, and etcd has no majority: the survivor's data becomes a new etcd, and other hosts
+//! join it.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+use slipway_testkit::wait::until;
+
+use crate::lab::{Lab, etcdctl};
+
+/// Writes to the state store at which the recovery is killed, one run after the other.
+const KILLS: [usize; 2] = [9, 17];
+
+const RECOVER: [&str; 3] = ["etcd", "recover", "hosts-ha"];
+
+/// Asks the API server of one machine.
+fn ask(lab: &Lab, administrator: &Path, machine: &str, words: &[&str]) -> String {
+    let server = format!("https://{}:6443", lab.address(machine));
+    lab.ask(administrator, &[&["--server", &server], words].concat()).unwrap()
+}
+
+/// The addresses of the service `kubernetes`.
+fn endpoints(lab: &Lab, administrator: &Path) -> String {
+    let addresses = "jsonpath={.items[*].endpoints[*].addresses[*]}";
+    let label = "kubernetes.io/service-name=kubernetes";
+    ask(lab, administrator, "cp-2", &["get", "endpointslices", "-n", "default", "-l", label, "-o", addresses])
+}
+
+/// Previews the recovery, without a change.
+fn preview(lab: &Lab) {
+    let refused = lab.run(&RECOVER).wanted(1, "slipway etcd recover").unwrap().err;
+    assert!(refused.contains("--confirm"), "the name of the cluster was not asked for: {refused}");
+    let text = lab.expect(2, &[&RECOVER[..], &["--dry-run"]].concat()).unwrap();
+    for part in
+        ["is recovered from the data of cp-2", "LOST  writes", "Not recovered: cp-0, cp-1.", "not reachable"]
+    {
+        assert!(text.contains(part), "{part} in\n{text}");
+    }
+    let json = lab.expect(2, &[&RECOVER[..], &["--dry-run", "-o", "json"]].concat()).unwrap();
+    let plan: Json = serde_json::from_str(&json).unwrap();
+    assert_eq!(plan["machines"], serde_json::json!(["cp-2"]), "{plan}");
+    let survivor = &plan["control_planes"][2];
+    assert_eq!(survivor["data"]["revision"], plan["revision"], "{plan}");
+    assert!(survivor["data"]["term"].as_i64() > Some(0), "{plan}");
+}
+
+/// Recovers, killed at some writes of the state, and then to the end.
+fn recover(lab: &Lab) {
+    let confirmed = [&RECOVER[..], &["--confirm", "hosts-ha"]].concat();
+    for kill in KILLS {
+        let at = format!("{kill}:after");
+        let said = lab.run_with(&[("SLIPWAY_TEST_KILL", &at)], &confirmed);
+        eprintln!("killed at {at}: {said:?}");
+        assert!(matches!(said.code, None | Some(137)), "it was not killed at {at}: {said:?}");
+        let text = lab.expect(2, &[&RECOVER[..], &["--dry-run"]].concat()).unwrap();
+        assert!(text.contains("was interrupted, and goes on"), "{text}");
+    }
+    let start = std::time::Instant::now();
+    lab.done(&confirmed);
+    eprintln!("recovered: {:.1} s", start.elapsed().as_secs_f64());
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_lost_majority_is_recovered_from_the_survivor_and_other_hosts_join() {
+    let mut lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "cp-3", "cp-4", "worker-0"]);
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    lab.apply("three control planes and a worker");
+    lab.kubectl(&["create", "secret", "generic", "kept", "--from-literal=word=open-sesame"]);
+    let word = ["get", "secret", "kept", "-o", "jsonpath={.data.word}"];
+    let before = lab.kubectl(&word);
+    let administrator = lab.administrator();
+    let refused = lab.run(&RECOVER).wanted(1, "slipway etcd recover").unwrap().err;
+    assert!(refused.contains("ETCD0006"), "{refused}");
+
+    for name in ["cp-0", "cp-1"] {
+        lab.machine(name).kill();
+    }
+    preview(&lab);
+    recover(&lab);
+    assert_eq!(ask(&lab, &administrator, "cp-2", &word), before);
+    assert_eq!(lab.voters("cp-2"), ["cp-2"]);
+    let own = lab.address("cp-2");
+    until("lost API servers are no endpoints", || {
+        Ok(Some(()).filter(|()| endpoints(&lab, &administrator) == own))
+    })
+    .unwrap();
+    let left =
+        lab.machine("cp-2").run(["ls", "/var/lib/etcd/slipway-restore", "/var/lib/slipway/etcd-restore"]);
+    assert!(left.unwrap().stdout.is_empty());
+
+    // Two other hosts take the places of the lost ones.
+    lab.lose_host("cp-0");
+    lab.lose_host("cp-1");
+    lab.apply("two control planes in place of the lost ones");
+    lab.is_as_wanted();
+    assert_eq!(lab.voters("cp-2"), ["cp-2", "cp-3", "cp-4"]);
+    let nodes = ["cp-2", "cp-3", "cp-4", "worker-0"];
+    assert_eq!(lab.nodes(), nodes);
+    assert_eq!(lab.kubectl(&word), before);
+    lab.kubectl(&["create", "configmap", "note-later", "-n", "default"]);
+
+    // A lost machine comes back with its old data: it finds no majority and no place.
+    lab.machine("cp-0").start().unwrap();
+    until("the old etcd runs again", || {
+        let found = lab.machines[0].run(["pgrep", "-x", "etcd"])?;
+        Ok(Some(()).filter(|()| found.status.success()))
+    })
+    .unwrap();
+    lab.done(&["validate", "hosts-ha", "--wait", "5m"]);
+    assert_eq!(lab.voters("cp-2"), ["cp-2", "cp-3", "cp-4"]);
+    assert_eq!(lab.nodes(), nodes);
+    let listed = etcdctl(&lab.machines[2], "member list");
+    assert!(!listed.contains(&lab.address("cp-0")), "{listed}");
+    let old = lab.hosts().kubectl(
+        &administrator,
+        &[
+            "--server",
+            &format!("https://{}:6443", lab.address("cp-0")),
+            "--request-timeout=5s",
+            "get",
+            "secret",
+            "kept",
+        ],
+    );
+    assert!(!old.unwrap().output().unwrap().status.success(), "the old API server serves old data");
+    assert_eq!(lab.kubectl(&["get", "configmap", "note-later", "-o", "name"]), "configmap/note-later\n");
+    lab.is_as_wanted();
+}
