@@ -191,7 +191,7 @@ fn lost(plan: &Recovery) -> String {
             newest.snapshot.taken.as_deref().map(to_the_second).unwrap_or_default(),
             number(newest.behind)
         )),
-        None => text.push_str("      No snapshot can be opened.\n"),
+        None => text.push_str("      No control plane that can be reached has a snapshot.\n"),
     }
     text
 }

@@ -47,7 +47,7 @@ pub(crate) fn of_machine(
     let joins = !control_plane || !machine.founding;
     let mut configuration = Configuration {
         profile: cluster.profile,
-        cluster: settings(cluster, placement, endpoint),
+        cluster: settings(cluster, placement, endpoint, machine.founding),
         node: node(cluster, pool, machine, &detected, joins, placement.join_token_ends),
         join: joins.then(|| join(endpoint, control_plane)),
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
@@ -60,7 +60,12 @@ pub(crate) fn of_machine(
     configuration
 }
 
-fn settings(cluster: &ClusterInput, placement: &Placement, endpoint: &LocalEndpoint) -> ClusterSettings {
+fn settings(
+    cluster: &ClusterInput,
+    placement: &Placement,
+    endpoint: &LocalEndpoint,
+    founding: bool,
+) -> ClusterSettings {
     let ranges = |ranges: &[slipway_cluster_input::value::Cidr]| {
         ranges.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
@@ -101,7 +106,7 @@ fn settings(cluster: &ClusterInput, placement: &Placement, endpoint: &LocalEndpo
         api_server: ApiServer { component: api_server, cert_sans: certificate_names(cluster, placement) },
         controller_manager: component(&cluster.component(ComponentName::ControllerManager)),
         scheduler: component(&cluster.component(ComponentName::Scheduler)),
-        etcd: Etcd::Local(etcd(cluster, placement)),
+        etcd: Etcd::Local(etcd(cluster, placement, founding)),
         dns: crate::configuration::Dns {
             disabled: !cluster.addons.iter().any(|addon| addon.name == "coredns" && addon.enabled),
             ..crate::configuration::Dns::default()
@@ -113,9 +118,9 @@ fn settings(cluster: &ClusterInput, placement: &Placement, endpoint: &LocalEndpo
 
 /// The founding members know each other from the start. A member that joins later learns the others from
 /// them.
-fn etcd(cluster: &ClusterInput, placement: &Placement) -> LocalEtcd {
+fn etcd(cluster: &ClusterInput, placement: &Placement, founding: bool) -> LocalEtcd {
     let mut extra_args = component(&cluster.component(ComponentName::Etcd)).extra_args;
-    if placement.founders.len() > 1 {
+    if founding && placement.founders.len() > 1 {
         let members: Vec<String> = placement
             .founders
             .iter()

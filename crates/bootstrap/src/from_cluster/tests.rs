@@ -5,7 +5,7 @@ use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::source::SourceFile;
 
-use super::{Machine, Placement, endpoint, expand};
+use super::{Founder, Machine, Placement, endpoint, expand};
 
 fn cluster(wanted: &str) -> ClusterInput {
     with_pool(wanted, "")
@@ -64,6 +64,20 @@ fn control_planes_that_come_later_join_etcd_one_after_the_other() {
     assert!(!stands_on(&resources, "etcd_member.cp-1/etcd").contains("etcd_member.cp-2/etcd"));
     // Resources that do not change etcd are in parallel.
     assert!(!stands_on(&resources, "service.cp-2/kubelet").contains("etcd_voter.cp-1/etcd"));
+}
+
+#[test]
+fn a_control_plane_that_joins_several_founders_starts_with_the_members_that_are_there() {
+    let mut placed = placement(2);
+    let founder = |machine: &Machine| Founder { name: machine.name.clone(), address: machine.address };
+    placed.founders = placed.machines.iter().take(2).map(founder).collect();
+    let resources = expand(&cluster("elected: {}"), &placed, &[]).unwrap().resources;
+    let pod =
+        |machine: &str| format!("{:?}", find(&resources, &format!("static_pod.{machine}/etcd")).attributes);
+    let founders = "--initial-cluster=cp-0=https://192.0.2.10:2380,cp-1=https://192.0.2.11:2380";
+    assert!(pod("cp-0").contains(founders) && pod("cp-1").contains(founders), "{}", pod("cp-0"));
+    assert!(!pod("cp-2").contains("--initial-cluster=cp-0"), "{}", pod("cp-2"));
+    assert!(stands_on(&resources, "static_pod.cp-2/etcd").contains("etcd_member.cp-2/etcd"));
 }
 
 #[test]

@@ -8,11 +8,14 @@ mod survey;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use slipway_bootstrap::from_cluster::Placement;
 use slipway_engine::State;
 use slipway_plan::Snapshot as Prior;
+use slipway_resource::provider::Catalog;
 use slipway_state_store::{CommitMeta, Outcome};
 
 use super::{Snapshot, snapshots};
+use crate::composition;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::holding::{Holding, meta};
@@ -207,7 +210,11 @@ pub async fn recover(
         Source::Survivor(machine) => format!("the data of {machine}"),
         Source::Snapshot(name) => format!("the snapshot {name}"),
     };
-    held.end(done, format!("etcd was recovered from {source} ({})", plan.id)).await
+    let what = format!("etcd was recovered from {source} ({})", plan.id);
+    match done.and_then(|()| held.after(&plan.absent)) {
+        Ok(snapshot) => held.end(snapshot, what).await,
+        Err(error) => held.give_back(error).await,
+    }
 }
 
 /// Puts data and manifests of before back, after a recovery that did not get to its end.
@@ -216,8 +223,13 @@ pub async fn recover(
 /// When a machine of that recovery cannot do that.
 pub async fn undo_recovery(environment: &Environment, opened: &Opened) -> Result<(), Error> {
     let held = Held::take(environment, opened, "etcd recover --undo").await?;
-    let done = stages::undo(opened).await;
-    held.end(done, "a recovery of etcd was undone".to_owned()).await
+    match stages::undo(opened).await {
+        Ok(()) => {
+            let snapshot = held.holding.state.snapshot.clone();
+            held.end(snapshot, "a recovery of etcd was undone".to_owned()).await
+        }
+        Err(error) => held.give_back(error).await,
+    }
 }
 
 /// A cluster that is held for a recovery. A run that was interrupted when etcd was lost stays open: the next apply continues it.
@@ -244,19 +256,41 @@ impl Held {
         Ok(self.holding.holder.unfinished(meta).await?)
     }
 
-    /// Ends the hold. The history gets a generation, or, while a run of a plan is open, a record without one.
-    async fn end(self, done: Result<(), Error>, what: String) -> Result<(), Error> {
-        if let Err(error) = done {
-            return self.holding.give_back(error).await;
+    /// The state after a recovery without some control planes: they did not found the new etcd, so they join it.
+    fn after(&self, absent: &[Absent]) -> Result<Prior, Error> {
+        let mut snapshot = self.holding.state.snapshot.clone();
+        let is_absent = |name: &str| absent.iter().any(|one| one.machine == name);
+        for catalog in snapshot.catalogs.values_mut() {
+            let Some(mut placement) = composition::placement(catalog)? else { continue };
+            for machine in &mut placement.machines {
+                machine.founding &= !is_absent(&machine.name);
+            }
+            let mut data = catalog.data.clone();
+            let placement = serde_json::to_value(&placement)
+                .map_err(|error| Error::internal("the machines of the provider cannot be written", error))?;
+            if let Some(fields) = data.as_object_mut() {
+                fields.insert(Placement::KEY.to_owned(), placement);
+            }
+            *catalog = Catalog::new(&data)?;
         }
+        Ok(snapshot)
+    }
+
+    /// Ends the hold with a state. While a run of a plan is open, the state stays as it is, and the history gets a record
+    /// without a generation.
+    async fn end(self, snapshot: Prior, what: String) -> Result<(), Error> {
         if !self.holding.state.is_interrupted() {
-            let snapshot = self.holding.state.snapshot.clone();
             return self.holding.commit(&snapshot, what).await.map(drop);
         }
         let meta = self.meta(Outcome::Complete, what);
         self.holding.holder.unfinished(meta).await?;
         self.holding.holder.release(None).await?;
         Ok(())
+    }
+
+    /// Ends the hold after a failure, which is returned.
+    async fn give_back(self, error: Error) -> Result<(), Error> {
+        self.holding.give_back(error).await
     }
 
     fn meta(&self, outcome: Outcome, detail: String) -> CommitMeta {
