@@ -55,4 +55,11 @@ answers!(
     BootstrapCredentialResponse,
     VerifyNodeResponse,
     InstancesResponse,
+    GetLoadBalancerResponse,
+    EnsureLoadBalancerResponse,
+    UpdateLoadBalancerResponse,
+    DeleteLoadBalancerResponse,
+    ListRoutesResponse,
+    CreateRouteResponse,
+    DeleteRouteResponse,
 );

@@ -3,6 +3,7 @@
 mod apply;
 mod batch;
 mod call;
+mod cluster;
 mod pulse;
 mod session;
 
@@ -21,7 +22,9 @@ use tower::service_fn;
 
 use crate::convert::{Malformed, schema_from_pages};
 use crate::generated as proto;
+use crate::generated::load_balancers_client::LoadBalancersClient;
 use crate::generated::provider_client::ProviderClient;
+use crate::generated::routes_client::RoutesClient;
 use crate::wire::WireValue;
 use crate::{FRAME_BYTES, Life, MESSAGE_LIMIT};
 use call::malformed;
@@ -66,6 +69,8 @@ impl Default for Deadlines {
 #[derive(Debug)]
 pub(crate) struct Connection {
     rpc: ProviderClient<Channel>,
+    balancers: LoadBalancersClient<Channel>,
+    routes: RoutesClient<Channel>,
     life: Life,
     deadlines: Deadlines,
     pulse: Pulse,
@@ -126,11 +131,19 @@ impl Client {
     }
 
     fn on(channel: Channel, life: Life, deadlines: Deadlines) -> Self {
+        let balancers = LoadBalancersClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let routes = RoutesClient::new(channel.clone())
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
         let rpc = ProviderClient::new(channel)
             .max_decoding_message_size(MESSAGE_LIMIT)
             .max_encoding_message_size(MESSAGE_LIMIT);
         let connection = Connection {
             rpc,
+            balancers,
+            routes,
             life,
             deadlines,
             pulse: Pulse::default(),

@@ -5,6 +5,7 @@
 mod act;
 mod actual;
 mod adoption;
+mod balancing;
 mod desire;
 mod error;
 mod instances;
@@ -12,12 +13,14 @@ mod lifecycle;
 mod nodes;
 mod planning;
 mod pricing;
+mod routing;
 mod schema;
 
 use slipway_resource::{Address, Digest, Identity, Path, Value};
 
 use crate::wire::WireValue;
 
+pub use balancing::{DesiredParts, balancer_key, desired_balancer};
 pub(crate) use lifecycle::on_terms;
 pub use lifecycle::terms;
 pub(crate) use planning::planned_from_message;

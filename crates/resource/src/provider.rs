@@ -6,6 +6,7 @@
 mod act;
 mod actual;
 mod adoption;
+mod balancing;
 mod desire;
 mod identity;
 mod instances;
@@ -14,6 +15,7 @@ mod lifecycle;
 mod nodes;
 mod planning;
 mod pricing;
+mod routing;
 
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -25,6 +27,10 @@ use crate::{Address, ErrorClass, Identity, Observed, ProviderError, Schema, Toke
 pub use act::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution, ResumeRequest};
 pub use actual::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 pub use adoption::{LocateItem, LocateRequest, Located};
+pub use balancing::{
+    BalancedPort, BalancedService, BalancerKey, DesiredBalancer, Ingress, IngressPoint, IngressPort,
+    IpFamily, IpMode, LoadBalancer, LoadBalancers, NodeTarget, PortProtocol, balancer_name,
+};
 pub use desire::{Catalog, CatalogRequest, ExpandNote, ExpandRequest, Expansion};
 pub use identity::{CREDENTIAL_BYTES, NodeChallenge, VerifiedNode, VerifyNodeRequest};
 pub use instances::{
@@ -38,6 +44,7 @@ pub use planning::{
     Rehearsal, Rollout, operation,
 };
 pub use pricing::{MonthlyPrice, PriceReport, ResourcePrice};
+pub use routing::{NewRoute, Route, Routes};
 
 /// A provider: a source of sessions.
 #[async_trait]
@@ -261,6 +268,18 @@ pub trait Session: Send + Sync {
     async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
         let text = format!("this provider knows no instances of cluster {}", request.cluster);
         Err(ProviderError::new(ErrorClass::Invalid, text))
+    }
+
+    /// The load balancers of the account, for a cloud controller. `None` unless
+    /// [`Capabilities::load_balancers`] is declared. The engine uses none.
+    fn load_balancers(&self) -> Option<&dyn LoadBalancers> {
+        None
+    }
+
+    /// The routes of the account, for a cloud controller. `None` unless [`Capabilities::routes`] is declared. The engine uses
+    /// none.
+    fn routes(&self) -> Option<&dyn Routes> {
+        None
     }
 
     /// Ends the session; nothing may be asked of it afterwards.

@@ -1,6 +1,7 @@
 //! The checks of the rules.
 
 pub(crate) mod acting;
+pub(crate) mod balancing;
 pub(crate) mod desiring;
 pub(crate) mod ending;
 pub(crate) mod evolving;
@@ -12,4 +13,5 @@ pub(crate) mod lint;
 pub(crate) mod looking;
 pub(crate) mod planning;
 pub(crate) mod reading;
+pub(crate) mod routing;
 pub(crate) mod secrecy;

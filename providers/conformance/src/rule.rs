@@ -4,8 +4,8 @@ use futures_util::future::BoxFuture;
 
 use crate::bench::Bench;
 use crate::checks::{
-    acting, desiring, ending, evolving, finding, instances, keys, lifecycle, looking, planning, reading,
-    secrecy,
+    acting, balancing, desiring, ending, evolving, finding, instances, keys, lifecycle, looking, planning,
+    reading, routing, secrecy,
 };
 use crate::stop::Checked;
 use crate::suite::Suite;
@@ -154,6 +154,14 @@ rules! {
         "Instances answers every query, in their order: by provider id, or by name among the instances of one cluster; an instance that does not exist is absent.";
     Session "instances-never-guessed" must instances::never_guessed,
         "The provider id of another cloud, and an instance that may not be read, is never absent.";
+    Session "load-balancers" must balancing::made,
+        "A load balancer is found as EnsureLoadBalancer returned it, under the name of its own cluster only, and is absent after DeleteLoadBalancer. Both calls may be repeated.";
+    Session "load-balancers-never-guessed" must balancing::never_guessed,
+        "A load balancer that may not be read is never absent.";
+    Session "routes" must routing::made,
+        "A created route is listed with its target, in its own cluster only, and is not listed after DeleteRoute. Both calls may be repeated, and a destination keeps its target.";
+    Session "routes-never-guessed" must routing::never_guessed,
+        "ListRoutes fails if routes may not be read.";
     Session "tells-progress" should acting::tells_progress,
         "An action that waits says so, or gives a handle.";
 }

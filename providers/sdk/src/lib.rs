@@ -17,6 +17,7 @@
 
 mod actions;
 pub mod cluster;
+mod contract;
 mod error;
 mod matching;
 mod options;

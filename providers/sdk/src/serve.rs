@@ -3,9 +3,8 @@
 use std::io::{Read, Write};
 use std::sync::Arc;
 
-use slipway_protocol::generated::provider_server::ProviderServer;
+use slipway_protocol::FRAME_BYTES;
 use slipway_protocol::handshake::{Announcement, MAGIC, PROTOCOL, TRANSPORT};
-use slipway_protocol::{FRAME_BYTES, MESSAGE_LIMIT};
 use slipway_resource::{Digest, Provider, ProviderError};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::transport::Server;
 
+use crate::contract::Contract;
 use crate::service::Service;
 use crate::sessions::{OpenSession, Sessions};
 use crate::{ServeError, ServeOptions};
@@ -77,9 +77,7 @@ async fn serve_on(
 ) -> Result<Vec<Arc<OpenSession>>, ServeError> {
     let batch = provider.info().await.map_err(ServeError::Provider)?.batch;
     let sessions = Arc::new(Sessions::new(options.actions));
-    let service = ProviderServer::new(Service { provider, sessions: Arc::clone(&sessions), batch })
-        .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(MESSAGE_LIMIT);
+    let service = Contract::of(Service { provider, sessions: Arc::clone(&sessions), batch });
     let server = Server::builder()
         .initial_stream_window_size(4 << 20)
         .initial_connection_window_size(16 << 20)

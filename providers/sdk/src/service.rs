@@ -17,9 +17,12 @@ use crate::actions;
 use crate::pages::{Answers, Messages, answers, pages};
 use crate::sessions::Sessions;
 
+mod balancing;
 mod cluster;
+mod routing;
 
 /// The provider as the contract shows it.
+#[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) sessions: Arc<Sessions>,

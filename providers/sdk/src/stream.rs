@@ -4,8 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use slipway_protocol::generated::provider_server::ProviderServer;
-use slipway_protocol::{FRAME_BYTES, MESSAGE_LIMIT};
+use slipway_protocol::FRAME_BYTES;
 use slipway_resource::Provider;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
@@ -13,6 +12,7 @@ use tokio_stream::StreamExt as _;
 use tonic::transport::Server;
 use tonic::transport::server::Connected;
 
+use crate::contract::Contract;
 use crate::service::Service;
 use crate::sessions::Sessions;
 use crate::{ServeError, ServeOptions};
@@ -32,9 +32,7 @@ where
 {
     let batch = provider.info().await.map_err(ServeError::Provider)?.batch;
     let sessions = Arc::new(Sessions::new(options.actions));
-    let service = ProviderServer::new(Service { provider, sessions: Arc::clone(&sessions), batch })
-        .max_decoding_message_size(MESSAGE_LIMIT)
-        .max_encoding_message_size(MESSAGE_LIMIT);
+    let service = Contract::of(Service { provider, sessions: Arc::clone(&sessions), batch });
     let (alive, mut ended) = oneshot::channel();
     let only = Only { stream, _alive: alive };
     // There is one connection, and none after it.

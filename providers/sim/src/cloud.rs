@@ -6,6 +6,7 @@ mod log;
 mod machine;
 pub(crate) mod pod;
 pub(crate) mod tail;
+pub(crate) mod traffic;
 pub(crate) mod view;
 mod world;
 
@@ -19,6 +20,7 @@ pub(crate) use entity::{Journaled, PoolState, Stale};
 pub use entity::{Machine, Object, Pod, Vacancy};
 pub use log::StorageError;
 pub(crate) use machine::{Launch, boot_ms, size_of, template_digest, text_of};
+pub use traffic::{Balancer, BalancerPort, PodRoute};
 pub(crate) use world::World;
 
 use crate::clock::Clock;

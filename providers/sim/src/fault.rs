@@ -23,8 +23,8 @@ pub const FILE: &str = "faults.json";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rule {
-    /// The call: `discover`, `read`, `create`, `update`, `delete`, `tag`, `resume`, `preflight`, `import`, or the name
-    /// of an operation; `*` matches any text, and `?` any letter.
+    /// The call: `discover`, `read`, `create`, `update`, `delete`, `tag`, `resume`, `preflight`, `import`, a call
+    /// for cloud controllers such as `instances` or `ensure-load-balancer`, or the name of an operation; `*` matches any text, and `?` any letter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
     /// The resource type, with `*` and `?`.
@@ -168,14 +168,20 @@ impl Rule {
 }
 
 /// The calls of a session beside the operations of resource types.
-const METHODS: [&str; 14] = [
+const METHODS: [&str; 21] = [
     "create",
+    "create-route",
     "delete",
+    "delete-load-balancer",
+    "delete-route",
     "discover",
+    "ensure-load-balancer",
+    "get-load-balancer",
     "import",
     "instances",
     "launch",
     "list",
+    "list-routes",
     "locate",
     "nodes",
     "preflight",
@@ -183,6 +189,7 @@ const METHODS: [&str; 14] = [
     "resume",
     "tag",
     "update",
+    "update-load-balancer",
 ];
 
 /// Whether a call has a method that matches a pattern.

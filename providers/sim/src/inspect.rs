@@ -11,8 +11,8 @@ pub use tamper::Tamper;
 
 pub use crate::calls::{CallRecord, FILE as CALLS_FILE};
 use crate::clock::Clock;
+pub use crate::cloud::{Balancer, BalancerPort, Machine, Object, Pod, PodRoute, StorageError, Vacancy};
 use crate::cloud::{Cloud, tail};
-pub use crate::cloud::{Machine, Object, Pod, StorageError, Vacancy};
 
 /// Everything that exists in a simulated cloud at one moment.
 #[derive(Debug, Clone)]
@@ -25,6 +25,10 @@ pub struct Inventory {
     pub machines: Vec<Machine>,
     /// All pods, by name.
     pub pods: Vec<Pod>,
+    /// All load balancers of Services, by cluster and name.
+    pub balancers: Vec<Balancer>,
+    /// All routes to pods, by cluster and destination.
+    pub pod_routes: Vec<PodRoute>,
 }
 
 impl Inventory {
@@ -39,6 +43,8 @@ impl Inventory {
             objects: world.objects().cloned().collect(),
             machines: world.machines().cloned().collect(),
             pods: world.pods().cloned().collect(),
+            balancers: world.balancers().cloned().collect(),
+            pod_routes: world.pod_routes().cloned().collect(),
         })
     }
 

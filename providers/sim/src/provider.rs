@@ -64,7 +64,13 @@ impl Provider for Sim {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: rate_classes(),
             batch: 1_000,
-            capabilities: Capabilities { nodes: true, instances: true, ..Capabilities::default() },
+            capabilities: Capabilities {
+                nodes: true,
+                instances: true,
+                load_balancers: true,
+                routes: true,
+                ..Capabilities::default()
+            },
         })
     }
 

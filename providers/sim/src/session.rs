@@ -2,6 +2,7 @@
 
 mod act;
 mod actual;
+mod balancing;
 mod check;
 mod create;
 mod delete;
@@ -14,14 +15,16 @@ mod plan;
 mod preflight;
 mod resume;
 mod rollout;
+mod routing;
 mod surge;
 
 use async_trait::async_trait;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding,
-    PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope, UnwrapKeyRequest, WrapKeyRequest,
+    InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest, Located, Node, PlanItem, Planned,
+    PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Routes, Scope, UnwrapKeyRequest,
+    WrapKeyRequest,
 };
 use slipway_resource::{Address, Identity, Observed, ProviderError, Session, Token, Value};
 
@@ -112,6 +115,15 @@ impl SimSession {
             .filter_map(|rule| rule.ms)
             .max()
             .unwrap_or(self.config.read_delay_ms)
+    }
+
+    /// Ends a call that has had its effect: records it, and fails if a fault says so.
+    fn end(&self, call: Call<'_>, rules: &[Rule], rate_class: &str) -> Result<(), ProviderError> {
+        self.calls.append(&[self.record(call, "ok", 1)]);
+        match rules.iter().find(|rule| rule.kind == FaultKind::FailAfter) {
+            Some(rule) => Err(rule.error(call, rate_class)),
+            None => Ok(()),
+        }
     }
 
     fn record(&self, call: Call<'_>, outcome: &str, objects: usize) -> CallRecord {
@@ -214,6 +226,14 @@ impl Session for SimSession {
 
     async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
         self.find_instances(&request).await
+    }
+
+    fn load_balancers(&self) -> Option<&dyn LoadBalancers> {
+        Some(self)
+    }
+
+    fn routes(&self) -> Option<&dyn Routes> {
+        Some(self)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
     Applied, ApplyRequest, CREDENTIAL_BYTES, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
-    ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, NodeChallenge,
-    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution,
-    ResumeRequest, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
+    ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest, Located, Node,
+    NodeChallenge, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal,
+    Resolution, ResumeRequest, Routes, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest,
+    WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
@@ -48,14 +49,31 @@ impl RemoteSession {
         }
     }
 
-    fn all<M, T: TryFrom<M, Error = Malformed>>(&self, messages: Vec<M>) -> Result<Vec<T>, ProviderError> {
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// The name of the session in requests.
+    pub(super) fn id(&self) -> String {
+        self.id.clone()
+    }
+
+    /// How long a call may take that waits for the cloud.
+    pub(super) fn patience(&self) -> Duration {
+        self.connection.deadlines.observe
+    }
+
+    pub(super) fn all<M, T: TryFrom<M, Error = Malformed>>(
+        &self,
+        messages: Vec<M>,
+    ) -> Result<Vec<T>, ProviderError> {
         messages
             .into_iter()
             .map(|message| message.try_into().map_err(|error| self.malformed(&error)))
             .collect()
     }
 
-    fn malformed(&self, error: &Malformed) -> ProviderError {
+    pub(super) fn malformed(&self, error: &Malformed) -> ProviderError {
         malformed(&self.connection.life, error)
     }
 
@@ -460,6 +478,14 @@ impl Session for RemoteSession {
             self.all::<_, InstanceAnswer>(answers)
         });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
+    }
+
+    fn load_balancers(&self) -> Option<&dyn LoadBalancers> {
+        self.connection.info.get()?.capabilities.load_balancers.then_some(self as _)
+    }
+
+    fn routes(&self) -> Option<&dyn Routes> {
+        self.connection.info.get()?.capabilities.routes.then_some(self as _)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

@@ -57,16 +57,28 @@ impl TryFrom<proto::InstanceAnswer> for InstanceAnswer {
     }
 }
 
+impl From<NodeAddress> for proto::NodeAddress {
+    fn from(address: NodeAddress) -> Self {
+        Self { r#type: address.kind.as_str().to_owned(), address: address.address }
+    }
+}
+
+impl TryFrom<proto::NodeAddress> for NodeAddress {
+    type Error = Malformed;
+
+    fn try_from(message: proto::NodeAddress) -> Result<Self, Malformed> {
+        let kind = NodeAddressKind::parse(&message.r#type)
+            .ok_or_else(|| Malformed::new("type of a node's address", message.r#type.as_str()))?;
+        Ok(Self { kind, address: message.address })
+    }
+}
+
 impl From<Instance> for proto::Instance {
     fn from(instance: Instance) -> Self {
-        let address = |address: NodeAddress| proto::NodeAddress {
-            r#type: address.kind.as_str().to_owned(),
-            address: address.address,
-        };
         Self {
             provider_id: instance.provider_id,
             shutdown: instance.shutdown,
-            addresses: instance.addresses.into_iter().map(address).collect(),
+            addresses: instance.addresses.into_iter().map(Into::into).collect(),
             instance_type: instance.instance_type.unwrap_or_default(),
             zone: instance.zone.unwrap_or_default(),
             region: instance.region.unwrap_or_default(),
@@ -82,16 +94,15 @@ impl TryFrom<proto::Instance> for Instance {
         if message.provider_id.is_empty() {
             return Err(Malformed::missing("provider_id"));
         }
-        let address = |address: proto::NodeAddress| {
-            let kind = NodeAddressKind::parse(&address.r#type)
-                .ok_or_else(|| Malformed::new("type of a node's address", address.r#type.as_str()))?;
-            Ok(NodeAddress { kind, address: address.address })
-        };
         let named = |text: String| Some(text).filter(|text| !text.is_empty());
         Ok(Self {
             provider_id: message.provider_id,
             shutdown: message.shutdown,
-            addresses: message.addresses.into_iter().map(address).collect::<Result<_, Malformed>>()?,
+            addresses: message
+                .addresses
+                .into_iter()
+                .map(TryInto::try_into)
+                .collect::<Result<_, Malformed>>()?,
             instance_type: named(message.instance_type),
             zone: named(message.zone),
             region: named(message.region),

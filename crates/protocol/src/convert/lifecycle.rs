@@ -25,6 +25,8 @@ impl From<Info> for proto::GetInfoResponse {
                 nodes: info.capabilities.nodes,
                 node_identity: info.capabilities.node_identity,
                 instances: info.capabilities.instances,
+                load_balancers: info.capabilities.load_balancers,
+                routes: info.capabilities.routes,
             }),
             error: None,
         }
@@ -50,6 +52,8 @@ impl From<proto::GetInfoResponse> for Info {
                 nodes: declared.nodes,
                 node_identity: declared.node_identity,
                 instances: declared.instances,
+                load_balancers: declared.load_balancers,
+                routes: declared.routes,
             },
         }
     }

@@ -178,6 +178,12 @@ pub struct Capabilities {
     /// Whether Instances answers.
     #[prost(bool, tag = "6")]
     pub instances: bool,
+    /// Whether the service LoadBalancers answers.
+    #[prost(bool, tag = "7")]
+    pub load_balancers: bool,
+    /// Whether the service Routes answers.
+    #[prost(bool, tag = "8")]
+    pub routes: bool,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RateClass {
@@ -1392,6 +1398,249 @@ pub struct NodeLabel {
     pub key: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub value: ::prost::alloc::string::String,
+}
+/// A node as a target of load balancers and routes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeTarget {
+    /// The name of the node.
+    #[prost(string, tag = "1")]
+    pub node: ::prost::alloc::string::String,
+    /// The provider id in the spec of the node.
+    #[prost(string, optional, tag = "2")]
+    pub provider_id: ::core::option::Option<::prost::alloc::string::String>,
+    #[prost(message, repeated, tag = "3")]
+    pub addresses: ::prost::alloc::vec::Vec<NodeAddress>,
+}
+/// The load balancer of a Service.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BalancerKey {
+    /// The name of the cluster.
+    #[prost(string, tag = "1")]
+    pub cluster: ::prost::alloc::string::String,
+    /// The name of the load balancer: `a` and the uid of the Service without hyphens, at most 32 characters.
+    #[prost(string, tag = "2")]
+    pub name: ::prost::alloc::string::String,
+    /// Namespace and name of the Service, as `default/web`, for descriptions.
+    #[prost(string, tag = "3")]
+    pub service: ::prost::alloc::string::String,
+}
+/// What a Service wants of its load balancer.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BalancedService {
+    #[prost(message, repeated, tag = "1")]
+    pub ports: ::prost::alloc::vec::Vec<BalancedPort>,
+    /// The address ranges that may connect, sorted. Never empty.
+    #[prost(string, repeated, tag = "2")]
+    pub source_ranges: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Whether all connections of a client reach the same pod, and for how many seconds; absent: no.
+    #[prost(uint32, optional, tag = "3")]
+    pub client_affinity_seconds: ::core::option::Option<u32>,
+    /// The annotations of the Service, sorted by key.
+    #[prost(message, repeated, tag = "4")]
+    pub annotations: ::prost::alloc::vec::Vec<ServiceAnnotation>,
+    /// Whether only nodes with an endpoint of the Service take connections (`externalTrafficPolicy: Local`). These nodes answer
+    /// with 200 at the path /healthz of this port.
+    #[prost(uint32, optional, tag = "5")]
+    pub health_check_node_port: ::core::option::Option<u32>,
+    /// The desired address (`loadBalancerIP`).
+    #[prost(string, optional, tag = "6")]
+    pub address: ::core::option::Option<::prost::alloc::string::String>,
+    /// `IPv4`, `IPv6`, in the order of the Service.
+    #[prost(string, repeated, tag = "7")]
+    pub ip_families: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BalancedPort {
+    /// Its name; empty for the only port of a Service.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// `TCP`, `UDP` or `SCTP`.
+    #[prost(string, tag = "2")]
+    pub protocol: ::prost::alloc::string::String,
+    /// The port of the load balancer.
+    #[prost(uint32, tag = "3")]
+    pub port: u32,
+    /// The port of the nodes; 0 if the Service allocates none.
+    #[prost(uint32, tag = "4")]
+    pub node_port: u32,
+    /// The protocol above, such as `kubernetes.io/ws`; empty when the Service names none.
+    #[prost(string, tag = "5")]
+    pub app_protocol: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ServiceAnnotation {
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LoadBalancer {
+    /// How it is reached; empty as long as the cloud does not know.
+    #[prost(message, repeated, tag = "1")]
+    pub ingress: ::prost::alloc::vec::Vec<BalancerIngress>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BalancerIngress {
+    /// An IP address or a DNS name, exactly one.
+    #[prost(string, tag = "1")]
+    pub ip: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub hostname: ::prost::alloc::string::String,
+    /// `VIP` when packets reach the nodes with the address of the load balancer, `Proxy` when not; empty with a DNS name.
+    #[prost(string, tag = "3")]
+    pub ip_mode: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "4")]
+    pub ports: ::prost::alloc::vec::Vec<BalancerPortStatus>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BalancerPortStatus {
+    #[prost(uint32, tag = "1")]
+    pub port: u32,
+    #[prost(string, tag = "2")]
+    pub protocol: ::prost::alloc::string::String,
+    /// Why the port does not work, in upper camel case or with a domain before it; empty when it works.
+    #[prost(string, tag = "3")]
+    pub error: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetLoadBalancerRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub key: ::core::option::Option<BalancerKey>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetLoadBalancerResponse {
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+    #[prost(oneof = "get_load_balancer_response::Answer", tags = "1, 2")]
+    pub answer: ::core::option::Option<get_load_balancer_response::Answer>,
+}
+/// Nested message and enum types in `GetLoadBalancerResponse`.
+pub mod get_load_balancer_response {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Answer {
+        #[prost(message, tag = "1")]
+        Present(super::LoadBalancer),
+        /// The cloud says for certain that it does not exist.
+        #[prost(message, tag = "2")]
+        Absent(super::Absent),
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EnsureLoadBalancerRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub key: ::core::option::Option<BalancerKey>,
+    #[prost(message, optional, tag = "3")]
+    pub service: ::core::option::Option<BalancedService>,
+    /// All nodes that take connections, sorted by name.
+    #[prost(message, repeated, tag = "4")]
+    pub nodes: ::prost::alloc::vec::Vec<NodeTarget>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct EnsureLoadBalancerResponse {
+    #[prost(message, optional, tag = "1")]
+    pub load_balancer: ::core::option::Option<LoadBalancer>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateLoadBalancerRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub key: ::core::option::Option<BalancerKey>,
+    #[prost(message, optional, tag = "3")]
+    pub service: ::core::option::Option<BalancedService>,
+    /// All nodes that take connections, sorted by name.
+    #[prost(message, repeated, tag = "4")]
+    pub nodes: ::prost::alloc::vec::Vec<NodeTarget>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateLoadBalancerResponse {
+    /// `not-found` if the load balancer does not exist.
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteLoadBalancerRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub key: ::core::option::Option<BalancerKey>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteLoadBalancerResponse {
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+/// A route to the pods of a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Route {
+    /// The name of the route in the cloud.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// The range of the pods, as `10.244.1.0/24`.
+    #[prost(string, tag = "2")]
+    pub destination: ::prost::alloc::string::String,
+    /// The node; absent if the cloud does not know it any more.
+    #[prost(message, optional, tag = "3")]
+    pub target: ::core::option::Option<NodeReference>,
+    /// Whether the target does not exist any more.
+    #[prost(bool, tag = "4")]
+    pub blackhole: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ListRoutesRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct ListRoutesResponse {
+    /// All routes, sorted by destination. An incomplete list is an error.
+    #[prost(message, repeated, tag = "1")]
+    pub routes: ::prost::alloc::vec::Vec<Route>,
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CreateRouteRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    /// A text that is unique to the node, for clouds that name routes.
+    #[prost(string, tag = "3")]
+    pub name_hint: ::prost::alloc::string::String,
+    #[prost(string, tag = "4")]
+    pub destination: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "5")]
+    pub target: ::core::option::Option<NodeTarget>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateRouteResponse {
+    /// `conflict` if the destination has a route to another target.
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteRouteRequest {
+    #[prost(string, tag = "1")]
+    pub session: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub cluster: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub route: ::core::option::Option<Route>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteRouteResponse {
+    #[prost(message, optional, tag = "15")]
+    pub error: ::core::option::Option<Error>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -3985,6 +4234,1030 @@ pub mod provider_server {
     /// Generated gRPC service name
     pub const SERVICE_NAME: &str = "slipway.provider.v1alpha1.Provider";
     impl<T> tonic::server::NamedService for ProviderServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// Generated client implementations.
+pub mod load_balancers_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Optional, declared in GetInfo. Load balancers of Services of a running cluster, for its cloud controller.
+    #[derive(Debug, Clone)]
+    pub struct LoadBalancersClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl LoadBalancersClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> LoadBalancersClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> LoadBalancersClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            LoadBalancersClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// A load balancer as it exists. Changes nothing.
+        pub async fn get_load_balancer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetLoadBalancerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.LoadBalancers/GetLoadBalancer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "slipway.provider.v1alpha1.LoadBalancers",
+                        "GetLoadBalancer",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Creates a load balancer, or changes it until it is as the Service wants.
+        pub async fn ensure_load_balancer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::EnsureLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EnsureLoadBalancerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.LoadBalancers/EnsureLoadBalancer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "slipway.provider.v1alpha1.LoadBalancers",
+                        "EnsureLoadBalancer",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Changes the nodes of a load balancer, and nothing else.
+        pub async fn update_load_balancer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateLoadBalancerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.LoadBalancers/UpdateLoadBalancer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "slipway.provider.v1alpha1.LoadBalancers",
+                        "UpdateLoadBalancer",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a load balancer with everything that was created for it. One that does not exist is a success.
+        pub async fn delete_load_balancer(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteLoadBalancerResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.LoadBalancers/DeleteLoadBalancer",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "slipway.provider.v1alpha1.LoadBalancers",
+                        "DeleteLoadBalancer",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod load_balancers_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with LoadBalancersServer.
+    #[async_trait]
+    pub trait LoadBalancers: std::marker::Send + std::marker::Sync + 'static {
+        /// A load balancer as it exists. Changes nothing.
+        async fn get_load_balancer(
+            &self,
+            request: tonic::Request<super::GetLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetLoadBalancerResponse>,
+            tonic::Status,
+        >;
+        /// Creates a load balancer, or changes it until it is as the Service wants.
+        async fn ensure_load_balancer(
+            &self,
+            request: tonic::Request<super::EnsureLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::EnsureLoadBalancerResponse>,
+            tonic::Status,
+        >;
+        /// Changes the nodes of a load balancer, and nothing else.
+        async fn update_load_balancer(
+            &self,
+            request: tonic::Request<super::UpdateLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::UpdateLoadBalancerResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a load balancer with everything that was created for it. One that does not exist is a success.
+        async fn delete_load_balancer(
+            &self,
+            request: tonic::Request<super::DeleteLoadBalancerRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteLoadBalancerResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Optional, declared in GetInfo. Load balancers of Services of a running cluster, for its cloud controller.
+    #[derive(Debug)]
+    pub struct LoadBalancersServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> LoadBalancersServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for LoadBalancersServer<T>
+    where
+        T: LoadBalancers,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/slipway.provider.v1alpha1.LoadBalancers/GetLoadBalancer" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetLoadBalancerSvc<T: LoadBalancers>(pub Arc<T>);
+                    impl<
+                        T: LoadBalancers,
+                    > tonic::server::UnaryService<super::GetLoadBalancerRequest>
+                    for GetLoadBalancerSvc<T> {
+                        type Response = super::GetLoadBalancerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetLoadBalancerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LoadBalancers>::get_load_balancer(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetLoadBalancerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.LoadBalancers/EnsureLoadBalancer" => {
+                    #[allow(non_camel_case_types)]
+                    struct EnsureLoadBalancerSvc<T: LoadBalancers>(pub Arc<T>);
+                    impl<
+                        T: LoadBalancers,
+                    > tonic::server::UnaryService<super::EnsureLoadBalancerRequest>
+                    for EnsureLoadBalancerSvc<T> {
+                        type Response = super::EnsureLoadBalancerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::EnsureLoadBalancerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LoadBalancers>::ensure_load_balancer(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = EnsureLoadBalancerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.LoadBalancers/UpdateLoadBalancer" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateLoadBalancerSvc<T: LoadBalancers>(pub Arc<T>);
+                    impl<
+                        T: LoadBalancers,
+                    > tonic::server::UnaryService<super::UpdateLoadBalancerRequest>
+                    for UpdateLoadBalancerSvc<T> {
+                        type Response = super::UpdateLoadBalancerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateLoadBalancerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LoadBalancers>::update_load_balancer(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateLoadBalancerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.LoadBalancers/DeleteLoadBalancer" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteLoadBalancerSvc<T: LoadBalancers>(pub Arc<T>);
+                    impl<
+                        T: LoadBalancers,
+                    > tonic::server::UnaryService<super::DeleteLoadBalancerRequest>
+                    for DeleteLoadBalancerSvc<T> {
+                        type Response = super::DeleteLoadBalancerResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteLoadBalancerRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as LoadBalancers>::delete_load_balancer(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteLoadBalancerSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for LoadBalancersServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "slipway.provider.v1alpha1.LoadBalancers";
+    impl<T> tonic::server::NamedService for LoadBalancersServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
+/// Generated client implementations.
+pub mod routes_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Optional, declared in GetInfo. Routes to the pods of nodes of a running cluster, for its cloud controller.
+    #[derive(Debug, Clone)]
+    pub struct RoutesClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl RoutesClient<tonic::transport::Channel> {
+        /// Attempt to create a new client by connecting to a given endpoint.
+        pub async fn connect<D>(dst: D) -> Result<Self, tonic::transport::Error>
+        where
+            D: TryInto<tonic::transport::Endpoint>,
+            D::Error: Into<StdError>,
+        {
+            let conn = tonic::transport::Endpoint::new(dst)?.connect().await?;
+            Ok(Self::new(conn))
+        }
+    }
+    impl<T> RoutesClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> RoutesClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            RoutesClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// All routes of a cluster. Changes nothing.
+        pub async fn list_routes(
+            &mut self,
+            request: impl tonic::IntoRequest<super::ListRoutesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRoutesResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Routes/ListRoutes",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Routes", "ListRoutes"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Creates a route. One that exists with the same target is a success.
+        pub async fn create_route(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateRouteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateRouteResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Routes/CreateRoute",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Routes", "CreateRoute"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+        /// Deletes a route. One that does not exist is a success.
+        pub async fn delete_route(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteRouteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteRouteResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/slipway.provider.v1alpha1.Routes/DeleteRoute",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new("slipway.provider.v1alpha1.Routes", "DeleteRoute"),
+                );
+            self.inner.unary(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod routes_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with RoutesServer.
+    #[async_trait]
+    pub trait Routes: std::marker::Send + std::marker::Sync + 'static {
+        /// All routes of a cluster. Changes nothing.
+        async fn list_routes(
+            &self,
+            request: tonic::Request<super::ListRoutesRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::ListRoutesResponse>,
+            tonic::Status,
+        >;
+        /// Creates a route. One that exists with the same target is a success.
+        async fn create_route(
+            &self,
+            request: tonic::Request<super::CreateRouteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateRouteResponse>,
+            tonic::Status,
+        >;
+        /// Deletes a route. One that does not exist is a success.
+        async fn delete_route(
+            &self,
+            request: tonic::Request<super::DeleteRouteRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteRouteResponse>,
+            tonic::Status,
+        >;
+    }
+    /// Optional, declared in GetInfo. Routes to the pods of nodes of a running cluster, for its cloud controller.
+    #[derive(Debug)]
+    pub struct RoutesServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> RoutesServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for RoutesServer<T>
+    where
+        T: Routes,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/slipway.provider.v1alpha1.Routes/ListRoutes" => {
+                    #[allow(non_camel_case_types)]
+                    struct ListRoutesSvc<T: Routes>(pub Arc<T>);
+                    impl<T: Routes> tonic::server::UnaryService<super::ListRoutesRequest>
+                    for ListRoutesSvc<T> {
+                        type Response = super::ListRoutesResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::ListRoutesRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Routes>::list_routes(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ListRoutesSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Routes/CreateRoute" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateRouteSvc<T: Routes>(pub Arc<T>);
+                    impl<
+                        T: Routes,
+                    > tonic::server::UnaryService<super::CreateRouteRequest>
+                    for CreateRouteSvc<T> {
+                        type Response = super::CreateRouteResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateRouteRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Routes>::create_route(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateRouteSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/slipway.provider.v1alpha1.Routes/DeleteRoute" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteRouteSvc<T: Routes>(pub Arc<T>);
+                    impl<
+                        T: Routes,
+                    > tonic::server::UnaryService<super::DeleteRouteRequest>
+                    for DeleteRouteSvc<T> {
+                        type Response = super::DeleteRouteResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteRouteRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Routes>::delete_route(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteRouteSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for RoutesServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "slipway.provider.v1alpha1.Routes";
+    impl<T> tonic::server::NamedService for RoutesServer<T> {
         const NAME: &'static str = SERVICE_NAME;
     }
 }

@@ -54,6 +54,12 @@ pub struct Capabilities {
     /// Whether [`Session::instances`](super::Session::instances) answers.
     #[serde(default)]
     pub instances: bool,
+    /// Whether [`Session::load_balancers`](super::Session::load_balancers) returns some.
+    #[serde(default)]
+    pub load_balancers: bool,
+    /// Whether [`Session::routes`](super::Session::routes) returns some.
+    #[serde(default)]
+    pub routes: bool,
 }
 
 /// The pace of one class of calls.

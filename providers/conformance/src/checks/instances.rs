@@ -1,6 +1,6 @@
 //! The instances behind nodes, where a provider has some.
 
-use slipway_resource::provider::{Instance, InstanceAnswer, InstanceQuery, InstancesRequest};
+use slipway_resource::provider::{Instance, InstanceAnswer, InstanceQuery, InstancesRequest, NodeTarget};
 
 use crate::bench::Bench;
 use crate::scenario::NodeInstance;
@@ -64,11 +64,23 @@ pub(crate) async fn never_guessed(bench: &mut Bench<'_>) -> Checked {
 
 /// The node of the scenario, and its instance, which is made.
 async fn made(bench: &mut Bench<'_>) -> Result<(NodeInstance, Instance), Stop> {
-    let node = match (&bench.suite.scenario.instances, bench.info.capabilities.instances) {
-        (Some(node), true) => node.clone(),
-        (_, false) => return skip("the provider does not declare `instances`"),
-        (None, true) => return skip("the scenario names no instance"),
+    if !bench.info.capabilities.instances {
+        return skip("the provider does not declare `instances`");
+    }
+    let Some(node) = bench.suite.scenario.instances.clone() else {
+        return skip("the scenario names no instance");
     };
+    make(bench, node).await
+}
+
+/// The node of the scenario as a target of load balancers and routes. Its instance is made.
+pub(crate) async fn target(bench: &mut Bench<'_>) -> Result<(String, NodeTarget), Stop> {
+    let (node, instance) = made(bench).await?;
+    let provider_id = Some(instance.provider_id);
+    Ok((node.cluster, NodeTarget { node: node.node, provider_id, addresses: instance.addresses }))
+}
+
+async fn make(bench: &mut Bench<'_>, node: NodeInstance) -> Result<(NodeInstance, Instance), Stop> {
     let samples = bench.samples()?;
     let Some(sample) = samples.iter().find(|sample| sample.address.to_string() == node.sample) else {
         return skip(format!("the scenario has no sample {}", node.sample));

@@ -2,6 +2,7 @@
 
 use super::World;
 use super::entity::{Entity, EntityRef, Journaled, Machine, Object, Pod};
+use super::traffic::{Balancer, PodRoute};
 use crate::clock::Millis;
 
 /// A change in progress: its reads see its own writes, and all its writes are one line of the log.
@@ -73,6 +74,30 @@ impl<'a> Change<'a> {
     pub(crate) fn remove_pod(&mut self, name: &str) {
         self.record(&EntityRef::PodGone(name));
         self.world.take(Entity::PodGone(name.to_owned()));
+    }
+
+    /// A load balancer of a Service is as it says.
+    pub(crate) fn put_balancer(&mut self, balancer: Balancer) {
+        self.record(&EntityRef::Balancer(&balancer));
+        self.world.take(Entity::Balancer(Box::new(balancer)));
+    }
+
+    /// A load balancer of a Service is gone.
+    pub(crate) fn remove_balancer(&mut self, key: &str) {
+        self.record(&EntityRef::BalancerGone(key));
+        self.world.take(Entity::BalancerGone(key.to_owned()));
+    }
+
+    /// A route to pods is as it says.
+    pub(crate) fn put_pod_route(&mut self, route: PodRoute) {
+        self.record(&EntityRef::PodRoute(&route));
+        self.world.take(Entity::PodRoute(Box::new(route)));
+    }
+
+    /// A route to pods is gone.
+    pub(crate) fn remove_pod_route(&mut self, key: &str) {
+        self.record(&EntityRef::PodRouteGone(key));
+        self.world.take(Entity::PodRouteGone(key.to_owned()));
     }
 
     /// An action was done.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Ownership, Token, Value};
 
+use super::traffic::{Balancer, PodRoute};
 use crate::clock::Millis;
 
 /// One resource.
@@ -197,6 +198,14 @@ pub(crate) enum Entity {
     Pod(Box<Pod>),
     /// A pod is gone.
     PodGone(String),
+    /// A load balancer of a Service.
+    Balancer(Box<Balancer>),
+    /// A load balancer of a Service is gone.
+    BalancerGone(String),
+    /// A route to pods.
+    PodRoute(Box<PodRoute>),
+    /// A route to pods is gone.
+    PodRouteGone(String),
     /// An action was done.
     Journal(Box<Journaled>),
 }
@@ -217,6 +226,14 @@ pub(crate) enum EntityRef<'a> {
     Pod(&'a Pod),
     /// As [`Entity::PodGone`].
     PodGone(&'a str),
+    /// As [`Entity::Balancer`].
+    Balancer(&'a Balancer),
+    /// As [`Entity::BalancerGone`].
+    BalancerGone(&'a str),
+    /// As [`Entity::PodRoute`].
+    PodRoute(&'a PodRoute),
+    /// As [`Entity::PodRouteGone`].
+    PodRouteGone(&'a str),
     /// As [`Entity::Journal`].
     Journal(&'a Journaled),
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use slipway_resource::Token;
 
 use super::entity::{Entity, EntityRef, Journaled, Line, Machine, Object, Pod};
+use super::traffic::{Balancer, PodRoute};
 use crate::clock::Millis;
 use crate::kind;
 
@@ -21,6 +22,8 @@ pub(crate) struct World {
     objects: BTreeMap<String, Object>,
     machines: BTreeMap<String, Machine>,
     pods: BTreeMap<String, Pod>,
+    balancers: BTreeMap<String, Balancer>,
+    pod_routes: BTreeMap<String, PodRoute>,
     journal: HashMap<Token, Journaled>,
     journal_order: VecDeque<Token>,
     by_kind: HashMap<String, BTreeSet<String>>,
@@ -96,6 +99,26 @@ impl World {
         self.pods.values()
     }
 
+    /// The load balancer of a Service with this key.
+    pub(crate) fn balancer(&self, key: &str) -> Option<&Balancer> {
+        self.balancers.get(key)
+    }
+
+    /// All load balancers of Services.
+    pub(crate) fn balancers(&self) -> impl Iterator<Item = &Balancer> {
+        self.balancers.values()
+    }
+
+    /// The route to pods with this key.
+    pub(crate) fn pod_route(&self, key: &str) -> Option<&PodRoute> {
+        self.pod_routes.get(key)
+    }
+
+    /// All routes to pods.
+    pub(crate) fn pod_routes(&self) -> impl Iterator<Item = &PodRoute> {
+        self.pod_routes.values()
+    }
+
     /// Takes a line of the log over.
     pub(crate) fn take_line(&mut self, line: Line) {
         self.moment = self.moment.max(line.at);
@@ -127,6 +150,18 @@ impl World {
             Entity::PodGone(name) => {
                 self.pods.remove(&name);
             }
+            Entity::Balancer(balancer) => {
+                self.balancers.insert(balancer.key(), *balancer);
+            }
+            Entity::BalancerGone(key) => {
+                self.balancers.remove(&key);
+            }
+            Entity::PodRoute(route) => {
+                self.pod_routes.insert(route.key(), *route);
+            }
+            Entity::PodRouteGone(key) => {
+                self.pod_routes.remove(&key);
+            }
             Entity::Journal(entry) => self.put_journal(*entry),
         }
     }
@@ -139,6 +174,8 @@ impl World {
             .map(EntityRef::Object)
             .chain(self.machines.values().map(EntityRef::Machine))
             .chain(self.pods.values().map(EntityRef::Pod))
+            .chain(self.balancers.values().map(EntityRef::Balancer))
+            .chain(self.pod_routes.values().map(EntityRef::PodRoute))
             .chain(journal.map(EntityRef::Journal))
     }
 

@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
+use crate::traffic::{Balancer, PodRoute};
+
 /// All objects of one directory.
 #[derive(Clone)]
 pub struct Cloud {
@@ -23,6 +25,12 @@ pub struct Objects {
     made: u64,
     /// The objects by identity.
     pub by_identity: BTreeMap<String, Object>,
+    /// The load balancers of Services by cluster and name.
+    #[serde(default)]
+    pub balancers: BTreeMap<String, Balancer>,
+    /// The routes to pods.
+    #[serde(default)]
+    pub routes: Vec<PodRoute>,
 }
 
 /// One object with its tags.

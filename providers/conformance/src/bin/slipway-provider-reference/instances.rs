@@ -10,7 +10,8 @@ use crate::defect::Defect;
 use crate::kinds::MACHINE;
 use crate::plan::invalid;
 
-const PROVIDER_ID: &str = "reference:///";
+/// The start of provider ids.
+pub const PROVIDER_ID: &str = "reference:///";
 
 pub fn answers(objects: &Objects, request: &InstancesRequest, defect: &Defect) -> Vec<InstanceAnswer> {
     let answer = |query: &InstanceQuery| match find(objects, &request.cluster, query) {

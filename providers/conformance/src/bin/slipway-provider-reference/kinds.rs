@@ -23,6 +23,8 @@ pub fn info(defect: &Defect) -> Info {
         capabilities: Capabilities {
             price: defect.breaks("capabilities"),
             instances: true,
+            load_balancers: true,
+            routes: true,
             ..Capabilities::default()
         },
     }

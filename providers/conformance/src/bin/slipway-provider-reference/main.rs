@@ -12,6 +12,7 @@ mod kinds;
 mod plan;
 mod provider;
 mod session;
+mod traffic;
 
 use std::sync::Arc;
 use std::time::Duration;

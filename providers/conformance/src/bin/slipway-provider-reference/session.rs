@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use slipway_provider_sdk::{Candidate, locate};
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    InstanceAnswer, InstancesRequest, LocateRequest, Located, PlanItem, Planned, PreflightFinding,
-    PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope, Unlisted, UnwrapKeyRequest, WrapKeyRequest,
+    InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest, Located, PlanItem, Planned,
+    PreflightFinding, PreflightItem, ReadRequest, Resolution, ResumeRequest, Routes, Scope, Unlisted,
+    UnwrapKeyRequest, WrapKeyRequest,
 };
 use slipway_resource::{
     Address, ClusterUid, Digest, ErrorClass, Identity, Observation, Observed, Path, ProviderError, Schema,
@@ -29,7 +30,7 @@ pub struct ReferenceSession {
     pub cloud: Cloud,
     pub schema: Arc<Schema>,
     scope: Scope,
-    blind: bool,
+    pub blind: bool,
     read_only: bool,
     pub defect: Defect,
     calls: AtomicU64,
@@ -64,7 +65,7 @@ impl ReferenceSession {
         self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn unreadable() -> ProviderError {
+    pub fn unreadable() -> ProviderError {
         let class = ErrorClass::Permission { action: "read".to_owned() };
         ProviderError::new(class, "the session may not read")
     }
@@ -283,6 +284,14 @@ impl Session for ReferenceSession {
             return Err(Self::unreadable());
         }
         self.cloud.look(|objects| instances::answers(objects, &request, &self.defect))
+    }
+
+    fn load_balancers(&self) -> Option<&dyn LoadBalancers> {
+        Some(self)
+    }
+
+    fn routes(&self) -> Option<&dyn Routes> {
+        Some(self)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
