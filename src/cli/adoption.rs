@@ -28,9 +28,10 @@ pub(crate) enum ExportCommand {
     Terraform(TerraformArguments),
     /// Write a manifest that installs the cloud controller of a provider.
     ///
-    /// `slipway-cloud-controller` initialises the nodes of a cluster and deletes Nodes whose instance does not exist any more.
-    /// The manifest works on any conformant cluster, also before a network plugin is installed. It is not a part of a spec:
-    /// install it with `kubectl apply -f`.
+    /// `slipway-cloud-controller` initialises the nodes of a cluster and deletes Nodes whose instance does not exist any
+    /// more. It creates load balancers for Services, and routes to pods, if the provider has them. The manifest works on any
+    /// conformant cluster, also before a network plugin is installed. It is not a part of a spec: install it with
+    /// `kubectl apply -f`.
     CloudControllerManifest(CloudControllerArguments),
 }
 
@@ -51,6 +52,13 @@ pub(crate) struct CloudControllerArguments {
     /// Namespace of the controller. The manifest creates it.
     #[arg(long, default_value = "slipway-cloud-controller", value_name = "NAME")]
     pub namespace: String,
+    /// Range of the pods of the cluster, or one IPv4 and one IPv6 range, divided by a comma. The controller creates routes to
+    /// the pods, if the provider has routes.
+    #[arg(long, value_name = "CIDRS")]
+    pub cluster_cidr: Option<String>,
+    /// Let the controller give each node a range of `--cluster-cidr` for its pods. No other controller of the cluster may do so.
+    #[arg(long, requires = "cluster_cidr")]
+    pub allocate_node_cidrs: bool,
 }
 
 #[derive(Debug, Args)]

@@ -26,6 +26,10 @@ pub struct CloudControllerManifest<'a> {
     pub configuration: Option<&'a str>,
     /// The namespace of the controller.
     pub namespace: &'a str,
+    /// The range of the pods of the cluster, or two: `--cluster-cidr`. The controller creates routes to it.
+    pub cluster_cidr: Option<&'a str>,
+    /// Whether nodes get ranges of it.
+    pub allocate_node_cidrs: bool,
 }
 
 /// The objects, in the order in which they can be created: namespace, service account, rights, configuration, Deployment.
@@ -40,6 +44,9 @@ pub fn cloud_controller_manifest(manifest: CloudControllerManifest<'_>) -> Vec<J
     let of_cluster = json!([
         rule("", &["nodes"], &["get", "list", "watch", "patch", "delete"]),
         rule("", &["nodes/status"], &["patch"]),
+        // The finalizer of a Service is patched by way of its status.
+        rule("", &["services"], &["list", "watch"]),
+        rule("", &["services/status"], &["patch"]),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
     ]);
     let of_lease = json!([
@@ -118,6 +125,8 @@ fn container(manifest: CloudControllerManifest<'_>) -> Json {
         format!("--cloud-provider={}", manifest.provider),
         format!("--cluster-name={}", manifest.cluster_name),
     ];
+    flags.extend(manifest.cluster_cidr.map(|ranges| format!("--cluster-cidr={ranges}")));
+    flags.extend(manifest.allocate_node_cidrs.then(|| "--allocate-node-cidrs".to_owned()));
     let mut mounts = vec![json!({"name": "tmp", "mountPath": "/tmp"})];
     if manifest.configuration.is_some() {
         flags.push(format!("--cloud-config={CONFIGURATION}/{FILE}"));

@@ -1,5 +1,7 @@
 //! The arguments. Flags that cloud controller managers of Kubernetes have keep their names and defaults.
 
+mod network;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,10 +10,12 @@ use clap::{ArgAction, Parser};
 use jiff::SignedDuration;
 use slipway_controller::{Terms, TermsError};
 
+pub use network::{CidrAllocator, NetworkArguments};
+
 /// Cloud controller manager for a Slipway provider.
 ///
 /// Initialises nodes that the kubelet registered with `--cloud-provider=external`, refreshes their addresses, and deletes
-/// Nodes whose instance does not exist any more.
+/// Nodes whose instance does not exist any more. Creates load balancers for Services, and routes to pods.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "slipway-cloud-controller", version)]
 pub struct Arguments {
@@ -31,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub kubeconfig: Option<PathBuf>,
     /// Controllers to run: `*` for all, `NAME` to run one, `-NAME` not to run it. Names: cloud-node-controller,
-    /// cloud-node-lifecycle-controller.
+    /// cloud-node-lifecycle-controller, service-lb-controller, node-route-controller, node-ipam-controller.
     #[arg(
         long,
         default_value = "*",
@@ -49,6 +53,12 @@ pub struct Arguments {
     /// Number of nodes that are written at the same time.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
     pub concurrent_node_syncs: u16,
+    /// Number of Services whose load balancers are worked on at the same time.
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub concurrent_service_syncs: u16,
+    /// The addresses of pods.
+    #[command(flatten)]
+    pub network: NetworkArguments,
     /// Elect a leader among the replicas. Without election, only one replica may run.
     #[arg(long, default_value_t = true, action = ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
@@ -83,16 +93,25 @@ pub enum Controller {
     Node,
     /// Deletes Nodes without instance, and taints those whose instance is stopped.
     NodeLifecycle,
+    /// Creates, changes and deletes load balancers of Services.
+    Service,
+    /// Creates and deletes routes to the pods of nodes.
+    Route,
+    /// Gives nodes ranges for their pods.
+    NodeIpam,
 }
 
 impl Controller {
-    const ALL: [Self; 2] = [Self::Node, Self::NodeLifecycle];
+    const ALL: [Self; 5] = [Self::Node, Self::NodeLifecycle, Self::Service, Self::Route, Self::NodeIpam];
 
     /// Its name, and the shorter one that older flags use.
     fn names(self) -> [&'static str; 2] {
         match self {
             Self::Node => ["cloud-node-controller", "cloud-node"],
             Self::NodeLifecycle => ["cloud-node-lifecycle-controller", "cloud-node-lifecycle"],
+            Self::Service => ["service-lb-controller", "service"],
+            Self::Route => ["node-route-controller", "route"],
+            Self::NodeIpam => ["node-ipam-controller", "nodeipam"],
         }
     }
 }
@@ -178,9 +197,13 @@ mod tests {
     fn controllers_are_chosen_by_name() {
         let chosen = |text: &str| parse(&[&format!("--controllers={text}")]).enabled();
         assert_eq!(chosen("*").unwrap(), Controller::ALL);
-        assert_eq!(chosen("*,-cloud-node-lifecycle").unwrap(), [Controller::Node]);
+        assert_eq!(
+            chosen("*,-cloud-node-lifecycle,-service,-nodeipam").unwrap(),
+            [Controller::Node, Controller::Route]
+        );
         assert_eq!(chosen("cloud-node-lifecycle-controller").unwrap(), [Controller::NodeLifecycle]);
         assert_eq!(chosen("-cloud-node").unwrap(), []);
-        assert!(chosen("service-lb-controller").unwrap_err().to_string().contains("cloud-node-controller"));
+        assert_eq!(chosen("service,route").unwrap(), [Controller::Service, Controller::Route]);
+        assert!(chosen("podgc").unwrap_err().to_string().contains("cloud-node-controller"));
     }
 }

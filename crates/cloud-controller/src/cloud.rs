@@ -1,12 +1,17 @@
 //! The provider: its process, its session, and the requests to it.
 
+mod traffic;
+
 use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use slipway_controller::Fence;
 use slipway_limits::{file, size};
 use slipway_protocol::{LockFile, Running, SearchPath};
-use slipway_resource::provider::{InstanceAnswer, InstanceQuery, InstancesRequest, SessionRequest, Terms};
+use slipway_resource::provider::{
+    Capabilities, InstanceAnswer, InstanceQuery, InstancesRequest, SessionRequest, Terms,
+};
 use slipway_resource::{Provider as _, ProviderError, Session, Value};
 
 use crate::arguments::Arguments;
@@ -72,11 +77,24 @@ struct Configuration {
 pub(crate) struct Provider {
     running: Running,
     session: Arc<dyn Session>,
+    /// The optional parts of the contract that the provider has.
+    pub(crate) capabilities: Capabilities,
+}
+
+/// The parts of the contract that the controllers need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Needs {
+    /// A provider without instances is refused.
+    pub(crate) instances: bool,
+    /// Load balancers are created, where the provider has them.
+    pub(crate) load_balancers: bool,
+    /// Routes are created, where the provider has them.
+    pub(crate) routes: bool,
 }
 
 impl Provider {
-    /// Starts the provider and opens a session that only looks.
-    pub(crate) async fn start(arguments: &Arguments) -> Result<Self, CloudError> {
+    /// Starts the provider and opens a session. It only looks, unless a controller needs more.
+    pub(crate) async fn start(arguments: &Arguments, needs: Needs) -> Result<Self, CloudError> {
         let name = &arguments.cloud_provider;
         let configuration = arguments.cloud_config.as_deref().map(read).transpose()?.unwrap_or_default();
         let search = SearchPath::from_environment();
@@ -87,8 +105,8 @@ impl Provider {
                 Running::launch(&installed.launch(&installed.executable)).await?
             }
         };
-        match open(&running, name, configuration).await {
-            Ok(session) => Ok(Self { running, session }),
+        match open(&running, name, configuration, needs).await {
+            Ok((session, capabilities)) => Ok(Self { running, session, capabilities }),
             Err(error) => {
                 running.end().await;
                 Err(error)
@@ -102,6 +120,7 @@ impl Provider {
             session: Arc::clone(&self.session),
             cluster: arguments.cluster_name.clone(),
             metrics: metrics.clone(),
+            fence: None,
         }
     }
 
@@ -122,10 +141,12 @@ async fn open(
     running: &Running,
     name: &str,
     configuration: Configuration,
-) -> Result<Arc<dyn Session>, CloudError> {
+    needs: Needs,
+) -> Result<(Arc<dyn Session>, Capabilities), CloudError> {
     let refused = |cause| CloudError::Refused { provider: name.to_owned(), cause: Box::new(cause) };
     let provider = running.client();
-    if !provider.info().await.map_err(refused)?.capabilities.instances {
+    let capabilities = provider.info().await.map_err(refused)?.capabilities;
+    if needs.instances && !capabilities.instances {
         return Err(CloudError::NoInstances(name.to_owned()));
     }
     // The operator who starts the controller has written the file.
@@ -136,8 +157,9 @@ async fn open(
         return Err(CloudError::Invalid { provider: name.to_owned(), problems: problems.join("; ") });
     }
     let request = SessionRequest { config, region: configuration.region, offline: false };
-    let terms = Terms { read_only: true, from_caller, networks: Vec::new() };
-    provider.open_session_on(request, terms).await.map_err(refused)
+    let writes = needs.load_balancers && capabilities.load_balancers || needs.routes && capabilities.routes;
+    let terms = Terms { read_only: !writes, from_caller, networks: Vec::new() };
+    Ok((provider.open_session_on(request, terms).await.map_err(refused)?, capabilities))
 }
 
 fn read(path: &Path) -> Result<Configuration, CloudError> {
@@ -153,9 +175,16 @@ pub(crate) struct Cloud {
     session: Arc<dyn Session>,
     cluster: String,
     metrics: Metrics,
+    /// The fence of the leader; `None` without election.
+    fence: Option<Fence>,
 }
 
 impl Cloud {
+    /// The same for a leader: it changes nothing in the cloud once its lease may be lost.
+    pub(crate) fn inside(&self, fence: Fence) -> Self {
+        Self { fence: Some(fence), ..self.clone() }
+    }
+
     /// The instances behind nodes; one answer for each query, in their order. A failure is logged and counted.
     pub(crate) async fn instances(
         &self,
@@ -163,13 +192,23 @@ impl Cloud {
     ) -> Result<Vec<InstanceAnswer>, ProviderError> {
         let (cluster, asked) = (self.cluster.clone(), queries.len());
         let answers = self.session.instances(InstancesRequest { cluster, queries }).await;
-        let outcome =
-            answers.as_ref().map_or_else(|error| error.class.name().to_owned(), |_| "ok".to_owned());
-        let labels = [("call", "Instances".to_owned()), ("outcome", outcome)];
-        self.metrics.calls.get_or_create(&labels).inc();
+        let answers = self.counted("Instances", answers);
         if let Err(error) = &answers {
             tracing::warn!(nodes = asked, %error, "the provider does not tell the instances of nodes");
         }
         answers
+    }
+
+    /// The name of the cluster, as its instances carry it.
+    pub(crate) fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// Counts a call.
+    fn counted<T>(&self, call: &str, answer: Result<T, ProviderError>) -> Result<T, ProviderError> {
+        let outcome = answer.as_ref().map_or_else(|error| error.class.name().to_owned(), |_| "ok".to_owned());
+        let labels = [("call", call.to_owned()), ("outcome", outcome)];
+        self.metrics.calls.get_or_create(&labels).inc();
+        answer
     }
 }

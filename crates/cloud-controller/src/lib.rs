@@ -1,8 +1,9 @@
 //! `slipway-cloud-controller`: the cloud controller manager of every provider that declares `instances`.
 //!
-//! It keeps the behaviour of the node controllers of `k8s.io/cloud-provider`. New nodes are initialised ([`initialise`]),
+//! It keeps the behaviour of the controllers of `k8s.io/cloud-provider`. New nodes are initialised ([`initialise`]),
 //! addresses are refreshed, and the Node of an instance that does not exist any more is deleted ([`lifecycle`]).
-//! Facts about the cloud come from the provider, for many nodes in one call ([`cloud`]).
+//! Services get load balancers ([`services`]), and nodes get ranges for their pods ([`ipam`]) and routes to them ([`routes`]).
+//! Everything about the cloud is asked of the provider ([`cloud`]).
 
 #![allow(
     clippy::result_large_err,
@@ -12,12 +13,18 @@
 pub mod addresses;
 pub mod arguments;
 mod backoff;
+pub mod balanced_nodes;
+mod chosen;
+pub mod cidr;
 pub mod cloud;
 mod context;
 pub mod initialise;
+pub mod ipam;
 pub mod lifecycle;
 mod metrics;
 mod node;
 mod nodes;
 pub mod program;
+pub mod routes;
+pub mod services;
 mod writing;

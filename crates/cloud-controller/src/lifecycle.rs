@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
 use crate::initialise::taints;
-use crate::node::{is_ready, name, provider_id, query, reference};
+use crate::node::{is_ready, name, provider_id, query, reference, uid};
 use crate::writing::Unwritten;
 
 /// The taint of a node whose instance is stopped.
@@ -128,10 +128,6 @@ impl Monitor<'_> {
 
 fn is_shut_down(node: &Node) -> bool {
     taints(node).iter().any(|taint| taint.key == SHUTDOWN)
-}
-
-fn uid(node: &Node) -> String {
-    node.metadata.uid.clone().unwrap_or_default()
 }
 
 fn taint_patch(node: &Node, shut_down: bool) -> Json {

@@ -22,6 +22,14 @@ pub(crate) struct Metrics {
     pub(crate) sync_delay: Histogram,
     /// Seconds between the creation of a node and the removal of its taint.
     pub(crate) taint_delay: Histogram,
+    /// Attempts to bring a load balancer into its state.
+    pub(crate) balancer_syncs: Counter,
+    /// Attempts to change the nodes of a load balancer that failed.
+    pub(crate) node_sync_errors: Counter,
+    /// Seconds from a change of nodes until all load balancers have them.
+    pub(crate) node_sync_latency: Histogram,
+    /// Seconds of a change of the nodes of one load balancer.
+    pub(crate) update_latency: Histogram,
 }
 
 /// 1 s to 17 min, each twice the one before.
@@ -55,6 +63,26 @@ impl Metrics {
             taint_delay: registry.register(
                 "node_controller_cloud_provider_taint_removal_delay_seconds",
                 "Time between the creation of a node and the removal of its taint",
+                delays(),
+            ),
+            balancer_syncs: registry.register(
+                "service_controller_loadbalancer_sync",
+                "Attempts to bring a load balancer into its state",
+                Counter::default(),
+            ),
+            node_sync_errors: registry.register(
+                "service_controller_nodesync_error",
+                "Attempts to change the nodes of a load balancer that failed",
+                Counter::default(),
+            ),
+            node_sync_latency: registry.register(
+                "service_controller_nodesync_latency_seconds",
+                "Time from a change of nodes until all load balancers have them",
+                delays(),
+            ),
+            update_latency: registry.register(
+                "service_controller_update_loadbalancer_host_latency_seconds",
+                "Time of a change of the nodes of one load balancer",
                 delays(),
             ),
         }

@@ -1,5 +1,6 @@
 //! The parts of a Node that the controllers read.
 
+use ipnet::IpNet;
 use slipway_controller::k8s_openapi::api::core::v1::{Node, ObjectReference};
 use slipway_controller::kube::Resource as _;
 use slipway_resource::provider::InstanceQuery;
@@ -21,8 +22,24 @@ pub(crate) fn query(node: &Node) -> InstanceQuery {
 
 /// Whether its kubelet reports that it is ready.
 pub(crate) fn is_ready(node: &Node) -> bool {
-    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
-    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    condition(node, "Ready") == Some("True")
+}
+
+/// The status of one of its conditions.
+pub(crate) fn condition<'n>(node: &'n Node, kind: &str) -> Option<&'n str> {
+    let conditions = node.status.as_ref()?.conditions.as_deref()?;
+    Some(conditions.iter().find(|condition| condition.type_ == kind)?.status.as_str())
+}
+
+/// Its uid.
+pub(crate) fn uid(node: &Node) -> String {
+    node.metadata.uid.clone().unwrap_or_default()
+}
+
+/// The ranges of its pods. The API accepts nothing else in these fields.
+pub(crate) fn pod_ranges(node: &Node) -> Vec<IpNet> {
+    let ranges = node.spec.as_ref().and_then(|spec| spec.pod_cidrs.as_deref()).unwrap_or_default();
+    ranges.iter().filter_map(|range| range.parse().ok()).collect()
 }
 
 /// The reference to a node in an event. Events of nodes have the name as their uid, like those of the

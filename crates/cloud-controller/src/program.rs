@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use slipway_controller::k8s_openapi::api::core::v1::Node;
+use slipway_controller::k8s_openapi::api::core::v1::{Node, Service};
 use slipway_controller::kube::{Api, Client};
 use slipway_controller::runtime::watcher;
 use slipway_controller::{
@@ -11,11 +11,13 @@ use slipway_controller::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::{Arguments, Controller, UnknownController};
+use crate::arguments::{Arguments, UnknownController};
+use crate::chosen::Chosen;
+use crate::cidr::RangeError;
 use crate::cloud::{Cloud, CloudError, Provider};
 use crate::context::Context;
 use crate::metrics::Metrics;
-use crate::{lifecycle, nodes};
+use crate::{ipam, lifecycle, nodes, routes, services};
 
 /// The program ended otherwise than by a signal.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +25,9 @@ pub enum ProgramError {
     /// `--controllers` cannot be used.
     #[error(transparent)]
     Controllers(#[from] UnknownController),
+    /// The address ranges cannot be used.
+    #[error(transparent)]
+    Ranges(#[from] RangeError),
     /// The times of the election cannot be used.
     #[error(transparent)]
     Terms(#[from] TermsError),
@@ -57,7 +62,7 @@ pub enum ProgramError {
 /// # Errors
 /// When an argument, the API or the provider cannot be used, when the provider ends, or when the lease is lost.
 pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
-    let (controllers, terms) = (arguments.enabled()?, arguments.terms()?);
+    let (mut chosen, terms) = (Chosen::by(&arguments)?, arguments.terms()?);
     let stop = stop_on_signals()?;
     let (health, registry) = (Health::default(), Registry::default());
     let metrics = Metrics::new(&registry);
@@ -75,10 +80,11 @@ pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
         terms,
     };
     let client = connect(arguments.kubeconfig.as_deref()).await?;
-    let provider = Provider::start(&arguments).await?;
+    let provider = Provider::start(&arguments, chosen.needs()).await?;
+    chosen.restrict(&arguments.cloud_provider, provider.capabilities);
     health.ready("provider");
     let cloud = provider.cloud(&arguments, &metrics);
-    let work = Work { arguments, controllers, cloud, metrics, identity };
+    let work = Work { arguments, chosen, cloud, metrics, identity };
     let outcome = tokio::select! {
         how = provider.ended() => Err(ProgramError::ProviderEnded(how)),
         outcome = work.lead(&election, &client, &stop) => outcome,
@@ -91,7 +97,7 @@ pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
 
 struct Work {
     arguments: Arguments,
-    controllers: Vec<Controller>,
+    chosen: Chosen,
     cloud: Cloud,
     metrics: Metrics,
     identity: String,
@@ -105,41 +111,59 @@ impl Work {
         stop: &CancellationToken,
     ) -> Result<(), ProgramError> {
         if !self.arguments.leader_elect {
-            self.control(client.clone(), stop).await;
+            self.control(client.clone(), self.cloud.clone(), stop).await;
             return Ok(());
         }
         let work = |leader: slipway_controller::Leader| async move {
             self.metrics.leads.set(1);
-            self.control(leader.client, &leader.stop).await;
+            self.control(leader.client, self.cloud.inside(leader.fence), &leader.stop).await;
             self.metrics.leads.set(0);
         };
         election.lead(client, stop, work).await?;
         Ok(())
     }
 
-    async fn control(&self, client: Client, stop: &CancellationToken) {
+    async fn control(&self, client: Client, cloud: Cloud, stop: &CancellationToken) {
         let nodes: Api<Node> = Api::all(client.clone());
         let Some(watched) = watch(nodes.clone(), watcher::Config::default(), stop).await else { return };
         let context = Context {
             arguments: self.arguments.clone(),
             client,
             nodes,
-            cloud: self.cloud.clone(),
+            cloud,
             metrics: self.metrics.clone(),
             identity: self.identity.clone(),
         };
-        let runs = |controller| self.controllers.contains(&controller);
+        let chosen = &self.chosen;
         let node = async {
-            if runs(Controller::Node) {
+            if chosen.node {
                 nodes::run(&context, watched.clone(), stop).await;
             }
         };
         let lifecycle = async {
-            if runs(Controller::NodeLifecycle) {
+            if chosen.lifecycle {
                 lifecycle::run(&context, watched.clone(), stop).await;
             }
         };
-        tokio::join!(node, lifecycle);
+        let service = async {
+            if chosen.service {
+                let services: Api<Service> = Api::all(context.client.clone());
+                if let Some(services) = watch(services, watcher::Config::default(), stop).await {
+                    services::run(&context, services, watched.clone(), stop).await;
+                }
+            }
+        };
+        let route = async {
+            if let Some(cluster) = &chosen.route {
+                routes::run(&context, cluster, watched.clone(), stop).await;
+            }
+        };
+        let ipam = async {
+            if let Some(plan) = &chosen.ipam {
+                ipam::run(&context, plan, watched.clone(), stop).await;
+            }
+        };
+        tokio::join!(node, lifecycle, service, route, ipam);
         // Without controllers, the process leads and does nothing, as it was asked to.
         stop.cancelled().await;
     }

@@ -23,6 +23,8 @@ pub(super) fn manifest(
         cluster_name: &arguments.cluster_name,
         configuration: configuration.as_deref(),
         namespace: &arguments.namespace,
+        cluster_cidr: arguments.cluster_cidr.as_deref(),
+        allocate_node_cidrs: arguments.allocate_node_cidrs,
     });
     let mut text = String::from("# Written by `slipway export cloud-controller-manifest`.\n");
     for object in objects {

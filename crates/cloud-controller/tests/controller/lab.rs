@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::{Value as Json, json};
 use slipway_addons::{CloudControllerManifest, cloud_controller_manifest};
-use slipway_provider_sim::inspect::{Inventory, Tamper};
+use slipway_provider_sim::inspect::{Balancer, Inventory, Tamper};
 use slipway_resource::Value;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use tempfile::TempDir;
@@ -67,6 +67,11 @@ impl Lab {
 
     /// Removes what a test before has left.
     pub fn clean(&self) {
+        for name in self.services() {
+            let no_finalizers = r#"--patch={"metadata":{"finalizers":null}}"#;
+            self.kubectl(&["patch", "service", &name, "--type=merge", no_finalizers]);
+            self.kubectl(&["delete", "service", &name, "--ignore-not-found"]);
+        }
         self.kubectl(&["delete", "nodes,events,leases", "--all", "--all-namespaces"]);
     }
 
@@ -108,7 +113,35 @@ impl Lab {
         (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
     }
 
-    /// How often an event of a node was published.
+    /// A Service of type `LoadBalancer`, with further fields of its metadata and its spec.
+    pub fn balance(&self, name: &str, metadata: &Json, spec: &Json) {
+        let mut service = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"type": "LoadBalancer", "selector": {"app": name},
+                     "ports": [{"name": "http", "port": 80, "protocol": "TCP"}]},
+        });
+        for (part, fields) in [("metadata", metadata), ("spec", spec)] {
+            for (key, value) in fields.as_object().unwrap() {
+                service[part][key] = value.clone();
+            }
+        }
+        self.apply(&service);
+    }
+
+    /// A Service; `None` if it does not exist.
+    pub fn service(&self, name: &str) -> Option<Json> {
+        let text = self.kubectl(&["get", "service", name, "--ignore-not-found", "--output=json"]);
+        (!text.is_empty()).then(|| serde_json::from_str(&text).unwrap())
+    }
+
+    /// The names of the Services that tests have made.
+    fn services(&self) -> Vec<String> {
+        let text = self.kubectl(&["get", "services", "--output=jsonpath={.items[*].metadata.name}"]);
+        text.split_whitespace().filter(|name| *name != "kubernetes").map(str::to_owned).collect()
+    }
+
+    /// How often an event of a node or a Service was published.
     pub fn events(&self, name: &str, reason: &str) -> usize {
         let text = self.kubectl(&["get", "events", "--output=json"]);
         let events: Json = serde_json::from_str(&text).unwrap();
@@ -172,6 +205,23 @@ impl Cloud {
         cloud.machines.iter().find(|machine| machine.name == node).unwrap().id.clone()
     }
 
+    /// The load balancers and routes of the cloud, and its machines.
+    pub fn inventory(&self) -> Inventory {
+        Inventory::open(self.place()).unwrap()
+    }
+
+    /// The load balancer of a Service in the namespace `default`.
+    pub fn balancer(&self, service: &str) -> Option<Balancer> {
+        let name = format!("default/{service}");
+        self.inventory().balancers.into_iter().find(|balancer| balancer.service == name)
+    }
+
+    /// The number of calls of a method that the cloud has answered.
+    pub fn calls(&self, method: &str) -> usize {
+        let calls = slipway_provider_sim::inspect::calls(self.place()).unwrap();
+        calls.iter().filter(|call| call.method == method).count()
+    }
+
     /// Lets calls fail from now on.
     pub fn faults(&self, rules: &Json) {
         let (draft, file) = (self.place().join("faults.draft"), self.place().join("faults.json"));
@@ -230,6 +280,8 @@ pub fn manifest() -> Vec<Json> {
         cluster_name: "demo",
         configuration: Some("region: north\n"),
         namespace: NAMESPACE,
+        cluster_cidr: Some("10.244.0.0/22"),
+        allocate_node_cidrs: true,
     })
 }
 

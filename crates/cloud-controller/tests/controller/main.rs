@@ -16,6 +16,8 @@ mod leading;
 mod lifecycle;
 mod manifest;
 mod nodes;
+mod routes;
+mod services;
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +35,7 @@ fn main() -> ExitCode {
     if std::env::var_os(NONCE).is_some() {
         return serve_cloud();
     }
-    let tests: [(&str, Test); 8] = [
+    let tests: [(&str, Test); 14] = [
         ("the_manifest_can_be_applied_again_and_its_flags_are_understood", manifest::applied),
         ("a_node_gets_what_its_instance_has", nodes::initialised),
         ("a_node_without_instance_or_with_a_foreign_address_stays_tainted", nodes::stays_tainted),
@@ -41,6 +43,12 @@ fn main() -> ExitCode {
         ("the_node_of_a_lost_instance_is_deleted", lifecycle::deleted),
         ("a_node_stays_while_the_cloud_cannot_be_read", lifecycle::kept),
         ("a_stopped_instance_taints_its_node", lifecycle::shut_down),
+        ("a_service_gets_a_load_balancer_that_follows_it", services::balanced),
+        ("a_load_balancer_has_the_nodes_of_the_cluster", services::follows_nodes),
+        ("a_failure_of_the_cloud_is_told_and_tried_again", services::tried_again),
+        ("no_service_loses_its_finalizer_before_its_load_balancer", services::cleaned_after_a_restart),
+        ("nodes_get_ranges_and_routes", routes::routed),
+        ("routes_stay_while_the_cloud_cannot_be_read", routes::kept),
         ("a_replica_takes_over_and_one_that_lost_the_lease_ends", leading::taken_over),
     ];
     // One API server for all of them, one after the other; it starts with the first test.

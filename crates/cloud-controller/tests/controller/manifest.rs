@@ -21,6 +21,7 @@ pub fn applied(lab: &Lab) {
     assert_eq!(arguments.cloud_provider, "sim");
     assert_eq!(arguments.cluster_name, "demo");
     assert_eq!(arguments.cloud_config.unwrap().to_str(), Some("/etc/slipway/cloud.yaml"));
+    assert!(arguments.network.ipam().unwrap().is_some());
     let probe = &container["livenessProbe"]["httpGet"];
     assert_eq!(probe["port"], arguments.port);
     assert_eq!(probe["host"], arguments.bind_address.to_string());
