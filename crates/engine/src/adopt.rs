@@ -136,7 +136,7 @@ impl Adoption<'_> {
             .iter()
             .map(|(name, handle)| (name.to_owned(), handle.session.scope().clone()))
             .collect();
-        snapshot.forgotten = without_data(&adopted.missing, providers);
+        snapshot.forgotten = without_data(&snapshot, &adopted.missing, providers);
         adopted.snapshot = snapshot;
         Ok(adopted)
     }

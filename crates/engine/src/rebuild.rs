@@ -107,13 +107,21 @@ impl Rebuild<'_> {
             .filter(|address| !snapshot.resources.contains_key(*address))
             .cloned()
             .collect();
-        snapshot.forgotten = without_data(&missing, providers);
+        snapshot.forgotten = without_data(&snapshot, &missing, providers);
         Ok(Rebuilt { snapshot, doubled, missing })
     }
 }
 
-/// Those of the addresses at which nothing was found that hold data, as a snapshot has them.
-pub(crate) fn without_data(missing: &[Address], providers: &Providers) -> BTreeMap<Address, Vec<Identity>> {
+/// Those of the addresses at which nothing was found that hold data, as a snapshot has them. After the deletion of a cluster
+/// there are only kept objects, and its disks are not missing.
+pub(crate) fn without_data(
+    snapshot: &Snapshot,
+    missing: &[Address],
+    providers: &Providers,
+) -> BTreeMap<Address, Vec<Identity>> {
+    if snapshot.resources.values().all(|record| record.retain || record.existing) {
+        return BTreeMap::new();
+    }
     let holds_data = |address: &&Address| {
         let rule = providers.of_type(address.kind()).and_then(|(_, _, kind)| kind.irreplaceable.as_ref());
         rule.is_some_and(Irreplaceable::is_data)

@@ -176,8 +176,10 @@ fn put(
         record.deposed.dedup();
         record.deposed.retain(|deposed| *deposed != record.identity);
     }
-    // A resource that has a record is not forgotten any more.
-    snapshot.forgotten.remove(address);
+    // A resource that has a record is not forgotten any more, unless the record is of an object of others.
+    if !record.existing {
+        snapshot.forgotten.remove(address);
+    }
     snapshot.resources.insert(address.clone(), record);
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn leave_alone(
 ) -> Vec<ExpandNote> {
     let mut notes = Vec::new();
     for (address, identities) in prior.into_iter().flat_map(|prior| &prior.forgotten) {
-        if records.contains_key(address) {
+        if records.get(address).is_some_and(|record| !record.existing) {
             continue;
         }
         for identity in identities.iter().filter(|identity| !is_wanted(address, identity)) {

@@ -3,6 +3,7 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use anyhow::Result;
+use slipway_integration::executables;
 use slipway_integration::place::{Ended, Place};
 
 use crate::{APPLY, PLAN, PROGRAM, SMALL};
@@ -135,13 +136,15 @@ fn an_untrusted_plan_needs_the_caller_s_word() -> Result<()> {
 /// A spec from standard input has no folder: the files of the working directory are not its files.
 #[test]
 fn a_spec_from_standard_input_opens_no_file() -> Result<()> {
+    // The manifest itself is read where the API is known.
     let place = place()?;
-    let addon = "  addons: [ { name: own, manifest: { file: sec.yaml } } ]\n---";
-    let spec = place.write("specs/spec.yaml", &SMALL.replacen("\n---", &format!("\n{addon}"), 1))?;
+    let hostile = executables::root().join("fixtures/hostile/manifest-elsewhere/repo/a.yaml");
+    let text = std::fs::read_to_string(hostile)?.replace("'@PLACE@/outside/secret.yaml'", "sec.yaml");
+    let spec = place.write("specs/spec.yaml", &text)?;
     let manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata: { token: hunter2 }\n";
     place.write("sec.yaml", manifest)?;
     let piped = |more: &[&str]| -> Result<Ended> {
-        let arguments = [&["plan", "-f", "-"][..], more].concat();
+        let arguments = [&["plan", "--offline", "-f", "-"][..], more].concat();
         let input = std::fs::File::open(&spec)?;
         Ended::of(place.command(&arguments).stdin(input).output()?)
     };
