@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::opened::Opened;
 
 pub use recover::{
-    Absent, ControlPlane, MemberData, MemberStatus, Newest, Progress, Recovery, Source, plan_recovery,
+    Absent, Begun, ControlPlane, MemberData, MemberStatus, Newest, Progress, Recovery, Source, plan_recovery,
     recover, undo_recovery,
 };
 pub use restore::{Restore, plan_restore, restore, undo_restore};

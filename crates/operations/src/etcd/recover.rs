@@ -52,11 +52,15 @@ pub struct Absent {
 /// The part of a recovery that its machines keep, so that an interrupted run continues as it began.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Begun {
-    id: String,
-    source: Source,
-    machines: Vec<String>,
-    absent: Vec<Absent>,
+pub struct Begun {
+    /// The id of the recovery.
+    pub id: String,
+    /// The data from which etcd is recovered.
+    pub source: Source,
+    /// The control planes that become members of the new etcd.
+    pub machines: Vec<String>,
+    /// The control planes that take no part.
+    pub absent: Vec<Absent>,
 }
 
 /// The kind of work that is left.

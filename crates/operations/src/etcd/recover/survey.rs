@@ -42,7 +42,7 @@ pub struct ControlPlane {
     pub is_replaced: bool,
     /// The recovery that has begun here.
     #[serde(skip)]
-    pub(super) begun: Option<Begun>,
+    pub begun: Option<Begun>,
 }
 
 /// What a member says.
