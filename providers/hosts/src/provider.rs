@@ -57,7 +57,7 @@ impl Provider for Hosts {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes,
             batch: 10_000,
-            capabilities: Capabilities { hosts: true, ..Capabilities::default() },
+            capabilities: Capabilities { hosts: true, instances: true, ..Capabilities::default() },
         })
     }
 

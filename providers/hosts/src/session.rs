@@ -2,6 +2,7 @@
 
 mod act;
 mod actual;
+mod instances;
 mod locate;
 mod lost;
 mod plan;
@@ -15,8 +16,8 @@ use slipway_bootstrap::from_cluster::Placement;
 use slipway_bootstrap::preflight::Questions;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, LocateRequest, Located, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
-    Resolution, ResumeRequest, Scope,
+    Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, PlanItem, Planned, PreflightFinding,
+    PreflightItem, ReadRequest, Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::{Identity, Observed, Path, ProviderError, Schema, Session, Token, Value};
 
@@ -192,6 +193,10 @@ impl Session for HostsSession {
         attributes: Value,
     ) -> Result<Value, ProviderError> {
         self.schema.of_version(kind, version, attributes)
+    }
+
+    async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
+        self.find_instances(&request).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
