@@ -8,6 +8,7 @@ pub mod age;
 pub mod azurite;
 pub mod cache;
 pub mod cloud_controller;
+pub mod cluster_api;
 pub mod control_plane;
 pub mod fake_gcs;
 pub mod flannel;

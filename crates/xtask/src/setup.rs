@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use slipway_testkit::{Azurite, FakeGcs, Moto, age, cloud_controller, flannel, image, kubernetes, packages};
+use slipway_testkit::{
+    Azurite, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kubernetes, packages,
+};
 
 use crate::output::say;
 
@@ -42,12 +44,13 @@ const CLOUDS: [(&str, Install); 4] = [
     ("moto", Moto::install),
 ];
 
-const KUBERNETES: [(&str, Install); 5] = [
+const KUBERNETES: [(&str, Install); 6] = [
     ("etcd", kubernetes::install_etcd),
     ("Kubernetes", kubernetes::install),
     ("an older Kubernetes", kubernetes::install_older),
     ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),
     ("Ginkgo", kubernetes::install_ginkgo),
+    ("the kinds of Cluster API", cluster_api::install),
 ];
 
 const CONFORMANCE: [(&str, Install); 2] = [
