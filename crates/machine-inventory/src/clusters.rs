@@ -165,7 +165,7 @@ async fn forget_election(context: &Context, current: &ElementalCluster) -> Resul
     context.patch(current, json!({"metadata": {"annotations": none}})).await
 }
 
-/// Lets a deleted ElementalCluster go. Its reservations are removed by the controller of hosts.
+/// Removes the finalizer of a deleted ElementalCluster. The controller of hosts removes its reservations.
 async fn release(context: &Context, seen: &ElementalCluster) -> Result<(), Failure> {
     if has_finalizer(&seen.metadata, CLUSTER_FINALIZER) {
         let finalizers = without_finalizer(&seen.metadata, CLUSTER_FINALIZER);

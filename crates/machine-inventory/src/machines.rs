@@ -78,7 +78,7 @@ pub(crate) async fn reconcile(
     status.write(context, &current).await
 }
 
-/// What the work on a machine needs to know.
+/// The owner and the cluster of a machine, with the context.
 struct Work<'a> {
     context: &'a Context,
     world: &'a World,
@@ -106,7 +106,7 @@ impl Work<'_> {
         self.context.patch(seen, patch).await
     }
 
-    /// What the machine waits for before it can claim a host.
+    /// The reason and the message of a machine that cannot claim a host yet.
     fn missing(&self, machine: &ElementalMachine) -> Option<(&'static str, String)> {
         let cluster = name(&self.cluster.metadata);
         if machine.spec.host_ref.is_some() {

@@ -1,6 +1,6 @@
 //! The registration API, with the paths and the codes of Elemental's provider.
 //!
-//! | request | who | answer |
+//! | request | authentication | answer |
 //! | --- | --- | --- |
 //! | `POST …/registrations/{registration}/hosts` | registration token and host token | 201, 400, 401, 403, 404, 409 |
 //! | `PATCH …/hosts/{host}` | host token | 200, 400, 401, 403, 404, 409 |

@@ -24,8 +24,8 @@ pub enum TokenError {
     /// The signature is of another key.
     #[error("its signature is not of the expected key")]
     Signature,
-    /// The token is for somebody else, or for another place.
-    #[error("its subject or its audience is another one")]
+    /// The token has another subject or audience.
+    #[error("its subject or its audience differs")]
     Purpose,
     /// The token has expired, or is not valid yet.
     #[error("it is not valid at this time")]
@@ -35,16 +35,16 @@ pub enum TokenError {
 /// The claims of a token. Times are in seconds since 1970.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Claims {
-    /// Who has made it.
+    /// Issuer.
     pub iss: String,
-    /// Whom it is for.
+    /// Subject: the name of the host, or the address of the registration.
     pub sub: String,
-    /// Where it is used.
+    /// Audience: the address of the registration.
     pub aud: String,
-    /// From when it is valid.
+    /// Begin of its validity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nbf: Option<i64>,
-    /// Until when it is valid.
+    /// End of its validity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exp: Option<i64>,
 }

@@ -44,10 +44,13 @@ pub enum WorkloadError {
     Api(kube::Error),
 }
 
-/// Clients of clusters, by the version of the secret with their kubeconfig.
+/// Clients by the namespace and the name of a secret, each with the version of the secret that it was made from.
+type Clients = HashMap<(String, String), (Option<String>, Client)>;
+
+/// Clients of clusters, by the secret with their kubeconfig.
 #[derive(Default)]
 pub(crate) struct Workloads {
-    clients: Mutex<HashMap<(String, String), (Option<String>, Client)>>,
+    clients: Mutex<Clients>,
 }
 
 impl Workloads {

@@ -103,9 +103,8 @@ impl Config {
     fn parse(text: &str) -> Result<Self, String> {
         let config: Self = serde_yaml::from_str(text).map_err(|error| error.to_string())?;
         let uri = &config.registration.uri;
-        if !uri.starts_with("https://")
-            && !(config.registration.insecure_allow_http && uri.starts_with("http://"))
-        {
+        let is_plain = config.registration.insecure_allow_http && uri.starts_with("http://");
+        if !(is_plain || uri.starts_with("https://")) {
             return Err(format!(
                 "registration.uri: {uri} is not an https URL (registration.insecureAllowHttp allows http)"
             ));

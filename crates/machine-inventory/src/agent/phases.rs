@@ -117,7 +117,7 @@ impl Agent {
         match self.api.report(&self.key, &report).await {
             Err(AgentError::Refused { status: 404, message }) => {
                 self.registered = false;
-                // Its object was deleted without the agent: what the host has run is of no use any more.
+                // Its object was deleted without the agent: the bootstrap of this host belongs to no machine.
                 if self.began().exists() || self.succeeded().exists() {
                     self.clean().await?;
                 }
@@ -134,7 +134,7 @@ impl Agent {
         }
     }
 
-    /// What is known about the bootstrap, for the next report.
+    /// The result of the bootstrap, for the next report.
     fn outcome(&self) -> Report {
         if self.succeeded().exists() {
             return Report { bootstrapped: Some(true), ..Report::default() };

@@ -34,7 +34,7 @@ pub struct File {
     pub append: bool,
 }
 
-/// What bootstrap data asks for.
+/// The files and the script of bootstrap data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     /// Files, in their order.

@@ -1,4 +1,4 @@
-//! What the agent does to its host: it writes files and runs scripts.
+//! Files and scripts of bootstrap data, written and run on the host.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;

@@ -92,7 +92,7 @@ fn excluded(host: &str) -> Refused {
     ("EndpointHostExcluded", message)
 }
 
-/// What a machine asks of its host.
+/// Requirements of a machine on its host.
 struct Wishes<'a> {
     work: &'a Work<'a>,
     machine: &'a ElementalMachine,

@@ -1,4 +1,4 @@
-//! A machine that is deleted: the reset of its host is requested, and the machine does not wait for it.
+//! Deletion of a machine: it requests the reset of its host, and does not wait for it.
 
 use serde_json::json;
 use slipway_controller::EventType;
@@ -10,7 +10,8 @@ use crate::labels::{MACHINE_FINALIZER, has_finalizer, without_finalizer};
 use crate::world::{name, namespace, uid};
 use crate::writing::Failure;
 
-/// Lets a machine go. A host that does not exist, or that another machine has claimed, is no reason to stay.
+/// Requests the reset of the host and removes the finalizer. A host that does not exist, or that another machine has
+/// claimed, does not keep the machine.
 pub(super) async fn run(context: &Context, machine: &ElementalMachine) -> Result<(), Failure> {
     if !has_finalizer(&machine.metadata, MACHINE_FINALIZER) {
         return Ok(());

@@ -82,6 +82,13 @@ impl Serving {
     }
 }
 
+/// The management cluster, and the only namespace that is served, if there is one.
+#[derive(Clone)]
+struct Backend {
+    client: Client,
+    namespace: Option<String>,
+}
+
 /// The files of a certificate, and the configuration that they make.
 struct Certificate {
     chain: PathBuf,
@@ -167,14 +174,15 @@ pub async fn start(
     let listener = TcpListener::bind(address).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     tracing::info!(%address, tls = certificate.is_some(), "serving the registration API");
-    let task = tokio::spawn(async move { accept(listener, certificate, client, stop).await });
+    let backend = Backend { client, namespace: arguments.namespace.clone() };
+    let task = tokio::spawn(async move { accept(listener, certificate, backend, stop).await });
     Ok(Serving { address, task })
 }
 
 async fn accept(
     listener: TcpListener,
     certificate: Option<Arc<Certificate>>,
-    client: Client,
+    backend: Backend,
     stop: CancellationToken,
 ) {
     let mut clients = JoinSet::new();
@@ -196,13 +204,13 @@ async fn accept(
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let (acceptor, client) =
-            (certificate.as_ref().map(|certificate| certificate.acceptor()), client.clone());
+        let (acceptor, backend) =
+            (certificate.as_ref().map(|certificate| certificate.acceptor()), backend.clone());
         clients.spawn(async move {
             match acceptor {
-                None => connection(stream, client).await,
+                None => connection(stream, backend).await,
                 Some(acceptor) => match tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
-                    Ok(Ok(stream)) => connection(stream, client).await,
+                    Ok(Ok(stream)) => connection(stream, backend).await,
                     Ok(Err(error)) => tracing::debug!(%error, "a host made no TLS connection"),
                     Err(_) => tracing::debug!("a host took too long for its TLS handshake"),
                 },
@@ -211,10 +219,10 @@ async fn accept(
     }
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, client: Client) {
+async fn connection(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, backend: Backend) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let client = client.clone();
-        async move { Ok::<_, Infallible>(serve(&client, request).await) }
+        let backend = backend.clone();
+        async move { Ok::<_, Infallible>(serve(&backend, request).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -225,32 +233,29 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static
     }
 }
 
-async fn serve(client: &Client, request: Request<Incoming>) -> Response<Full<Bytes>> {
+async fn serve(backend: &Backend, request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let refused = |status, message: String| response(Err(Refusal(status, message)));
     let route = match Route::of(request.method(), request.uri().path()) {
         Ok(route) => route,
-        Err(NoRoute::NotFound) => {
-            return response(Err(Refusal(StatusCode::NOT_FOUND, "there is nothing here".to_owned())));
-        }
+        Err(NoRoute::NotFound) => return refused(StatusCode::NOT_FOUND, "there is nothing here".to_owned()),
         Err(NoRoute::Method) => {
-            return response(Err(Refusal(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "this method is not allowed here".to_owned(),
-            )));
+            return refused(StatusCode::METHOD_NOT_ALLOWED, "this method is not allowed here".to_owned());
         }
     };
+    if backend.namespace.as_ref().is_some_and(|only| *only != route.namespace) {
+        let message = format!("namespace {} is not served here", route.namespace);
+        return refused(StatusCode::NOT_FOUND, message);
+    }
     let work = async {
         let (head, body) = request.into_parts();
         let body = Limited::new(body, BODY).collect().await;
         let body = body.map_err(|_| {
             Refusal(StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {BODY} bytes"))
         })?;
-        handlers::handle(client, &route, &head.headers, &body.to_bytes()).await
+        handlers::handle(&backend.client, &route, &head.headers, &body.to_bytes()).await
     };
     match tokio::time::timeout(REQUEST, work).await {
         Ok(answer) => response(answer),
-        Err(_) => response(Err(Refusal(
-            StatusCode::GATEWAY_TIMEOUT,
-            "the management cluster gives no answer".to_owned(),
-        ))),
+        Err(_) => refused(StatusCode::GATEWAY_TIMEOUT, "the management cluster gives no answer".to_owned()),
     }
 }

@@ -89,6 +89,12 @@ pub fn tokens(lab: &Lab) {
     assert_eq!(object["metadata"]["labels"], json!({"rack": "1"}));
     assert_eq!(object["metadata"]["annotations"], json!({"example.com/a": "b"}));
 
+    // A manager of one namespace serves no other one.
+    let mut elsewhere = Host::new("host-2", &rack, port);
+    elsewhere.uri = elsewhere.uri.replace("namespaces/tokens", "namespaces/default");
+    let (code, answer) = elsewhere.ask("PATCH", "/host-2", &json!({}));
+    assert_eq!((code, answer), (404, json!({"message": "namespace default is not served here"})));
+
     // A registration token of another key, of another registration, and one that has expired.
     let mut other = Host::new("host-2", &rack, port);
     let now = jiff::Timestamp::now();
