@@ -39,6 +39,7 @@ const QUICK: [Stage; 8] = [
 const NOT_QUICK: &[&str] = &[
     "age of secrets",
     "control_plane of testkit",
+    "controller of cloud-controller",
     "controller of etcd-storage",
     "it crash::small_cluster_with_its_state_on_s3",
     "it documents::",
