@@ -267,7 +267,7 @@ mod tests {
         assert!(error.message.contains("it is a symbolic link"), "{error}");
         std::fs::remove_file(directory.path().join(FILE)).unwrap();
         let large = std::fs::File::create(directory.path().join(FILE)).unwrap();
-        large.set_len(slipway_limits::size::CONFIGURATION.bytes + 1).unwrap();
+        large.set_len(slipway_limits::size::FAULTS.bytes + 1).unwrap();
         let error = faults.of(CREATE)[0].error(CREATE, "network");
         assert!(error.message.contains("it has more than"), "{error}");
     }

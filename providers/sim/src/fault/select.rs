@@ -127,7 +127,7 @@ impl Faults {
             (None, _) => state.written = None,
             (Some(stamp), Some((known, _))) if stamp == *known => {}
             (Some(stamp), _) => {
-                let rules = match read_plain(&self.file, size::CONFIGURATION) {
+                let rules = match read_plain(&self.file, size::FAULTS) {
                     Ok(text) => match serde_json::from_slice::<Vec<Rule>>(&text) {
                         Ok(rules) => match rules.iter().find_map(Rule::problem) {
                             Some(problem) => vec![self.unusable(&problem)],
