@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(read_plain(&at("none"), SMALL).unwrap_err().kind(), io::ErrorKind::NotFound);
         std::os::unix::fs::symlink(at("file"), at("link")).unwrap();
         std::os::unix::fs::symlink(at("none"), at("dangling")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, &at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
             .unwrap();
         for (name, kind) in
             [("link", "a symbolic link"), ("dangling", "a symbolic link"), ("pipe", "a named pipe")]
