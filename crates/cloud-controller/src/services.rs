@@ -1,6 +1,6 @@
 //! The service controller: load balancers of Services of type `LoadBalancer`.
 //!
-//! [`desk`] decides what is due, [`work`] does it. Services are worked on side by side, and each of them by one job at a time.
+//! `desk` decides what is due, `work` does it. Services are worked on side by side, and each of them by one job at a time.
 
 pub mod desired;
 mod desk;
