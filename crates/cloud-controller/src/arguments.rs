@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Parser};
-use jiff::SignedDuration;
-use slipway_controller::{Terms, TermsError};
+use slipway_controller::{Terms, TermsError, time_span};
 
 pub use network::{CidrAllocator, NetworkArguments};
 
@@ -45,10 +44,10 @@ pub struct Arguments {
     )]
     pub controllers: Vec<String>,
     /// Time between two refreshes of the addresses of all nodes.
-    #[arg(long, default_value = "5m", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "5m", value_parser = time_span, value_name = "DURATION")]
     pub node_status_update_frequency: Duration,
     /// Time between two looks for nodes that have lost their instance.
-    #[arg(long, default_value = "5s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "5s", value_parser = time_span, value_name = "DURATION")]
     pub node_monitor_period: Duration,
     /// Number of nodes that are written at the same time.
     #[arg(long, default_value_t = 1, value_name = "NUMBER")]
@@ -64,13 +63,13 @@ pub struct Arguments {
           default_missing_value = "true", value_name = "BOOL")]
     pub leader_elect: bool,
     /// Time that other replicas wait for a leader that does not renew its Lease.
-    #[arg(long, default_value = "15s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "15s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_lease_duration: Duration,
     /// Time after which a leader that cannot renew its Lease gives up.
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "10s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_renew_deadline: Duration,
     /// Time between two attempts to acquire or renew the Lease.
-    #[arg(long, default_value = "2s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "2s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_retry_period: Duration,
     /// Name of the Lease.
     #[arg(long, default_value = "cloud-controller-manager", value_name = "NAME")]
@@ -158,14 +157,6 @@ impl Arguments {
         }
         .check()
     }
-}
-
-/// A time span above zero, as `5m`, `1m30s` or `500ms`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: SignedDuration =
-        text.parse().map_err(|_| format!("`{text}` is not a time span such as 5m or 90s"))?;
-    let duration = Duration::try_from(parsed).map_err(|_| format!("`{text}` is negative"))?;
-    if duration.is_zero() { Err("it must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
 #[cfg(test)]

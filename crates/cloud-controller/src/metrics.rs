@@ -40,11 +40,7 @@ fn delays() -> Histogram {
 impl Metrics {
     pub(crate) fn new(registry: &slipway_controller::Metrics) -> Self {
         Self {
-            leads: registry.register(
-                "leader_election_master_status",
-                "Whether this process holds the Lease",
-                Gauge::default(),
-            ),
+            leads: registry.leads(),
             calls: registry.register(
                 "cloud_controller_provider_calls",
                 "Calls to the provider by outcome",

@@ -22,6 +22,7 @@ mod lease;
 mod metrics;
 mod serve;
 mod signals;
+mod time_span;
 mod watching;
 
 pub use conditions::set_condition;
@@ -38,4 +39,5 @@ pub use metrics::Metrics;
 pub use prometheus_client;
 pub use serve::{Served, serve};
 pub use signals::stop_on_signals;
+pub use time_span::time_span;
 pub use watching::{Watched, watch};

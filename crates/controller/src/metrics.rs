@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Metric, Registry};
 
 /// The metrics of a process. Clones share them.
@@ -24,6 +25,16 @@ impl Metrics {
         let mut registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
         registry.register(name, help, metric.clone());
         metric
+    }
+
+    /// Registers the gauge that is 1 while this process leads.
+    #[must_use]
+    pub fn leads(&self) -> Gauge {
+        self.register(
+            "leader_election_master_status",
+            "Whether this process holds the Lease",
+            Gauge::default(),
+        )
     }
 
     /// All metrics, as `application/openmetrics-text; version=1.0.0`.

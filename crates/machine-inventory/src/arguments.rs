@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
-use jiff::SignedDuration;
-use slipway_controller::{Terms, TermsError};
+use slipway_controller::{Terms, TermsError, time_span};
 
 /// Cluster API infrastructure provider over an inventory of registered hosts.
 #[derive(Clone, Debug, Parser)]
@@ -64,13 +63,13 @@ pub struct ManagerArguments {
           default_missing_value = "true", value_name = "BOOL")]
     pub leader_elect: bool,
     /// Time that other replicas wait for a leader that does not renew its Lease.
-    #[arg(long, default_value = "15s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "15s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_lease_duration: Duration,
     /// Time after which a leader that cannot renew its Lease gives up.
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "10s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_renew_deadline: Duration,
     /// Time between two attempts to acquire or renew the Lease.
-    #[arg(long, default_value = "2s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "2s", value_parser = time_span, value_name = "DURATION")]
     pub leader_elect_retry_period: Duration,
     /// Name of the Lease.
     #[arg(long, default_value = "slipway-machine-inventory", value_name = "NAME")]
@@ -140,14 +139,6 @@ impl ManagerArguments {
         }
         .check()
     }
-}
-
-/// A time span above zero, as `5m`, `1m30s` or `500ms`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: SignedDuration =
-        text.parse().map_err(|_| format!("`{text}` is not a time span such as 5m or 90s"))?;
-    let duration = Duration::try_from(parsed).map_err(|_| format!("`{text}` is negative"))?;
-    if duration.is_zero() { Err("it must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
 #[cfg(test)]

@@ -24,11 +24,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new(registry: &slipway_controller::Metrics) -> Self {
         Self {
-            leads: registry.register(
-                "leader_election_master_status",
-                "Whether this process holds the Lease",
-                Gauge::default(),
-            ),
+            leads: registry.leads(),
             failures: registry.register(
                 "machine_inventory_failures",
                 "Objects that could not be reconciled",

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 use ipnet::IpNet;
+use slipway_controller::time_span;
 
-use super::duration;
 use crate::cidr::{RangeError, ranges};
 use crate::ipam::Plan;
 use crate::ipam::allocator::Division;
@@ -50,7 +50,7 @@ pub struct NetworkArguments {
           default_missing_value = "true", value_name = "BOOL")]
     pub configure_cloud_routes: bool,
     /// Time between two comparisons of the routes with the nodes.
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "10s", value_parser = time_span, value_name = "DURATION")]
     pub route_reconciliation_period: Duration,
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgAction, Args};
-use jiff::SignedDuration;
-use slipway_controller::Terms;
+use slipway_controller::{Terms, time_span};
 use slipway_etcd_storage::controller::Settings;
 use slipway_etcd_storage::manifest::Manifest;
 
@@ -59,13 +58,13 @@ pub struct Controller {
           default_missing_value = "true", value_name = "BOOL")]
     leader_elect: bool,
     /// Time that other replicas wait for a leader that does not renew its Lease.
-    #[arg(long, default_value = "15s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "15s", value_parser = time_span, value_name = "DURATION")]
     leader_elect_lease_duration: Duration,
     /// Time after which a leader that cannot renew its Lease gives up.
-    #[arg(long, default_value = "10s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "10s", value_parser = time_span, value_name = "DURATION")]
     leader_elect_renew_deadline: Duration,
     /// Time between two attempts to acquire or renew the Lease.
-    #[arg(long, default_value = "2s", value_parser = duration, value_name = "DURATION")]
+    #[arg(long, default_value = "2s", value_parser = time_span, value_name = "DURATION")]
     leader_elect_retry_period: Duration,
     /// Address of the endpoints /healthz, /readyz and /metrics, which are served over plain HTTP.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
@@ -132,14 +131,6 @@ impl ManifestArguments {
             cluster_domain: self.common.cluster_domain,
         }
     }
-}
-
-/// A time span above zero, as `5m`, `1m30s` or `500ms`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let parsed: SignedDuration =
-        text.parse().map_err(|_| format!("`{text}` is not a time span such as 5m or 90s"))?;
-    let duration = Duration::try_from(parsed).map_err(|_| format!("`{text}` is negative"))?;
-    if duration.is_zero() { Err("it must be greater than 0".to_owned()) } else { Ok(duration) }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::apply::{apply, check_owner, metadata};
 use super::authority::{Authority, Step, Wanted};
 use super::context::Context;
 use super::failure::Failure;
-use super::leaf::{Existing, Leaf, renewal};
+use super::leaf::{Existing, InUse, Leaf, renewal};
 use super::names::{CERTIFICATE, CLIENT_CA, EXPIRES, KEY, MANAGER, Names, SIGNED_BY, VALIDITY};
 use super::report::Report;
 use super::signers::{NAMES, Signers};
@@ -225,18 +225,11 @@ pub(crate) async fn server(
     let now = Timestamp::now();
     let existing = api.get_opt(&names.server()).await?;
     let leaf = existing.as_ref().map(existing_leaf).unwrap_or_default();
-    let (certificate, pem, key, is_new) = match desired.usable(leaf, signer, now) {
-        Some(certificate) => (certificate, leaf.certificate.to_owned(), bytes(leaf.key), false),
-        None => {
-            let issued = desired.issue(signer, now)?;
-            let pem = issued.certificate.to_pem();
-            (issued.certificate, pem, bytes(issued.key.expose()), true)
-        }
-    };
+    let InUse { certificate, pem, key, is_new } = desired.in_use(leaf, signer, now)?;
     let mut object = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",
         "metadata": metadata(storage, names, &names.server()),
-        "data": {CERTIFICATE: bytes(&pem), KEY: key},
+        "data": {CERTIFICATE: bytes(&pem), KEY: bytes(key.expose())},
     });
     object["metadata"]["annotations"] = json!({
         EXPIRES: certificate.not_after().to_string(),

@@ -14,7 +14,7 @@ use super::authority::{Authority, Pair};
 use super::certificates::{bytes, existing_leaf};
 use super::context::Context;
 use super::destination::{Content, Unwritten, clean, read, write};
-use super::leaf::{Leaf, renewal};
+use super::leaf::{InUse, Leaf, renewal};
 use super::names::{CERTIFICATE, EXPIRES, HASH, KEY, Names, SERVING_CA, SIGNED_BY, STORAGE, VALIDITY};
 use super::report::Report;
 
@@ -80,14 +80,7 @@ async fn one(
     let now = Timestamp::now();
     let existing: Secret = read(&context.client, destination, storage).await?;
     let leaf = existing_leaf(&existing);
-    let (certificate, pem, key, is_new) = match desired.usable(leaf, signer, now) {
-        Some(certificate) => (certificate, leaf.certificate.to_owned(), bytes(leaf.key), false),
-        None => {
-            let issued = desired.issue(signer, now)?;
-            let pem = issued.certificate.to_pem();
-            (issued.certificate, pem, bytes(issued.key.expose()), true)
-        }
-    };
+    let InUse { certificate, pem, key, is_new } = desired.in_use(leaf, signer, now)?;
     let content = Content {
         annotations: BTreeMap::from([
             (STORAGE, storage.metadata.name.clone().unwrap_or_default()),
@@ -96,7 +89,7 @@ async fn one(
             (VALIDITY, desired.stamp()),
             (HASH, hash(&pem)),
         ]),
-        data: BTreeMap::from([(CERTIFICATE, json!(bytes(&pem))), (KEY, json!(key))]),
+        data: BTreeMap::from([(CERTIFICATE, json!(bytes(&pem))), (KEY, json!(bytes(key.expose())))]),
     };
     write(&context.client, &existing, destination, &content).await?;
     if is_new {

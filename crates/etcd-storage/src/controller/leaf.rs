@@ -42,7 +42,34 @@ pub(crate) struct Existing<'a> {
     pub(crate) stamp: &'a str,
 }
 
+/// The certificate that is in use from now on.
+#[derive(Debug)]
+pub(crate) struct InUse {
+    pub(crate) certificate: Certificate,
+    /// The certificate in PEM.
+    pub(crate) pem: String,
+    pub(crate) key: SecretText,
+    /// Whether it was made now.
+    pub(crate) is_new: bool,
+}
+
 impl Leaf {
+    /// The existing certificate if it can be used further, else a new one.
+    pub(crate) fn in_use(
+        &self,
+        existing: Existing<'_>,
+        authority: &Pair,
+        now: Timestamp,
+    ) -> Result<InUse, Error> {
+        if let Some(certificate) = self.usable(existing, authority, now) {
+            let (pem, key) = (existing.certificate.to_owned(), SecretText::new(existing.key));
+            return Ok(InUse { certificate, pem, key, is_new: false });
+        }
+        let Issued { certificate, key } = self.issue(authority, now)?;
+        let pem = certificate.to_pem();
+        Ok(InUse { certificate, pem, key, is_new: true })
+    }
+
     /// The validity as an annotation has it. It cannot be read from the certificate, which may end earlier with its authority.
     pub(crate) fn stamp(&self) -> String {
         format!("{}s", self.validity.as_secs())

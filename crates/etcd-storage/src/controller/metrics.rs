@@ -20,11 +20,7 @@ pub(crate) struct Metrics {
 impl Metrics {
     pub(crate) fn new(registry: &slipway_controller::Metrics) -> Self {
         Self {
-            leads: registry.register(
-                "leader_election_master_status",
-                "Whether this process holds the Lease",
-                Gauge::default(),
-            ),
+            leads: registry.leads(),
             reconciled: registry.register(
                 "etcd_storage_reconciles",
                 "Looks at an EtcdStorage by outcome: ready, waiting or failed",
