@@ -38,6 +38,10 @@ pub(crate) struct KnownResource<'a> {
     pub force_replace: bool,
     /// Whether the object has lost the ownership tags of the cluster.
     pub lost_tags: bool,
+    /// Its machines as they were found, for a pool.
+    pub machines: Option<outside::Machines>,
+    /// Whether the user asks to replace machines that would stay.
+    pub anew: bool,
     /// Whether the state had fingerprints of its secrets that cannot be compared any more.
     pub forgets: bool,
 }
@@ -94,7 +98,8 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         changes.iter().map(|change| change_reason(&known, change, last_applied, context)).collect();
     let mut action = action(&known, &changes, last_applied);
     let is_used = known.desired.lifecycle.existing.is_some();
-    let restarts = outside::restarts(planned.rollout.as_ref().filter(|_| !is_used), &planned.unknown_after);
+    let pool = planned.rollout.as_ref().zip(known.machines);
+    let restarts = outside::restarts(pool.filter(|_| !is_used), &planned.unknown_after);
     if let (ChangeAction::NoOp, Some(reason)) = (action, restarts) {
         action = ChangeAction::Update;
         reasons.push(reason);
@@ -135,7 +140,7 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
     let drift = outside::extend(
         drift(&known, object, attributes, &changes, last_applied),
-        outside::reasons(&known, object, planned.rollout.as_ref(), &changes),
+        outside::reasons(&known, object, planned.rollout.as_ref().zip(known.machines), &changes),
         || ResourceChange {
             action: ChangeAction::Update,
             identity: Some(object.identity.clone()),

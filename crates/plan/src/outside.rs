@@ -11,7 +11,6 @@ use slipway_resource::{Desired, Identity, Path, ResourceType, Value};
 use crate::change::ResourceChange;
 use crate::decide::KnownResource;
 use crate::observations::{Found, Observations};
-use crate::planner::REQUESTED;
 use crate::providers::Providers;
 use crate::reason::{Reason, ReasonCode};
 use crate::state::Record;
@@ -46,11 +45,31 @@ pub(crate) fn retagged() -> Reason {
     Reason::new(ReasonCode::LifecycleChanged, text)
 }
 
+/// The machines of a pool as its provider found them, before the user asks to replace any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Machines {
+    /// How many exist.
+    count: usize,
+    /// Whether one that exists is replaced by another.
+    is_rolling: bool,
+}
+
+impl Machines {
+    pub(crate) fn of(rollout: &Rollout) -> Self {
+        let standing = || rollout.members.iter().filter(|member| !is_gone(member));
+        let is_replaced = |member: &Member| matches!(member.fate, Fate::Replace { .. });
+        Self { count: standing().count(), is_rolling: standing().any(is_replaced) }
+    }
+}
+
 /// The reason to update a pool that looks as the spec asks: machines are missing, and its provider starts them with an update, by
 /// which other attributes change. Where the cloud starts them by itself, there is none.
-pub(crate) fn restarts(rollout: Option<&Rollout>, unknown_after: &[Path]) -> Option<Reason> {
-    let rollout = rollout.filter(|rollout| is_short(rollout) && !unknown_after.is_empty())?;
-    let text = format!("{}; the missing ones are started", shown(rollout));
+pub(crate) fn restarts(pool: Option<(&Rollout, Machines)>, unknown_after: &[Path]) -> Option<Reason> {
+    let is_short = |(rollout, machines): &(&Rollout, Machines)| {
+        !rollout.has_leaving() && machines.count < rollout.size as usize
+    };
+    let (rollout, machines) = pool.filter(is_short).filter(|_| !unknown_after.is_empty())?;
+    let text = format!("{}; the missing ones are started", shown(rollout.size, machines));
     Some(Reason::new(ReasonCode::Vanished, text))
 }
 
@@ -58,7 +77,7 @@ pub(crate) fn restarts(rollout: Option<&Rollout>, unknown_after: &[Path]) -> Opt
 pub(crate) fn reasons(
     known: &KnownResource<'_>,
     object: &Found,
-    rollout: Option<&Rollout>,
+    pool: Option<(&Rollout, Machines)>,
     changes: &[Change],
 ) -> Vec<Reason> {
     let mut reasons = Vec::new();
@@ -68,8 +87,11 @@ pub(crate) fn reasons(
     if record.existing || known.desired.lifecycle.existing.is_some() {
         return reasons;
     }
-    if let Some(rollout) = rollout.filter(|rollout| is_of_another_size(rollout, known, changes)) {
-        reasons.push(Reason::new(ReasonCode::FieldDrifted, shown(rollout)));
+    if let Some((rollout, machines)) = pool
+        && !known.anew
+        && is_of_another_size(rollout, machines, known, changes)
+    {
+        reasons.push(Reason::new(ReasonCode::FieldDrifted, shown(rollout.size, machines)));
     }
     if known.lost_tags {
         let text = "its ownership tags were removed outside Slipway";
@@ -101,41 +123,31 @@ pub(crate) fn extend(
 
 /// Whether a pool has another number of machines than it was applied with. In a roll, and where the spec asks for another pool,
 /// the number says nothing.
-fn is_of_another_size(rollout: &Rollout, known: &KnownResource<'_>, changes: &[Change]) -> bool {
+fn is_of_another_size(
+    rollout: &Rollout,
+    machines: Machines,
+    known: &KnownResource<'_>,
+    changes: &[Change],
+) -> bool {
     let applied = known.record.and_then(|record| record.applied.as_ref());
     let is_asked_for = |change: &Change| {
         let before = applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
         before != Some(known.resolved.at(&change.path).unwrap_or(&Value::Null))
     };
-    let is_replaced = |member: &Member| matches!(member.fate, Fate::Replace { .. }) && !is_gone(member);
-    let is_rolling = rollout.members.iter().any(is_replaced);
-    !is_rolling && count(rollout) != rollout.size as usize && !changes.iter().any(is_asked_for)
+    !machines.is_rolling && machines.count != rollout.size as usize && !changes.iter().any(is_asked_for)
 }
 
-/// Whether a pool has fewer machines than its size, and none that a roll replaces.
-fn is_short(rollout: &Rollout) -> bool {
-    !rollout.has_leaving() && count(rollout) < rollout.size as usize
-}
-
-/// The number of machines that exist.
-fn count(rollout: &Rollout) -> usize {
-    rollout.members.iter().filter(|member| !is_gone(member)).count()
-}
-
-/// Whether a machine is an empty place of its pool: it does not run, and neither an attribute nor the user asks for another one.
+/// Whether a machine is an empty place of its pool: it does not run, and no attribute asks for another one.
 fn is_gone(member: &Member) -> bool {
-    match &member.fate {
-        Fate::Replace { reason, path: None } => !member.ready && reason != REQUESTED,
-        _ => false,
-    }
+    matches!(member.fate, Fate::Replace { path: None, .. }) && !member.ready
 }
 
 /// The number of machines, for people.
-fn shown(rollout: &Rollout) -> String {
-    match count(rollout) {
-        0 => format!("none of its {} machines exists", rollout.size),
-        1 => format!("1 machine exists, and the size of the pool is {}", rollout.size),
-        count => format!("{count} machines exist, and the size of the pool is {}", rollout.size),
+fn shown(size: u32, Machines { count, .. }: Machines) -> String {
+    match count {
+        0 => format!("none of its {size} machines exists"),
+        1 => format!("1 machine exists, and the size of the pool is {size}"),
+        count => format!("{count} machines exist, and the size of the pool is {size}"),
     }
 }
 
@@ -174,6 +186,9 @@ mod tests {
     #[test]
     fn an_update_starts_missing_machines_where_the_provider_does_so() {
         let machines = [Path::key("machines")];
+        let restarts = |rollout: Option<&Rollout>, after: &[Path]| {
+            super::restarts(rollout.map(|rollout| (rollout, Machines::of(rollout))), after)
+        };
         let short = rollout(3, &[Fate::Keep, Fate::Keep]);
         assert!(restarts(Some(&short), &machines).is_some());
         assert!(restarts(Some(&short), &[]).is_none(), "the cloud starts them by itself");

@@ -212,6 +212,7 @@ impl<'p> Planner<'p> {
             self.rehearse(&mut prepared).await?;
             let planned = self.ask(&mut prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
+                let machines = planned.rollout.as_ref().map(outside::Machines::of);
                 let anew = match (&self.inputs.options.roll, &mut planned.rollout) {
                     (Some(patterns), Some(rollout)) if scope::belongs_to_pool(patterns, prepared.desired) => {
                         roll_all(rollout)
@@ -227,7 +228,7 @@ impl<'p> Planner<'p> {
                     decided.by_address.insert(address.clone(), assemble::plain(change));
                     continue;
                 }
-                let mut decision = self.decide(&prepared, planned, &replaced)?;
+                let mut decision = self.decide(&prepared, planned, (machines, anew), &replaced)?;
                 decision.anew = anew;
                 self.defer_uncompared(&mut decision);
                 resolver.insert(address.clone(), known(&mut decision));
@@ -359,6 +360,7 @@ impl<'p> Planner<'p> {
         &self,
         prepared: &Prepared<'_>,
         planned: Planned,
+        (machines, anew): (Option<outside::Machines>, bool),
         replaced: &BTreeMap<Address, Vec<Reason>>,
     ) -> Result<Decision, Error> {
         let address = &prepared.desired.address;
@@ -387,6 +389,8 @@ impl<'p> Planner<'p> {
                 (self.records.get(address), prepared.object),
                 (&self.inputs.observations, &self.owning),
             ),
+            machines,
+            anew,
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
@@ -451,8 +455,6 @@ impl<'p> Planner<'p> {
     }
 }
 
-/// Sets desired attributes of an adopted object to the found values, while the spec asks for the same as on
-/// adoption.
 /// Whether the spec wants an object at an address, and not another one that exists already.
 fn is_wanted(desired: &[Desired], address: &Address, identity: &Identity) -> bool {
     let position = desired.binary_search_by(|desired| desired.address.cmp(address));
@@ -460,6 +462,8 @@ fn is_wanted(desired: &[Desired], address: &Address, identity: &Identity) -> boo
     found.is_some_and(|desired| desired.lifecycle.existing.as_ref().is_none_or(|named| named == identity))
 }
 
+/// Sets desired attributes of an adopted object to the found values, while the spec asks for the same as on
+/// adoption.
 fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeMap<Path, Digest> {
     let still = record.as_found.iter().filter(|(path, digest)| {
         let now = Digest::of(wanted.at(path).unwrap_or(&Value::Null));
@@ -472,14 +476,11 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
     still
 }
 
-/// The reason to replace a machine that matches its pool.
-pub(crate) const REQUESTED: &str = "its replacement was asked for";
-
 /// Replaces all machines that would stay. Returns whether there is one.
 fn roll_all(rollout: &mut Rollout) -> bool {
     let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
-        member.fate = Fate::Replace { reason: REQUESTED.to_owned(), path: None };
+        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
         anew = true;
     }
     anew
