@@ -4,7 +4,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::ValueEnum;
 
 use crate::codegen::Codegen;
@@ -16,7 +16,7 @@ use crate::links::Links;
 use crate::output::say;
 use crate::schemas::Schemas;
 use crate::setup::{self, Setup};
-use crate::test_programs::{self, Part};
+use crate::test_programs::{self, Part, TestProgram};
 use crate::test_queue;
 use crate::workspace::{cargo, run, run_quietly};
 
@@ -76,8 +76,9 @@ const NOT_QUICK: &[&str] = &[
     "suite of conformance python::",
 ];
 
-/// The stages that compile while tests wait: they run beside the tests, once these are built.
-const BESIDE_TESTS: [Stage; 2] = [Stage::Clippy, Stage::Doc];
+/// The package that uses the SDK of a cloud. Its dependencies take as long as all others together, so in a run of all stages its
+/// documentation is left out.
+const WITH_SDK: &str = "slipway-provider-aws";
 
 /// Tells the tests that the executables of all packages are built.
 const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
@@ -153,12 +154,10 @@ impl Test {
         let begin = Instant::now();
         let chosen: Vec<Stage> =
             Stage::value_variants().iter().copied().filter(|stage| self.begins(*stage)).collect();
-        let (beside, in_order): (Vec<Stage>, Vec<Stage>) =
-            chosen.into_iter().partition(|stage| self.runs_beside(*stage));
         let mut ended = Vec::new();
-        for stage in in_order {
-            if stage == Stage::Test && !beside.is_empty() {
-                ended.extend(self.test_beside(&beside));
+        for stage in chosen {
+            if stage == Stage::Test {
+                ended.extend(self.test());
             } else {
                 ended.push((stage, self.run_stage(stage)));
             }
@@ -180,40 +179,60 @@ impl Test {
         (self.only.is_empty() || self.only.contains(&stage)) && !self.skip.contains(&stage)
     }
 
-    /// Whether a stage begins for itself: tests on machines do so only where the other tests do not run.
+    /// Whether a stage begins for itself: what the stage of the tests does along does not where these run.
     fn begins(&self, stage: Stage) -> bool {
-        self.chooses(stage) && !(stage == Stage::Machines && self.chooses(Stage::Test))
+        let along = [Stage::Clippy, Stage::Machines, Stage::Doc].contains(&stage);
+        self.chooses(stage) && !(along && self.chooses(Stage::Test))
     }
 
-    fn runs_beside(&self, stage: Stage) -> bool {
-        BESIDE_TESTS.contains(&stage) && self.chooses(Stage::Test)
+    /// Whether the build of the tests runs the lints.
+    fn lints_along(&self) -> bool {
+        self.chooses(Stage::Clippy) && self.chooses(Stage::Test)
     }
 
-    /// Runs the tests, and other stages beside them from the moment on at which the tests are built.
-    fn test_beside(&self, stages: &[Stage]) -> Vec<(Stage, Ended)> {
+    /// The environment variables of builds.
+    fn settings(&self) -> Vec<(&'static str, &'static str)> {
+        if self.lints_along() { test_programs::WITH_LINTS.to_vec() } else { Vec::new() }
+    }
+
+    /// Builds and runs the tests. The build has the findings of the lints; the documentation is made while tests wait.
+    fn test(&self) -> Vec<(Stage, Ended)> {
         let (built, is_built) = mpsc::channel::<()>();
+        let mut ended = Vec::new();
         std::thread::scope(|scope| {
-            let beside = scope.spawn(move || -> Vec<(Stage, Ended)> {
-                // The other end is dropped when the tests do not build, and then there is nothing to wait for either.
-                let _ = is_built.recv();
-                let run = |stage: Stage| stage.command().map_or(Ok(()), |command| run_quietly(&command));
-                stages.iter().map(|stage| (*stage, Ended::of(*stage, || run(*stage)))).collect()
+            let beside = self.chooses(Stage::Doc).then(|| {
+                scope.spawn(move || {
+                    // The other end is dropped when the tests do not build, and then there is nothing to wait for either.
+                    let _ = is_built.recv();
+                    let command = Stage::Doc.command();
+                    let run = |mut command: Command| run_quietly(command.args(["--exclude", WITH_SDK]));
+                    Ended::of(Stage::Doc, || command.map_or(Ok(()), run))
+                })
             });
-            let tests =
-                Ended::of(Stage::Test, move || self.queue(Part::Everything, &[], move || drop(built)));
-            let mut ended = vec![(Stage::Test, tests)];
-            ended.extend(beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            ended
-        })
+            let part = if self.quick { Part::WithoutClouds } else { Part::Everything };
+            let mut lints = None;
+            let tests = Ended::of(Stage::Test, || {
+                let tests = test_programs::build(part, &self.settings())?;
+                drop(built);
+                lints =
+                    self.lints_along().then(|| Ended::of(Stage::Clippy, || found_nothing(&tests.warnings)));
+                self.queue(part, tests.programs)
+            });
+            ended.push((Stage::Test, tests));
+            ended.extend(lints.map(|lints| (Stage::Clippy, lints)));
+            let doc = beside.map(|doc| doc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ended.extend(doc.map(|doc| (Stage::Doc, doc)));
+        });
+        ended
     }
 
     fn run_stage(&self, stage: Stage) -> Ended {
         Ended::of(stage, || match stage {
             Stage::Setup => self.setup(),
-            Stage::Machines => self.queue(Part::Machines, &[], || ()),
-            Stage::Test if self.quick => self.queue(Part::WithoutClouds, &[(WITHOUT_COMPONENTS, "1")], || ()),
-            Stage::Test => self.queue(Part::Everything, &[], || ()),
-            _ => stage.run(),
+            Stage::Machines => {
+                self.queue(Part::Machines, test_programs::build(Part::Machines, &[])?.programs)
+            }
+            _ => stage.run(&self.settings()),
         })
     }
 
@@ -224,23 +243,29 @@ impl Test {
         Setup::of(only).run()
     }
 
-    /// Builds the test programs of a part of the workspace, and runs their tests several at a time.
-    fn queue(&self, part: Part, settings: &[(&str, &str)], built: impl FnOnce()) -> anyhow::Result<()> {
-        let mut programs = test_programs::build(part)?;
-        built();
+    /// Runs the tests of the programs of a part of the workspace, several at a time.
+    fn queue(&self, part: Part, mut programs: Vec<TestProgram>) -> anyhow::Result<()> {
         programs.retain(|program| match part {
             Part::WithoutClouds => !program.on_machines(),
             Part::Everything => !program.on_machines() || self.chooses(Stage::Machines),
             Part::Machines => program.on_machines(),
         });
         let mut items = test_queue::items(&programs)?;
+        let mut settings = self.settings();
+        settings.extend((part != Part::Machines).then_some((EXECUTABLES_BUILT, "1")));
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
+            settings.push((WITHOUT_COMPONENTS, "1"));
         }
-        let executables = (part != Part::Machines).then_some((EXECUTABLES_BUILT, "1"));
-        let settings: Vec<(&str, &str)> = settings.iter().copied().chain(executables).collect();
         test_queue::run(items, self.at_once, &settings)
     }
+}
+
+/// # Errors
+/// When the lints warned.
+fn found_nothing(warnings: &[String]) -> anyhow::Result<()> {
+    ensure!(warnings.is_empty(), "{}\n{} warnings", warnings.concat(), warnings.len());
+    Ok(())
 }
 
 impl Ended {
@@ -293,7 +318,7 @@ impl Stage {
         })
     }
 
-    fn run(self) -> anyhow::Result<()> {
+    fn run(self, settings: &[(&str, &str)]) -> anyhow::Result<()> {
         match self {
             Self::Lengths => Lengths.run(),
             Self::ErrorPages => ErrorPages.run(),
@@ -305,7 +330,7 @@ impl Stage {
             // `Test` runs them.
             Self::Setup | Self::Test | Self::Machines => Ok(()),
             Self::Fmt | Self::Clippy | Self::Examples | Self::Doc => {
-                self.command().map_or(Ok(()), |mut command| run(&mut command))
+                self.command().map_or(Ok(()), |mut command| run(command.envs(settings.iter().copied())))
             }
         }
     }

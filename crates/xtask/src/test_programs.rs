@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::output::say;
 use crate::workspace::cargo;
 
 /// How the names of test targets begin whose tests need machines.
@@ -34,11 +35,29 @@ pub enum Part {
     Machines,
 }
 
-/// Builds the test programs of a part of the workspace, in a stable order.
+/// The test programs of a build, and what the lints said of their sources.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// In a stable order.
+    pub programs: Vec<TestProgram>,
+    /// Warnings and denied lints, each once, as the compiler prints them. Always none of a build without lints.
+    pub warnings: Vec<String>,
+}
+
+/// Makes cargo compile the packages of the workspace with the driver of clippy, which is the compiler with more lints. A build
+/// with lints takes little longer than one without them, and far less than a build and a check of everything.
+///
+/// Lints only warn, so that tests run also where a lint has a finding.
+pub const WITH_LINTS: [(&str, &str); 2] = [
+    ("RUSTC_WORKSPACE_WRAPPER", "clippy-driver"),
+    ("CLIPPY_ARGS", "--cap-lints__CLIPPY_HACKERY__warn__CLIPPY_HACKERY__"),
+];
+
+/// Builds the test programs of a part of the workspace with these environment variables.
 ///
 /// # Errors
 /// When cargo does not start, or a program does not build.
-pub fn build(part: Part) -> Result<Vec<TestProgram>> {
+pub fn build(part: Part, settings: &[(&str, &str)]) -> Result<Built> {
     let mut build = cargo(["test", "--workspace", "--no-run"]);
     match part {
         Part::WithoutClouds => {
@@ -49,19 +68,39 @@ pub fn build(part: Part) -> Result<Vec<TestProgram>> {
             build.args(["--test", "machine*"]);
         }
     }
-    build.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    build.arg("--message-format=json").envs(settings.iter().copied()).stdout(Stdio::piped());
     let mut child = build.spawn().context("cargo cannot be started")?;
-    let mut programs = Vec::new();
+    let mut built = Built::default();
     if let Some(output) = child.stdout.take() {
         for line in std::io::BufReader::new(output).lines() {
-            programs.extend(serde_json::from_str(&line?).ok().as_ref().and_then(TestProgram::of));
+            if let Ok(message) = serde_json::from_str(&line?) {
+                built.add(&message);
+            }
         }
     }
     if !child.wait()?.success() {
         bail!("the tests do not build");
     }
-    programs.sort();
-    Ok(programs)
+    built.programs.sort();
+    Ok(built)
+}
+
+impl Built {
+    /// Takes a message of cargo: prints what the compiler says, once, and keeps warnings and programs.
+    fn add(&mut self, message: &serde_json::Value) {
+        self.programs.extend(TestProgram::of(message));
+        let said = &message["message"];
+        let Some(text) = said["rendered"].as_str() else { return };
+        let known = self.warnings.iter().any(|warning| warning == text);
+        if message["reason"] != "compiler-message" || known {
+            return;
+        }
+        say(text.trim_end());
+        // The compiler also counts what it said before.
+        if said["level"] == "warning" && !said["spans"].as_array().is_none_or(Vec::is_empty) {
+            self.warnings.push(text.to_owned());
+        }
+    }
 }
 
 impl TestProgram {
@@ -123,6 +162,22 @@ mod tests {
             "reason": "compiler-artifact", "manifest_path": "/w/a/Cargo.toml", "profile": { "test": test },
             "target": { "name": name, "kind": [kind] }, "executable": program,
         })
+    }
+
+    #[test]
+    fn warnings_are_kept_once() {
+        let warning = |level: &str, spans: serde_json::Value| {
+            let said = json!({ "rendered": "warning: unused", "level": level, "spans": spans });
+            json!({ "reason": "compiler-message", "message": said })
+        };
+        let place = json!([{ "file_name": "a.rs" }]);
+        let mut built = Built::default();
+        built.add(&warning("warning", json!([])));
+        built.add(&warning("error", place.clone()));
+        assert!(built.warnings.is_empty());
+        built.add(&warning("warning", place.clone()));
+        built.add(&warning("warning", place));
+        assert_eq!(built.warnings, ["warning: unused"]);
     }
 
     #[test]
