@@ -96,8 +96,8 @@ impl Built {
             return;
         }
         say(text.trim_end());
-        // The compiler also counts what it said before.
-        if said["level"] == "warning" && !said["spans"].as_array().is_none_or(Vec::is_empty) {
+        // A lint has a code, also one without a place in the sources. The compiler also counts what it said before.
+        if said["level"] == "warning" && !said["code"].is_null() {
             self.warnings.push(text.to_owned());
         }
     }
@@ -166,17 +166,17 @@ mod tests {
 
     #[test]
     fn warnings_are_kept_once() {
-        let warning = |level: &str, spans: serde_json::Value| {
-            let said = json!({ "rendered": "warning: unused", "level": level, "spans": spans });
+        let warning = |level: &str, code: serde_json::Value| {
+            let said = json!({ "rendered": "warning: unused", "level": level, "code": code });
             json!({ "reason": "compiler-message", "message": said })
         };
-        let place = json!([{ "file_name": "a.rs" }]);
+        let lint = json!({ "code": "unused_imports" });
         let mut built = Built::default();
-        built.add(&warning("warning", json!([])));
-        built.add(&warning("error", place.clone()));
+        built.add(&warning("warning", json!(null)));
+        built.add(&warning("error", lint.clone()));
         assert!(built.warnings.is_empty());
-        built.add(&warning("warning", place.clone()));
-        built.add(&warning("warning", place));
+        built.add(&warning("warning", lint.clone()));
+        built.add(&warning("warning", lint));
         assert_eq!(built.warnings, ["warning: unused"]);
     }
 
