@@ -19,6 +19,7 @@ mod machines;
 mod nodes;
 mod output;
 mod parity;
+mod rustdoc;
 mod schemas;
 mod setup;
 mod test;
@@ -56,6 +57,9 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    if let Some(rustdoc) = rustdoc::Rustdoc::asked_for() {
+        return rustdoc.run();
+    }
     let done = match Arguments::parse().task {
         Task::Test(test) => test.run(),
         Task::Bench(bench) => bench.run(),

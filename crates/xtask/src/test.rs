@@ -14,6 +14,7 @@ use crate::kops_fields::KopsFields;
 use crate::lengths::Lengths;
 use crate::links::Links;
 use crate::output::say;
+use crate::rustdoc;
 use crate::schemas::Schemas;
 use crate::setup::{self, Setup};
 use crate::test_programs::{self, Part, TestProgram};
@@ -76,10 +77,6 @@ const NOT_QUICK: &[&str] = &[
     "suite of conformance python::",
 ];
 
-/// The package that uses the SDK of a cloud. Its dependencies take as long as all others together, so in a run of all stages its
-/// documentation is left out.
-const WITH_SDK: &str = "slipway-provider-aws";
-
 /// Tells the tests that the executables of all packages are built.
 const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
 
@@ -133,7 +130,7 @@ enum Stage {
     /// Tests on machines made of namespaces, which need root: the test targets whose names begin with `machine`. They
     /// share one queue with those of the stage before.
     Machines,
-    /// Examples in comments.
+    /// Examples in comments, with the documentation of the libraries where that is chosen too.
     Examples,
     /// The documentation of the crates; warnings fail.
     Doc,
@@ -179,10 +176,14 @@ impl Test {
         (self.only.is_empty() || self.only.contains(&stage)) && !self.skip.contains(&stage)
     }
 
-    /// Whether a stage begins for itself: what the stage of the tests does along does not where these run.
+    /// Whether a stage begins for itself: what another stage does along does not where that one runs.
     fn begins(&self, stage: Stage) -> bool {
-        let along = [Stage::Clippy, Stage::Machines, Stage::Doc].contains(&stage);
-        self.chooses(stage) && !(along && self.chooses(Stage::Test))
+        let along_with = match stage {
+            Stage::Clippy | Stage::Machines | Stage::Examples => Some(Stage::Test),
+            Stage::Doc => Some(Stage::Examples),
+            _ => None,
+        };
+        self.chooses(stage) && !along_with.is_some_and(|other| self.chooses(other))
     }
 
     /// Whether the build of the tests runs the lints.
@@ -195,18 +196,29 @@ impl Test {
         if self.lints_along() { test_programs::WITH_LINTS.to_vec() } else { Vec::new() }
     }
 
-    /// Builds and runs the tests. The build has the findings of the lints; the documentation is made while tests wait.
+    /// The call that runs the examples, and makes the documentation along.
+    ///
+    /// # Errors
+    /// When the path of this program is not known.
+    fn examples(&self) -> anyhow::Result<Command> {
+        let mut examples = cargo(["test", "--workspace", "--doc", "--no-fail-fast"]);
+        examples.envs(self.settings());
+        if self.chooses(Stage::Doc) {
+            rustdoc::documents_along(&mut examples)?;
+        }
+        Ok(examples)
+    }
+
+    /// Builds and runs the tests. The build has the findings of the lints; the examples run while tests wait.
     fn test(&self) -> Vec<(Stage, Ended)> {
         let (built, is_built) = mpsc::channel::<()>();
         let mut ended = Vec::new();
         std::thread::scope(|scope| {
-            let beside = self.chooses(Stage::Doc).then(|| {
+            let beside = self.chooses(Stage::Examples).then(|| {
                 scope.spawn(move || {
                     // The other end is dropped when the tests do not build, and then there is nothing to wait for either.
                     let _ = is_built.recv();
-                    let command = Stage::Doc.command();
-                    let run = |mut command: Command| run_quietly(command.args(["--exclude", WITH_SDK]));
-                    Ended::of(Stage::Doc, || command.map_or(Ok(()), run))
+                    Ended::of(Stage::Examples, || run_quietly(&self.examples()?))
                 })
             });
             let part = if self.quick { Part::WithoutClouds } else { Part::Everything };
@@ -220,8 +232,9 @@ impl Test {
             });
             ended.push((Stage::Test, tests));
             ended.extend(lints.map(|lints| (Stage::Clippy, lints)));
-            let doc = beside.map(|doc| doc.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            ended.extend(doc.map(|doc| (Stage::Doc, doc)));
+            let examples = beside
+                .map(|examples| examples.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ended.extend(examples.map(|examples| (Stage::Examples, examples)));
         });
         ended
     }
@@ -232,6 +245,7 @@ impl Test {
             Stage::Machines => {
                 self.queue(Part::Machines, test_programs::build(Part::Machines, &[])?.programs)
             }
+            Stage::Examples => run(&mut self.examples()?),
             _ => stage.run(&self.settings()),
         })
     }
@@ -308,7 +322,6 @@ impl Stage {
             Self::Clippy => {
                 cargo(["clippy", "--workspace", "--all-targets", "--keep-going", "--", "-D", "warnings"])
             }
-            Self::Examples => cargo(["test", "--workspace", "--doc", "--no-fail-fast"]),
             Self::Doc => {
                 let mut doc = cargo(["doc", "--workspace", "--no-deps", "--keep-going"]);
                 doc.env("RUSTDOCFLAGS", "-D warnings");
@@ -328,8 +341,8 @@ impl Stage {
             Self::KopsFields => KopsFields { check: true }.run(),
             Self::Deny => Deny.run(),
             // `Test` runs them.
-            Self::Setup | Self::Test | Self::Machines => Ok(()),
-            Self::Fmt | Self::Clippy | Self::Examples | Self::Doc => {
+            Self::Setup | Self::Test | Self::Machines | Self::Examples => Ok(()),
+            Self::Fmt | Self::Clippy | Self::Doc => {
                 self.command().map_or(Ok(()), |mut command| run(command.envs(settings.iter().copied())))
             }
         }

@@ -56,7 +56,8 @@ pub fn run_quietly(command: &Command) -> anyhow::Result<()> {
     nice.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = nice.output().with_context(|| format!("cannot start {command:?}"))?;
     if !output.status.success() {
-        bail!("{}{}", String::from_utf8_lossy(&output.stderr), output.status);
+        let said = [output.stdout, output.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+        bail!("{}{}", said.concat(), output.status);
     }
     Ok(())
 }
