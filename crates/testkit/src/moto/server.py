@@ -1,7 +1,13 @@
 """moto's server on a free port, one request at a time: its stores are not safe for concurrent requests."""
 
+import functools
+import gc
+import os
 import threading
 
+import moto.ec2.models.amis
+from moto import backends
+from moto.core import responses
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -25,6 +31,15 @@ class Quiet(WSGIRequestHandler):
     def log_request(self, code="-", size="-"):
         pass
 
+
+# moto finds these out anew for every request.
+backends.list_of_moto_modules = lambda modules=tuple(backends.list_of_moto_modules()): modules
+responses.method_names_from_class = functools.cache(responses.method_names_from_class)
+# Looked at when a region begins: without it, a region also has a thousand images that Amazon published.
+os.environ["MOTO_AMIS_PATH"] = moto.ec2.models.amis.__file__
+# The modules stay, and need not be looked through for garbage.
+gc.freeze()
+gc.set_threshold(50_000, 20, 20)
 
 application = DomainDispatcherApplication(create_backend_app)
 if "mend_application" in globals():
