@@ -46,6 +46,8 @@ impl Process {
             .arg(log)
             .arg(command.get_program())
             .args(command.get_args());
+        // As machines have it: the programs of Go collect less often.
+        guard.env("GOGC", "400");
         for (key, value) in command.get_envs() {
             match value {
                 Some(value) => guard.env(key, value),
