@@ -30,6 +30,7 @@ pub mod python_provider;
 pub mod said;
 pub mod scratch;
 pub mod server;
+pub mod share;
 pub mod suite;
 pub mod wait;
 

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
+use slipway_testkit::share::SHARE;
 
 use crate::codegen::Codegen;
 use crate::deny::Deny;
@@ -19,7 +20,7 @@ use crate::schemas::Schemas;
 use crate::setup::{self, Setup};
 use crate::test_programs::{self, Part, TestProgram};
 use crate::test_queue;
-use crate::workspace::{cargo, run, run_quietly};
+use crate::workspace::{cargo, root, run, run_quietly};
 
 /// The stages of the quick tier.
 const QUICK: [Stage; 8] = [
@@ -82,6 +83,9 @@ const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
 
 /// Tells the test kit that components are not available.
 const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
+
+/// How many shares the longest lists of cases have.
+const SHARES: u32 = 3;
 
 /// Runs everything that a change has to pass.
 ///
@@ -265,14 +269,27 @@ impl Test {
             Part::Machines => program.on_machines(),
         });
         let mut items = test_queue::items(&programs)?;
-        let mut settings = self.settings();
+        let share = own_share();
+        let mut settings: Vec<(&str, &str)> = self.settings();
         settings.extend((part != Part::Machines).then_some((EXECUTABLES_BUILT, "1")));
+        if part == Part::Everything && std::env::var_os(SHARE).is_none() {
+            say(&format!("{SHARE}={share}: of the longest lists of cases; {SHARE}=1/1 tries all of them"));
+            settings.push((SHARE, &share));
+        }
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
             settings.push((WITHOUT_COMPONENTS, "1"));
         }
         test_queue::run(items, self.at_once, &settings)
     }
+}
+
+/// The share of the longest lists of cases that belongs to the present commit, or to no commit.
+fn own_share() -> String {
+    let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
+    let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let number = head.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default();
+    format!("{}/{SHARES}", number % SHARES + 1)
 }
 
 /// # Errors

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use slipway_testkit::Moto;
+use slipway_testkit::{Moto, share};
 
 use crate::cloud::Object;
 use crate::several::each;
@@ -49,6 +49,8 @@ fn cases() -> Result<Vec<PathBuf>> {
     cases.retain(|case| case.join("expected.json").is_file());
     cases.sort();
     ensure!(!cases.is_empty(), "no cases in {}", folder.display());
+    let name = |case: &Path| case.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    cases.retain(|case| share::has(&name(case)));
     Ok(cases)
 }
 
