@@ -18,7 +18,7 @@ pub struct OpenStep {
     pub handle: Option<String>,
 }
 
-/// A run that did not end.
+/// A run that was not committed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OpenRun {
     /// Its plan.
@@ -34,7 +34,7 @@ pub struct OpenRun {
 /// The changes of the journal since the snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Replayed {
-    /// The run that was not ended, if any.
+    /// The run that was not committed, if any.
     pub run: Option<OpenRun>,
     /// Steps of that run that began and did not end, in their order.
     pub open: BTreeMap<StepId, OpenStep>,
@@ -83,7 +83,11 @@ impl Replayed {
                     self.end(snapshot, open, &result);
                 }
             }
-            Entry::RunEnd => *self = Self::default(),
+            // Only a commit ends a run: until then it is resumed, with nothing left to do, and no other saved plan may begin.
+            Entry::RunEnd => {
+                let run = self.run.take();
+                *self = Self { run, ..Self::default() };
+            }
         }
     }
 

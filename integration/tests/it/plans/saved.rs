@@ -168,3 +168,23 @@ fn a_plan_is_the_same_however_its_files_are_spelled() -> Result<()> {
     ensure!(plans.len() == 1, "{} plans of one folder", plans.len());
     Ok(())
 }
+
+/// Killed at every write, the last of which is the commit: the plan goes on, and nothing is made twice.
+#[test]
+fn a_saved_plan_goes_on_after_a_kill_at_any_write() -> Result<()> {
+    for write in 1.. {
+        let place = fresh(&spec())?;
+        place.expect(2, &[PLAN, &["--out", "first.plan"]].concat())?;
+        let apply = ["apply", "first.plan", "--yes"];
+        let killed = place.command(&apply).env("SLIPWAY_TEST_KILL", format!("{write}:before")).output()?;
+        if Ended::of(killed)?.code.is_some() {
+            ensure!(write > 4, "there are only {write} writes");
+            break;
+        }
+        place.expect(0, &apply).with_context(|| format!("killed before write {write}"))?;
+        let doubled = place.inventory()?.doubled();
+        ensure!(doubled.is_empty(), "killed before write {write}: {doubled:?}");
+        place.expect(0, PLAN).with_context(|| format!("killed before write {write}"))?;
+    }
+    Ok(())
+}
