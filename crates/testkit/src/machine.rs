@@ -374,13 +374,13 @@ nft add rule inet dark in iif lo accept";
             Ok(fs::read_to_string(&process).ok().and_then(|text| text.trim().parse().ok()))
         })?;
         let init = power.init;
-        let plug_in = self.plugs().iter().fold(String::new(), |script, (interface, plug, bridge)| {
-            let address = self.options.instance.as_ref().map(|instance| format!("address {} ", instance.mac));
-            let address = address.unwrap_or_default();
-            script
-                + &format!("ip link add {plug} type veth peer name {interface} {address}netns {init}\n")
-                + &format!("ip link set {plug} master {bridge} up\n")
-        });
+        let plug_in =
+            self.plugs().iter().zip(1..).fold(String::new(), |script, ((interface, plug, bridge), index)| {
+                let address = self.hardware_address(index);
+                script
+                    + &format!("ip link add {plug} type veth peer name {interface} address {address} ")
+                    + &format!("netns {init}\nip link set {plug} master {bridge} up\n")
+            });
         self.network.configure(&plug_in)?;
         let booted = PathBuf::from(format!("/proc/{init}/root/run/booted"));
         until("the machine has started", || {
@@ -390,6 +390,16 @@ nft add rule inet dark in iif lo accept";
         until("containerd answers", || {
             Ok(self.run(["ctr", "--namespace", "k8s.io", "version"])?.status.success().then_some(()))
         })
+    }
+
+    /// The hardware address of an interface. It is the same after each start, so that nobody asks for an old one.
+    fn hardware_address(&self, interface: u8) -> String {
+        match &self.options.instance {
+            Some(instance) => instance.mac.clone(),
+            None => {
+                format!("02:00:00:{interface:02x}:{:02x}:{:02x}", self.number >> 8 & 0xff, self.number & 0xff)
+            }
+        }
     }
 
     /// Its interfaces, the host ends of their pairs, and the bridges that contain these.
