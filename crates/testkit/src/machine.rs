@@ -302,6 +302,22 @@ impl Machine {
         self.start()
     }
 
+    /// Installs it anew while it runs: its disks have nothing but what a new machine has. Its addresses and its host key stay.
+    ///
+    /// # Errors
+    /// When it does not run, or does not start again.
+    pub fn reinstall(&mut self) -> Result<()> {
+        for name in ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"] {
+            let kept = self.check(["cat", &format!("/etc/ssh/{name}")])?;
+            fs::write(self.folder.join("bin").join(name), kept)?;
+        }
+        self.kill();
+        self.network.configure(&format!("umount {}", self.folder.join("layer").display()))?;
+        cache::run(Command::new("rm").args(["-rf", "--one-file-system"]).arg(self.folder.join("disk")))?;
+        disk::make(&self.folder, self.network.images(), &self.options)?;
+        self.start()
+    }
+
     /// Disconnects its networks: it can neither be reached nor reach other machines.
     ///
     /// # Errors

@@ -40,7 +40,13 @@ END
 
 rm -f /etc/ssh/ssh_host_* /usr/bin/systemd-run /usr/bin/systemctl /usr/bin/journalctl
 if [ "$MACHINE_SSH" = yes ]; then
-  ssh-keygen -q -t ed25519 -N '' -C "$MACHINE_NAME" -f /etc/ssh/ssh_host_ed25519_key
+  # A machine that is installed anew keeps its host key.
+  if [ -e /usr/local/lib/machine/ssh_host_ed25519_key ]; then
+    cp /usr/local/lib/machine/ssh_host_ed25519_key* /etc/ssh/
+    chmod 600 /etc/ssh/ssh_host_ed25519_key
+  else
+    ssh-keygen -q -t ed25519 -N '' -C "$MACHINE_NAME" -f /etc/ssh/ssh_host_ed25519_key
+  fi
   mkdir -p -m 700 /root/.ssh
   cp /usr/local/lib/machine/authorized_keys /root/.ssh/authorized_keys
   chmod 600 /root/.ssh/authorized_keys
