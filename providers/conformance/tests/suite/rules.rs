@@ -21,6 +21,9 @@ const DEFECTS: &str = "SLIPWAY_DEFECTS";
 /// A defect is tried with its own rule and one in so many of the others. Each rule meets other defects than its neighbours.
 const SAMPLE: usize = 6;
 
+/// How often a defect is tried: on a loaded machine an action may end before it is cancelled, and a quick one after a slow one.
+const ATTEMPTS: usize = 3;
+
 /// The rules that the provider with the defect of a rule is held against.
 fn tried(defect: usize) -> Vec<String> {
     let all = std::env::var(DEFECTS).is_ok_and(|tried| tried == "all");
@@ -46,21 +49,35 @@ async fn the_reference_provider_keeps_every_rule() {
     assert_eq!(report.with(&Verdict::Pass).len(), RULES.len(), "{}", report.to_text());
 }
 
+/// Whether the provider with the defect of a rule breaks this one, and no other of some rules.
+async fn breaks_exactly(broken: &str, rules: &[String]) -> Result<(), String> {
+    let report = report(Some(broken), rules).await;
+    // Without a process nothing else can be proved; everything else must be.
+    let skipped = if broken == "handshake" { rules.len() - 1 } else { 0 };
+    if report.with(&Verdict::Fail) == [broken]
+        && report.with(&Verdict::Skip).len() == skipped
+        && !report.conforms()
+    {
+        return Ok(());
+    }
+    let shown = report.to_text();
+    let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("pass")).collect();
+    Err(format!("with {broken} broken:\n{}", shown.join("\n")))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_broken_provider_breaks_exactly_its_rule() {
     let mandatory = RULES.iter().enumerate().filter(|(_, rule)| rule.mandatory);
     let complaints: Vec<String> = stream::iter(mandatory)
         .map(|(index, rule)| async move {
-            let rules = tried(index);
-            let report = report(Some(rule.id), &rules).await;
-            // Without a process nothing else can be proved; everything else must be.
-            let skipped = if rule.id == "handshake" { rules.len() - 1 } else { 0 };
-            let is_exact = report.with(&Verdict::Fail) == [rule.id]
-                && report.with(&Verdict::Skip).len() == skipped
-                && !report.conforms();
-            let shown = report.to_text();
-            let shown: Vec<&str> = shown.lines().filter(|line| !line.starts_with("pass")).collect();
-            (!is_exact).then(|| format!("with {} broken:\n{}", rule.id, shown.join("\n")))
+            let mut complaint = None;
+            for _ in 0..ATTEMPTS {
+                complaint = breaks_exactly(rule.id, &tried(index)).await.err();
+                if complaint.is_none() {
+                    break;
+                }
+            }
+            complaint
         })
         .buffer_unordered(3)
         .filter_map(|complaint| async { complaint })
