@@ -157,11 +157,15 @@ fn judge(pods: &[PodSandbox], containers: &[Container], manifest: &Manifest, bef
     }
     let running = runs_in(pod);
     let missing = manifest.containers.iter().find(|name| running.iter().all(|one| one.name() != *name));
+    let was_stopped = |container: &Container| before.containers.contains(&container.id);
+    // The attempts of a pod are counted as long as it lives: those before a restart say nothing about what came after it.
+    let earlier = containers.iter().filter(|one| was_stopped(one)).map(|one| one.attempt() + 1).max();
+    let crashes = |one: &Container| {
+        !one.is_running() && !was_stopped(one) && one.attempt() >= CRASHES + earlier.unwrap_or_default()
+    };
     match missing {
         Some(name)
-            if containers.iter().any(|one| {
-                one.pod == pod.id && one.name() == *name && one.attempt() >= CRASHES && !one.is_running()
-            }) =>
+            if containers.iter().any(|one| one.pod == pod.id && one.name() == *name && crashes(one)) =>
         {
             Progress::Crashes(format!("its container {name} ends whenever it is started"))
         }
@@ -225,6 +229,19 @@ mod tests {
         };
         assert!(matches!(judge(0), Progress::UnderWay(_)) && matches!(judge(2), Progress::UnderWay(_)));
         assert!(matches!(judge(3), Progress::Crashes(_)));
+
+        // One that has been restarted often, by intention, and the one after it.
+        let before = Before { containers: BTreeSet::from(["1".to_owned()]), ..Before::default() };
+        let judge = |attempt: Option<u32>| {
+            let next = attempt.map(|attempt| Container::ended("2", "p", "a", attempt));
+            let containers: Vec<Container> =
+                [Container::ended("1", "p", "a", 7)].into_iter().chain(next).collect();
+            super::judge(&pods, &containers, &manifest, &before)
+        };
+        for attempt in [None, Some(8), Some(10)] {
+            assert!(matches!(judge(attempt), Progress::UnderWay(_)), "{attempt:?}");
+        }
+        assert!(matches!(judge(Some(11)), Progress::Crashes(_)));
     }
 
     #[test]
