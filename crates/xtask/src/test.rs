@@ -85,7 +85,7 @@ const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
 const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
 
 /// How many shares the longest lists of cases have.
-const SHARES: u32 = 3;
+const SHARES: usize = 3;
 
 /// Runs everything that a change has to pass.
 ///
@@ -269,12 +269,14 @@ impl Test {
             Part::Machines => program.on_machines(),
         });
         let mut items = test_queue::items(&programs)?;
-        let share = own_share();
+        let own = own_share();
+        let share = format!("{own}/{SHARES}");
         let mut settings: Vec<(&str, &str)> = self.settings();
         settings.extend((part != Part::Machines).then_some((EXECUTABLES_BUILT, "1")));
         if part == Part::Everything && std::env::var_os(SHARE).is_none() {
             say(&format!("{SHARE}={share}: of the longest lists of cases; {SHARE}=1/1 tries all of them"));
             settings.push((SHARE, &share));
+            items = test_queue::of_share(items, (own, SHARES));
         }
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
@@ -284,12 +286,12 @@ impl Test {
     }
 }
 
-/// The share of the longest lists of cases that belongs to the present commit, or to no commit.
-fn own_share() -> String {
+/// The number of the share that belongs to the present commit, or to no commit.
+fn own_share() -> usize {
     let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
     let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let number = head.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default();
-    format!("{}/{SHARES}", number % SHARES + 1)
+    let number = head.get(..4).and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default();
+    number % SHARES + 1
 }
 
 /// # Errors

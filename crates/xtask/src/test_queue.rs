@@ -14,14 +14,16 @@ use crate::test_programs::TestProgram;
 
 /// The longest tests, the longest first, by prefixes of names. They start before all others, so that none of
 /// them runs alone at the end.
-const LONGEST: [&str; 20] = [
+const LONGEST: [&str; 22] = [
     "machine_hosts grow::",
     "machine_nodes life::",
     "machine_hosts one_machine_",
+    "machine_hosts recover::",
     "machine_hosts endpoint::",
     "machine_adopt a_cluster_of_kubeadm_",
     "machine_witness kubeadm::",
     "machine_hosts crash::",
+    "machine_hosts backups::",
     "life of aws",
     "suite of conformance",
     "network of aws",
@@ -75,6 +77,25 @@ pub fn items(programs: &[TestProgram]) -> Result<Vec<Item>> {
         }
     }
     Ok(items)
+}
+
+/// Leaves out the longest tests on machines that belong to other shares, and names them. They are dealt in their order: this is the
+/// share of a number, from 1, of so many.
+pub fn of_share(mut items: Vec<Item>, (number, count): (usize, usize)) -> Vec<Item> {
+    items.sort_by_key(Item::rank);
+    let mut dealt = 0;
+    items.retain(|item| {
+        if !item.program.on_machines() || item.rank() == LONGEST.len() {
+            return true;
+        }
+        dealt += 1;
+        let is_here = dealt % count == number % count;
+        if !is_here {
+            say(&format!("test {item} ... belongs to another share"));
+        }
+        is_here
+    });
+    items
 }
 
 /// Runs items with these environment variables, so many at a time. All run, also after one that failed.
@@ -207,6 +228,19 @@ mod tests {
         assert!(rank("grow::a") < rank("endpoint::a") && rank("endpoint::a") < rank("a_host"));
         assert_eq!(rank("a_host"), rank("people::a"));
         assert!(item("it", Some("crash::a")).rank() < item("it", Some("plans::a")).rank());
+    }
+
+    #[test]
+    fn the_longest_on_machines_are_dealt() {
+        let items =
+            ["crash::a", "grow::a", "endpoint::a", "people::a"].map(|test| item("machine_hosts", Some(test)));
+        let named = |number| {
+            let here = of_share(items.to_vec(), (number, 3)).into_iter();
+            here.map(|item| item.test.unwrap_or_default()).collect::<Vec<_>>()
+        };
+        assert_eq!(named(1), ["grow::a", "people::a"]);
+        assert_eq!(named(2), ["endpoint::a", "people::a"]);
+        assert_eq!(named(3), ["crash::a", "people::a"]);
     }
 
     #[test]
