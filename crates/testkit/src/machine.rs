@@ -408,7 +408,7 @@ nft add rule inet dark in iif lo accept";
         })
     }
 
-    /// The hardware address of an interface. It is the same after each start, so that nobody asks for an old one.
+    /// The hardware address of an interface. It stays the same after a restart: what other machines remember of it stays right.
     fn hardware_address(&self, interface: u8) -> String {
         match &self.options.instance {
             Some(instance) => instance.mac.clone(),

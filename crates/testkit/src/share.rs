@@ -20,8 +20,7 @@ fn parse(text: &str) -> Option<(u64, u64)> {
 
 /// Whether a case belongs to a share, such as `2/3`; every case belongs to what is no share. Cases are dealt by their names, so that
 /// an added one moves no other.
-#[must_use]
-pub fn is_in(case: &str, share: &str) -> bool {
+fn is_in(case: &str, share: &str) -> bool {
     let Some((number, count)) = parse(share) else { return true };
     // FNV-1a of 64 bits, as http://www.isthe.com/chongo/tech/comp/fnv/ has it.
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
