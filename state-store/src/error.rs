@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::backend;
-use crate::head::Holding;
+use crate::backend::{self, Key};
+use crate::head::{Head, Holding};
 use crate::name::{ClusterName, Epoch, Generation};
 
 /// A result of the state store.
@@ -61,6 +61,20 @@ pub enum Error {
         /// The cluster.
         cluster: ClusterName,
         /// One of the remaining objects.
+        evidence: String,
+    },
+    /// The head is an earlier one: a later holder has ended its epoch. Somebody put a copy of it back.
+    #[error(
+        "the head of {cluster} is an old one, of generation {generation} in epoch {epoch}: {evidence} shows a later epoch"
+    )]
+    HeadReplaced {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The generation of the old head.
+        generation: Generation,
+        /// Its epoch.
+        epoch: Epoch,
+        /// The seal of the later holder.
         evidence: String,
     },
     /// The object was written by a newer Slipway.
@@ -140,6 +154,7 @@ impl Error {
             Self::Lapsed { .. } => "STATE0013",
             Self::NoCluster { .. } => "STATE0014",
             Self::HeadLost { .. } => "STATE0050",
+            Self::HeadReplaced { .. } => "STATE0070",
             Self::NewerFormat { .. } => "STATE0015",
             Self::AppendsUnderWay { .. } => "STATE0016",
             Self::InvalidRecord { .. } => "STATE0017",
@@ -149,6 +164,15 @@ impl Error {
             Self::NoGeneration { .. } => "STATE0040",
             Self::NotKept { .. } => "STATE0041",
             Self::NotAnArchive { .. } => "STATE0042",
+        }
+    }
+
+    pub(crate) fn replaced(head: &Head, evidence: &Key) -> Self {
+        Self::HeadReplaced {
+            cluster: head.cluster.clone(),
+            generation: head.generation,
+            epoch: head.epoch,
+            evidence: evidence.to_string(),
         }
     }
 

@@ -76,7 +76,10 @@ pub async fn read(backend: &dyn Backend, cluster: &ClusterName) -> Result<Option
         let Some((now, _)) = read_head(backend, cluster).await? else {
             return Err(backend::Error::NotFound { key: layout::head(cluster).to_string() }.into());
         };
-        if now.generation == head.generation && now.uid == head.uid || attempt >= ATTEMPTS {
+        // A takeover seals after it has changed the head: a head that is still the same is an old one.
+        let is_taken = matches!(view, Err(Error::HeadReplaced { .. })) && now.epoch != head.epoch;
+        let is_same = now.generation == head.generation && now.uid == head.uid && !is_taken;
+        if is_same || attempt >= ATTEMPTS {
             return view.map(Some);
         }
         head = now;
@@ -129,8 +132,38 @@ async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
         Some(reference) => Some(read_snapshot(backend, reference).await?),
         None => None,
     };
-    let records = if head.deleted { Vec::new() } else { read_journal(backend, head).await? };
+    let records = if head.deleted {
+        refuse_replaced(backend, head).await?;
+        Vec::new()
+    } else {
+        read_journal(backend, head).await?
+    };
     Ok(View { head: head.clone(), snapshot, records })
+}
+
+/// The object that shows that a head is an earlier one, which was put back in the place of a later one: the seal by which a
+/// later holder ended its epoch. Seals are never removed.
+///
+/// Holders seal after they have changed the head, so the caller has read the head before, and reads it again.
+pub(crate) async fn later_than(backend: &dyn Backend, head: &Head) -> Result<Option<Key>> {
+    let Some(last) = backend.list(&layout::journal(&head.cluster, head.epoch)).await?.pop() else {
+        return Ok(None);
+    };
+    let (Some(sequence), Some((bytes, _))) = (layout::sequence(&last), backend.get(&last).await?) else {
+        return Ok(None);
+    };
+    // A damaged segment is reported where the journal is read.
+    let segment = segment::decode(&last, head.epoch, sequence, &bytes).ok();
+    let is_later = segment.and_then(|segment| segment.seal).is_some_and(|seal| seal.by > head.epoch);
+    Ok(is_later.then_some(last))
+}
+
+/// Refuses a head that was put back in the place of a later one.
+async fn refuse_replaced(backend: &dyn Backend, head: &Head) -> Result<()> {
+    match later_than(backend, head).await? {
+        Some(evidence) => Err(Error::replaced(head, &evidence)),
+        None => Ok(()),
+    }
 }
 
 /// The bytes of a snapshot, checked.
@@ -166,6 +199,9 @@ async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>>
             unsealed = Some(epoch);
         }
         for (sequence, segment) in segments {
+            if segment.seal.is_some_and(|seal| seal.by > head.epoch) {
+                return Err(Error::replaced(head, &layout::segment(cluster, epoch, sequence)));
+            }
             let record = |value| Record { epoch, sequence, value };
             records.extend(segment.records.into_iter().map(record));
         }

@@ -240,6 +240,10 @@ impl Look<'_> {
             );
             let key = layout::head(cluster).to_string();
             findings.push(Finding { key, problem, mend: Mend::Rebuild });
+        } else if let Some(seal) = self.segments.iter().find(|seen| seen.ends(head.epoch)) {
+            let error = Error::replaced(head, seal.key());
+            let key = layout::head(cluster).to_string();
+            findings.push(Finding { key, problem: error.to_string(), mend: Mend::Rebuild });
         }
     }
 

@@ -60,7 +60,7 @@ impl Damage {
         }
         let head = match head_stands(&**backend, &name).await? {
             HeadStands::Whole => read_head(&**backend, &name).await?.map(|(head, _)| head),
-            HeadStands::Lost | HeadStands::Damaged => None,
+            HeadStands::Lost | HeadStands::Damaged | HeadStands::Old => None,
         };
         let problems = problems(environment, backend, &name, head.as_ref(), force || key_lost).await?;
         let protected = protection::recorded(&**backend, &name).await;

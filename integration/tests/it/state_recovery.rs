@@ -71,12 +71,17 @@ fn rebuilds(place: &Place, name: &str) -> Result<()> {
 #[test]
 fn whatever_is_lost_is_found_again_by_ownership() -> Result<()> {
     let whole = applied()?;
+    std::fs::copy(whole.state().join("line/head"), whole.state().join("../old-head"))?;
     // A second generation, so that there is a past to be kept.
     whole.write("spec.yaml", &crate::state::larger())?;
     whole.expect(0, APPLY)?;
     let ways: &[(&str, Damage)] = &[
         ("the head is lost", |state| Ok(std::fs::remove_file(state.join("head"))?)),
         ("the head is damaged", |state| flip(&state.join("head"))),
+        ("an old head is put back", |state| {
+            std::fs::copy(state.join("../../old-head"), state.join("head"))?;
+            Ok(())
+        }),
         ("the head is cut off", |state| Ok(std::fs::write(state.join("head"), "")?)),
         ("the snapshot is lost", |state| Ok(std::fs::remove_file(newest(state.join("snapshots"))?)?)),
         ("the snapshot is damaged", |state| flip(&newest(state.join("snapshots"))?)),
@@ -124,6 +129,14 @@ fn nothing_begins_anew_over_a_state_that_is_lost() -> Result<()> {
     let verified = place.run(&["state", "verify", "line"])?;
     ensure!(verified.code == Some(1) && verified.out.contains("it began again over"), "{verified:?}");
     ensure!(verified.out.contains("state rebuild line"), "{verified:?}");
+    // Nothing is planned from it, and nothing is created again.
+    let before = tree(&place.state())?;
+    for arguments in [&["plan", "-f", "spec.yaml"][..], APPLY, &["state", "rm", "line", "*", "--yes"]] {
+        let refused = place.expect(1, arguments)?;
+        ensure!(refused.err.contains("STATE0070"), "{arguments:?}: {refused:?}");
+        ensure!(refused.err.contains("newest version of the object"), "{arguments:?}: {refused:?}");
+    }
+    ensure!(tree(&place.state())? == before, "something was written");
     Ok(())
 }
 

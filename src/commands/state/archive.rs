@@ -93,7 +93,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     let backend = context.backend()?;
     let present = match head_stands(&*backend, cluster).await? {
         HeadStands::Whole => read_head(&*backend, cluster).await?.map(|(head, _)| head),
-        HeadStands::Lost | HeadStands::Damaged => None,
+        HeadStands::Lost | HeadStands::Damaged | HeadStands::Old => None,
     };
     if let Some(present) = &present {
         check(present, &archive, arguments)?;

@@ -149,6 +149,7 @@ impl Contending<'_> {
             let seen = stored.as_ref().map(|(head, tag)| (head, tag));
             match contender.look(seen, look, is_dead, crate::random::hex()?) {
                 Turn::Swap(_) if stored.is_none() && self.begun_meanwhile().await? => {}
+                Turn::Swap(_) if self.is_replaced(stored.as_ref()).await? => {}
                 Turn::Swap(next) => {
                     let (head, tag) = stored.unzip();
                     if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
@@ -194,6 +195,19 @@ impl Contending<'_> {
             Lost::Never => Ok(false),
             Lost::Begun(_) => Ok(true),
             Lost::Head(evidence) => Err(Error::HeadLost { cluster: self.cluster.clone(), evidence }),
+        }
+    }
+
+    /// Whether another holder took the cluster since the head was read.
+    ///
+    /// # Errors
+    /// [`Error::HeadReplaced`] when the head shows nothing of a later holder: somebody put it back.
+    async fn is_replaced(&self, stored: Option<&(Head, Tag)>) -> Result<bool> {
+        let Some((head, tag)) = stored else { return Ok(false) };
+        let Some(evidence) = state::later_than(&*self.writer.backend, head).await? else { return Ok(false) };
+        match self.writer.get(&layout::head(self.cluster)).await? {
+            Some((_, now)) if now == *tag => Err(Error::replaced(head, &evidence)),
+            _ => Ok(true),
         }
     }
 

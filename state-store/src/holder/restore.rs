@@ -1,4 +1,4 @@
-//! Creates the head of a cluster again, when it is lost or damaged.
+//! Creates the head of a cluster again, when it is lost, damaged, or an old one.
 
 use std::sync::Arc;
 
@@ -7,10 +7,11 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::{CommitMeta, FORMAT, Head, JournalStart, SnapshotRef};
 use crate::history;
+use crate::journal::segment;
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation};
 use crate::plans;
-use crate::state::read_head;
+use crate::state::{later_than, read_head};
 use crate::write::Outcome;
 
 /// The condition of a head.
@@ -22,6 +23,8 @@ pub enum HeadStands {
     Lost,
     /// It cannot be decoded.
     Damaged,
+    /// It is an earlier head, which somebody put back in the place of a later one.
+    Old,
 }
 
 /// Checks the head of a cluster.
@@ -30,14 +33,18 @@ pub enum HeadStands {
 /// When it cannot be read, or was written by a newer Slipway.
 pub async fn head_stands(backend: &dyn Backend, cluster: &ClusterName) -> Result<HeadStands> {
     match read_head(backend, cluster).await {
-        Ok(Some(_)) => Ok(HeadStands::Whole),
+        Ok(Some((head, tag))) => {
+            let is_old = later_than(backend, &head).await?.is_some()
+                && read_head(backend, cluster).await?.is_some_and(|(_, now)| now == tag);
+            Ok(if is_old { HeadStands::Old } else { HeadStands::Whole })
+        }
         Ok(None) => Ok(HeadStands::Lost),
         Err(Error::Backend(backend::Error::Corrupt { .. })) => Ok(HeadStands::Damaged),
         Err(error) => Err(error),
     }
 }
 
-/// Creates a head without holder and state, where there is none or a damaged one. A process that works on the
+/// Creates a head without holder and state, where there is none, a damaged one or an old one. A process that works on the
 /// cluster loses its hold.
 ///
 /// Its generation and epoch are not lower than those of any object in the store, so that no number is used
@@ -65,7 +72,7 @@ pub async fn restore_head(
     }
     let segments = backend.list(&layout::journals(cluster)).await?;
     let first = segments.iter().filter_map(layout::epoch).min().unwrap_or_default();
-    epoch = epoch.max(segments.iter().filter_map(layout::epoch).max().unwrap_or_default());
+    epoch = epoch.max(last_epoch(&**backend, &segments).await);
     let head = Head {
         format: FORMAT,
         cluster: cluster.clone(),
@@ -83,15 +90,33 @@ pub async fn restore_head(
     };
     record(backend, &head).await?;
     let key = layout::head(cluster);
+    let mut tag = None;
     if stands == HeadStands::Damaged {
         // A backend cannot compare a damaged object, so a swap is impossible. Of two concurrent calls, one
         // creates the head.
         backend.delete(&key).await?;
+    } else if stands == HeadStands::Old {
+        tag = read_head(&**backend, cluster).await?.map(|(_, tag)| tag);
     }
-    match plans::writer(backend).put(&key, &head.encode()?, None).await? {
+    match plans::writer(backend).put(&key, &head.encode()?, tag.as_ref()).await? {
         Outcome::Written(_) => Ok(head),
         Outcome::Taken { .. } => Err(backend::Error::AlreadyExists { key: key.to_string() }.into()),
     }
+}
+
+/// The last epoch that the journal shows: the seal at its end names the epoch of the holder who wrote it.
+async fn last_epoch(backend: &dyn Backend, segments: &[Key]) -> Epoch {
+    let Some(last) = segments.last() else { return Epoch::default() };
+    let epoch = layout::epoch(last).unwrap_or_default();
+    let sealed_by = match (backend.get(last).await, layout::sequence(last)) {
+        (Ok(Some((bytes, _))), Some(sequence)) => match segment::decode(last, epoch, sequence, &bytes) {
+            Ok(segment) => segment.seal.map(|seal| seal.by),
+            // It may have been a seal.
+            Err(_) => Some(epoch.next()),
+        },
+        _ => Some(epoch.next()),
+    };
+    sealed_by.map_or(epoch, |by| by.max(epoch))
 }
 
 /// Records the generation of the lost head in the history, if it has no record yet.

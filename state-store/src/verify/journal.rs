@@ -20,7 +20,8 @@ pub(super) struct Seen {
     sequence: Sequence,
     previous: Option<Digest>,
     digest: Digest,
-    is_seal: bool,
+    /// The epoch of the holder who wrote it as a seal.
+    sealed_by: Option<Epoch>,
 }
 
 impl Seen {
@@ -28,8 +29,18 @@ impl Seen {
         let place = layout::epoch(key).zip(layout::sequence(key));
         let (epoch, sequence) = place.ok_or_else(|| backend::Error::corrupt(key, "it is not a segment"))?;
         let segment = segment::decode(key, epoch, sequence, bytes)?;
-        let (previous, digest, is_seal) = (segment.previous, segment.digest, segment.seal.is_some());
-        Ok(Self { key: key.clone(), epoch, sequence, previous, digest, is_seal })
+        let sealed_by = segment.seal.map(|seal| seal.by);
+        let (previous, digest) = (segment.previous, segment.digest);
+        Ok(Self { key: key.clone(), epoch, sequence, previous, digest, sealed_by })
+    }
+
+    /// Whether it shows that a head of this epoch is an old one.
+    pub(super) fn ends(&self, epoch: Epoch) -> bool {
+        self.epoch == epoch && self.sealed_by.is_some_and(|by| by > epoch)
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
     }
 }
 
@@ -67,11 +78,11 @@ pub(super) fn relations(head: &Head, segments: &[Seen], findings: &mut Vec<Findi
                 }
             } else if after.previous != Some(before.digest) {
                 add(after, "it does not follow the segment before it".to_owned());
-            } else if before.is_seal {
+            } else if before.sealed_by.is_some() {
                 add(after, "it follows the seal of its epoch".to_owned());
             }
         }
-        if let Some(last) = segments.last().filter(|last| epoch < head.epoch && !last.is_seal) {
+        if let Some(last) = segments.last().filter(|last| epoch < head.epoch && last.sealed_by.is_none()) {
             add(last, format!("epoch {epoch} is over, and has no seal"));
         }
     }

@@ -11,8 +11,8 @@ use slipway_state_store::faults::{Failure, Fault, Faulty, Operation};
 use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::verify::{Mend, verify};
 use slipway_state_store::{
-    Backend, CommitMeta, Digest, Epoch, Generation, HeadStands, Holder, Key, MemoryBackend, Retention,
-    find_garbage, head_stands, history, read_head, restore_head,
+    Backend, CommitMeta, Digest, Epoch, Generation, HeadStands, Holder, Key, MemoryBackend, Prefix,
+    Retention, find_garbage, head_stands, history, read, read_head, restore_head,
 };
 
 use crate::support::{acquire, cluster, holder, meta, record, view};
@@ -235,4 +235,39 @@ async fn a_head_is_made_anew_behind_every_number_that_was_used() {
     assert_eq!(history::snapshot(&*backend, &entries[1]).await.unwrap(), &b"3"[..], "kept for who needs it");
     let report = verify(&*backend, &cluster()).await.unwrap();
     assert!(report.findings.iter().all(|finding| finding.mend == Mend::Past), "{report:?}");
+}
+
+#[tokio::test]
+async fn an_old_head_is_refused_and_made_anew() {
+    let (_, backend) = memory();
+    commit_daily(&backend, 2).await.release(None).await.unwrap();
+    let key = Key::new(format!("{}/head", cluster())).unwrap();
+    let (old, _) = backend.get(&key).await.unwrap().unwrap();
+    let (mut later, _) = holder(&backend, acquire("bob")).await;
+    later.commit(record(3), meta("apply")).await.unwrap();
+    later.release(None).await.unwrap();
+    // Everything but the seals is removed, as by garbage collection.
+    for key in backend.list(&Prefix::new(format!("{}/history", cluster())).unwrap()).await.unwrap() {
+        backend.delete(&key).await.unwrap();
+    }
+    let (_, tag) = backend.get(&key).await.unwrap().unwrap();
+    backend.update(&key, old, &tag).await.unwrap();
+
+    let refused = read(&*backend, &cluster()).await.unwrap_err();
+    assert_eq!(refused.code(), "STATE0070", "{refused}");
+    let clock = Arc::new(ManualClock::new());
+    let refused = Holder::acquire(backend.clone(), &cluster(), acquire("eve"), clock).await.unwrap_err();
+    assert_eq!(refused.code(), "STATE0070", "{refused}");
+    let report = verify(&*backend, &cluster()).await.unwrap();
+    let finding = report.findings.iter().find(|finding| finding.key == key.to_string()).unwrap();
+    assert_eq!(finding.mend, Mend::Rebuild, "{report:?}");
+
+    assert_eq!(head_stands(&*backend, &cluster()).await.unwrap(), HeadStands::Old);
+    let uid = "uid-1".parse().unwrap();
+    let made = restore_head(&backend, &cluster(), uid, Generation(0), meta("restore")).await.unwrap();
+    assert_eq!((made.generation, made.epoch), (Generation(3), Epoch(2)));
+    let (mut rebuilt, _) = holder(&backend, acquire("eve")).await;
+    assert_eq!(rebuilt.commit(record(4), meta("rebuild")).await.unwrap(), Generation(4));
+    rebuilt.release(None).await.unwrap();
+    read(&*backend, &cluster()).await.unwrap();
 }
