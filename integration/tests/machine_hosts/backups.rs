@@ -73,6 +73,8 @@ fn a_control_plane_takes_snapshots_by_itself() {
     until("snapshots on the new schedule", || Ok(Some(()).filter(|()| names(&lab).len() >= before + 2)))
         .unwrap();
 
+    keeps_no_backups_that_the_host_would_delete(&lab);
+
     // A problem is printed, and sets the exit code.
     machine.check(["sh", "-c", "mv /etc/kubernetes/pki/etcd/ca.key /root/ca.key"]).unwrap();
     let wrong = lab.run(&["etcd", "snapshots", "hosts-single"]).wanted(1, "slipway etcd").unwrap().out;
@@ -87,6 +89,20 @@ fn a_control_plane_takes_snapshots_by_itself() {
     assert!(units.stdout.is_empty(), "{units:?}");
     let kept = machine.check(["ls", "/var/backups/slipway/hosts-single/etcd"]).unwrap();
     assert!(kept.contains(&first), "{kept}");
+}
+
+/// A spec that keeps backups does not delete a cluster whose host was told to delete them.
+fn keeps_no_backups_that_the_host_would_delete(lab: &Lab) {
+    let kept = names(lab);
+    lab.edit("retention: 1h }", "retention: 1h, keepOnDelete: false }");
+    lab.done(&["apply", "-f", "spec", "--yes"]);
+    lab.edit("keepOnDelete: false", "keepOnDelete: true");
+    let delete = ["delete", "-f", "spec", "--yes", "--confirm", "hosts-single"];
+    let refused = lab.run(&delete).wanted(1, "slipway delete").unwrap().err;
+    assert!(refused.contains("ETCD0009"), "{refused}");
+    assert!(lab.is_claimed("server") && names(lab).len() >= kept.len(), "something was deleted");
+    lab.done(&["apply", "-f", "spec", "--yes"]);
+    lab.is_as_wanted();
 }
 
 /// The ConfigMaps of the namespace `default` that a test has made.
