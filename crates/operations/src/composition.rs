@@ -217,3 +217,14 @@ pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, Error> {
     Placement::of(&catalog.data)
         .map_err(|error| Error::internal("the machines of the provider cannot be read", error))
 }
+
+/// The same catalog with another placement of its machines.
+pub(crate) fn with_placement(catalog: &Catalog, placement: &Placement) -> Result<Catalog, Error> {
+    let mut data = catalog.data.clone();
+    let placement = serde_json::to_value(placement)
+        .map_err(|error| Error::internal("the machines of the provider cannot be written", error))?;
+    if let Some(fields) = data.as_object_mut() {
+        fields.insert(Placement::KEY.to_owned(), placement);
+    }
+    Ok(Catalog::new(&data)?)
+}

@@ -1,8 +1,11 @@
 //! Why an operation did not happen, or did not end.
 
 mod explain;
+mod problem;
 
 pub use explain::store_hint;
+pub use problem::{DownloadProblem, KubeletProblem};
+use problem::{about, approvals, at, found, letters, problems};
 
 use std::path::PathBuf;
 
@@ -315,6 +318,36 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// The name of the actor can be taken for that of another person.
+    #[error("the actor `{name}` has {}, which can look like another letter", letters(name))]
+    AmbiguousActor {
+        /// The name.
+        name: String,
+    },
+    /// Too few persons have approved a change beside the plans of a cluster.
+    #[error("{change}: this change needs {} and has {}; nothing was done", approvals(*needed), found(*counted))]
+    UnapprovedChange {
+        /// The operation and its cluster, and the digest of the change.
+        change: String,
+        /// The required number of approvals.
+        needed: u16,
+        /// The number of approvals that count.
+        counted: usize,
+        /// The person who makes the change, if their own approval does not count.
+        own: Option<String>,
+    },
+    /// Machines have lost the data of etcd, and no majority of the members answers.
+    #[error(
+        "the plan of {cluster} would begin an empty etcd in place of the one that its state has; nothing was planned"
+    )]
+    EtcdEmptied {
+        /// The cluster.
+        cluster: String,
+        /// What was found of each member, in sentences.
+        members: Vec<String>,
+        /// Whether a member is left that may have its data.
+        survives: bool,
+    },
     /// Nothing of the cluster takes snapshots of its etcd.
     #[error("no machine of {cluster} takes snapshots of etcd")]
     NoBackups {
@@ -442,34 +475,6 @@ pub enum Error {
     },
 }
 
-/// Why a manifest cannot be fetched from its URL.
-#[derive(Debug, thiserror::Error)]
-pub enum DownloadProblem {
-    /// Nothing is fetched without a network.
-    #[error("and nothing is fetched offline")]
-    Offline,
-    /// The server does not give it.
-    #[error("which cannot be fetched")]
-    Failed(String),
-    /// The fetched content has another digest.
-    #[error("and what is there is not what the spec pins")]
-    OtherDigest {
-        /// Its digest.
-        found: String,
-        /// The pinned digest.
-        pinned: String,
-    },
-}
-
-/// Why kubelets block a change of version.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KubeletProblem {
-    /// These are too old.
-    TooOld(Vec<String>),
-    /// The versions are not known.
-    Unknown(String),
-}
-
 impl Error {
     /// Something that should not be.
     pub fn internal(what: &'static str, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
@@ -483,27 +488,4 @@ impl Error {
             other => other,
         }
     }
-}
-
-fn problems(diagnostics: &[Diagnostic]) -> String {
-    match slipway_spec::diagnostic::count(diagnostics).errors {
-        1 => "1 problem".to_owned(),
-        errors => format!("{errors} problems"),
-    }
-}
-
-fn about(cluster: &Option<String>) -> String {
-    cluster.as_ref().map(|cluster| format!("{cluster}: ")).unwrap_or_default()
-}
-
-fn at(place: &Option<Location>) -> String {
-    place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default()
-}
-
-fn approvals(needed: u16) -> String {
-    if needed == 1 { "an approval".to_owned() } else { format!("{needed} approvals") }
-}
-
-fn found(counted: usize) -> String {
-    if counted == 0 { "none".to_owned() } else { counted.to_string() }
 }

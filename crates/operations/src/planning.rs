@@ -1,6 +1,7 @@
 //! From the spec of a cluster to a plan: expansion, observation, comparison of secrets, and the planner.
 
 mod at_rest;
+mod emptied;
 mod expansion;
 mod failures;
 mod fixed;
@@ -46,7 +47,7 @@ impl Opened {
     ) -> Result<Planned, Error> {
         self.check_request(request, prior)?;
         let name = &self.spec.cluster.name;
-        let pinned = prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
+        let pinned = prior.map(|prior| emptied::settled(&prior.catalogs)).transpose()?.unwrap_or_default();
         self.check_api(&pinned)?;
         let desired = async {
             match request.mode {
@@ -71,8 +72,6 @@ impl Opened {
             Some(change) => Some(change.expand(self, request, prior).await?),
             None => None,
         };
-        expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
-        expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));
         let observed = match existing? {
             None => Observed {
                 observations: supposed::observations(&expansion.desired, &stage.providers),
@@ -91,6 +90,9 @@ impl Opened {
         if !observed.foreign.is_empty() {
             return Err(Error::Foreign { cluster: name.clone(), objects: observed.foreign });
         }
+        let emptied = self.rejoin(request, prior, &observed, &mut expansion).await?;
+        expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
+        expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));
         expansion.notes.extend(observed.unowned.iter().map(|object| unowned(name, object)));
         let mut manifests = expansion.secrets.clone();
         manifests.extend(beside.iter().flat_map(|beside| beside.secrets.clone()));
@@ -158,6 +160,7 @@ impl Opened {
             let last = prior.and_then(|prior| spec_of(prior).ok().flatten());
             retention::name(&mut plan, last.as_ref(), &self.spec.cluster);
             majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
+            emptied::name(&mut plan, &emptied);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

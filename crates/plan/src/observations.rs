@@ -125,6 +125,12 @@ impl Observations {
         self.found.get(address).map_or(&[], Vec::as_slice)
     }
 
+    /// Why the object of an address could not be read; `None` if it was read, or if nothing asked for it.
+    #[must_use]
+    pub fn why_unreadable(&self, address: &Address) -> Option<&ProviderError> {
+        self.unreadable.get(address)
+    }
+
     /// Unreadable objects by address, and types that could not be listed by their name.
     pub fn unreadable(&self) -> impl Iterator<Item = (String, &ProviderError)> {
         let objects = self.unreadable.iter().map(|(address, error)| (address.to_string(), error));

@@ -124,6 +124,7 @@ impl HostsSession {
             region: host.region.clone(),
             node_labels: host.node_labels.clone(),
             founding: before.map_or(began, |before| before.founding),
+            rejoins: before.is_some_and(|before| before.rejoins),
             facts: seen.facts,
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
             kubelet_is_named: before.is_some_and(|before| before.kubelet_is_named)

@@ -163,6 +163,7 @@ impl NodeBootstrap {
             region: None,
             node_labels: BTreeMap::new(),
             founding: begins,
+            rejoins: false,
             facts: machine.facts.clone(),
             cri_sockets: machine.detected.cri_sockets.clone(),
             kubelet_is_named: false,

@@ -67,6 +67,9 @@ pub struct Machine {
     /// Whether it is a founding machine: the founding members of etcd begin together, and others join.
     #[serde(default)]
     pub founding: bool,
+    /// Whether it was a control plane of this cluster, has lost its data, and joins again. Nothing waits for its API then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rejoins: bool,
     /// The facts that were read on it.
     #[serde(default)]
     pub facts: Facts,

@@ -48,7 +48,8 @@ pub(super) fn nodes(
     let none = || FromClusterError::NoControlPlane(cluster.name.clone());
     // The cluster's objects wait for this machine's API server: that of the elected endpoint, else the first.
     let elected = placement.elected().filter(|machine| is_control_plane(cluster, machine));
-    let first = *founding.first().or(joining.first()).ok_or_else(none)?;
+    let all = || founding.iter().chain(&joining);
+    let first = *all().find(|machine| !machine.rejoins).or_else(|| all().next()).ok_or_else(none)?;
     let leader = elected.unwrap_or(first);
     let mut made = Making { cluster, placement, endpoint, resources: Vec::new() };
     // The objects of the cluster come from the expansion of one machine, with any number of control planes.
@@ -94,7 +95,7 @@ fn is_inside_of(desired: &Desired, machine: &str) -> bool {
 }
 
 /// Whether a resource is the object of the token with which machines join.
-fn is_token(desired: &Desired) -> bool {
+pub(super) fn is_token(desired: &Desired) -> bool {
     desired.address.kind() == OBJECT
         && desired.address.name().starts_with("Secret/kube-system/bootstrap-token-")
 }

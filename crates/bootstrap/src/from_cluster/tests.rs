@@ -80,6 +80,28 @@ fn a_control_plane_that_joins_several_founders_starts_with_the_members_that_are_
     assert!(stands_on(&resources, "static_pod.cp-2/etcd").contains("etcd_member.cp-2/etcd"));
 }
 
+/// A control plane whose machine lost its disks joins through those that stand, whichever founded the cluster.
+#[test]
+fn nothing_waits_for_the_api_of_a_control_plane_that_joins_again() {
+    for (endpoint, founding) in
+        [("elected: {}", 3), ("given: { host: api.example.com }", 3), ("given: { host: api.example.com }", 0)]
+    {
+        let mut placed = placement(founding);
+        placed.elected = endpoint.starts_with("elected").then(|| "cp-1".to_owned());
+        placed.machines[0].founding = false;
+        placed.machines[0].rejoins = true;
+        let resources = expand(&cluster(endpoint), &placed, &[]).unwrap().resources;
+        let member = find(&resources, "etcd_member.cp-0/etcd");
+        assert_eq!(member.attributes.get("learner_first"), Some(&Value::from(true)));
+        let token =
+            resources.iter().find(|desired| super::nodes::is_token(desired)).unwrap().address.to_string();
+        let before = stands_on(&resources, &token);
+        assert!(before.contains("static_pod.cp-1/kube-apiserver"), "{endpoint} {founding}: {before:#?}");
+        assert!(!before.contains("static_pod.cp-0/kube-apiserver"), "{endpoint} {founding}");
+        assert!(stands_on(&resources, "service.cp-0/kubelet").contains(&token), "{endpoint} {founding}");
+    }
+}
+
 #[test]
 fn every_member_of_etcd_knows_all_others() {
     for founding in [1, 3] {

@@ -33,6 +33,7 @@ fn machine(name: &str, last: u8, founding: bool, members: Option<&[(&str, u8)]>)
         region: None,
         node_labels: Default::default(),
         founding,
+        rejoins: false,
         facts: Default::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,

@@ -22,6 +22,7 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         region: None,
         node_labels: Default::default(),
         founding: true,
+        rejoins: false,
         facts: Default::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,

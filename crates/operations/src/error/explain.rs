@@ -57,6 +57,9 @@ impl Error {
             Self::NothingToRecover { .. } => "ETCD0007",
             Self::RecoveryInterrupted { .. } => "ETCD0008",
             Self::BackupsNotKept { .. } => "ETCD0009",
+            Self::EtcdEmptied { .. } => "ETCD0010",
+            Self::AmbiguousActor { .. } => "RUN0041",
+            Self::UnapprovedChange { .. } => "RUN0042",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
@@ -93,6 +96,7 @@ impl Error {
             Self::WithoutEffect { fields: all, .. }
             | Self::InfrastructureOnly { missing: all, .. }
             | Self::StoredPlan { candidates: all, .. } => all.clone(),
+            Self::EtcdEmptied { members, .. } => members.clone(),
             Self::CannotWork(findings) => findings
                 .iter()
                 .map(|finding| match &finding.address {
@@ -109,7 +113,7 @@ impl Error {
                     }
                 })
                 .collect(),
-            Self::Unapproved { own: Some(who), .. } => {
+            Self::Unapproved { own: Some(who), .. } | Self::UnapprovedChange { own: Some(who), .. } => {
                 vec![format!("{who} approved it, and is who applies it")]
             }
             Self::UnknownResource { more, .. } => {
@@ -276,6 +280,13 @@ impl Error {
                 format!("`slipway etcd snapshots {cluster}` shows the control planes that save snapshots, and what fails"),
                 "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),
             ],
+            Self::EtcdEmptied { cluster, survives, .. } => emptied(cluster, *survives),
+            Self::AmbiguousActor { .. } => {
+                one("name yourself in ASCII letters: `SLIPWAY_ACTOR=NAME`, or `actor` in the configuration file")
+            }
+            Self::UnapprovedChange { .. } => one(
+                "after another person has run the same command with `--approve`, run it again",
+            ),
             Self::BackupsNotKept { cluster, .. } => vec![
                 "to keep them, complete `slipway apply -f …` of this spec first".to_owned(),
                 format!("to delete them too, run `slipway delete {cluster}`: it takes the spec that was applied last"),
@@ -374,7 +385,29 @@ pub fn store_hint(error: &slipway_state_store::Error) -> Option<String> {
             "`slipway state rebuild {cluster} -f …` rebuilds the state from what exists; `slipway state import` brings an \
              archive back"
         )),
+        slipway_state_store::Error::HeadReplaced { cluster, .. } => Some(format!(
+            "put the newest version of the object `{cluster}/head` back in the state store; if there is none, `slipway state \
+             rebuild {cluster} -f …` rebuilds the state from what exists"
+        )),
         slipway_state_store::Error::Backend(error) => error.hint(),
         _ => None,
     }
+}
+
+/// The ways out when machines have lost the data of etcd. The destructive one comes last.
+fn emptied(cluster: &str, survives: bool) -> Vec<String> {
+    let mut hints = Vec::new();
+    if survives {
+        hints.extend([
+            "start the other control planes, or repair the connection, and run the command again: a majority of the members takes \
+             the empty machines back"
+                .to_owned(),
+            format!("if they cannot be started, `slipway etcd recover {cluster}` makes a new etcd of the data of one of them"),
+        ]);
+    }
+    hints.push(format!(
+        "only if the data of etcd is given up: keep a copy of the state store, whose keys open the snapshots of etcd; then `slipway \
+         delete {cluster} --confirm {cluster}` ends the cluster, and `slipway apply` begins an empty one"
+    ));
+    hints
 }

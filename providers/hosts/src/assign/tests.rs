@@ -32,6 +32,7 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         region: None,
         node_labels: Default::default(),
         founding: true,
+        rejoins: false,
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,

@@ -262,7 +262,7 @@ impl Kind for EtcdMember {
         let own = wanted.texts("peer_urls");
         match find(&members, work.identity(), &own) {
             // A member that was added and never started is used.
-            Some(member) if member.has_started() => {
+            Some(member) if member.has_started() && !join::is_lost(work, wanted, member).await => {
                 let text = format!(
                     "etcd has a member {} ({}) at {} already, which this node did not announce",
                     member.name,

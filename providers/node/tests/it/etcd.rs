@@ -191,6 +191,17 @@ async fn members_join_one_after_the_other_and_leave() {
         "a manifest does not change with others"
     );
 
+    // A machine that has lost its disks joins again in place of its own member.
+    drop(_three);
+    for folder in ["/var/lib/slipway", "/var/lib/etcd"] {
+        std::fs::remove_dir_all(three.bench.path(folder)).unwrap();
+    }
+    let rejoined = three.announce(&endpoints).await.unwrap().unwrap();
+    three.told("whose data this machine has lost").await;
+    assert_ne!(output(&rejoined, "member_id"), output(&joined, "member_id"));
+    let _three = three.start(&output(&rejoined, "initial_cluster"), "existing");
+    three.bench.create("etcd_voter.etcd", three.voter(&endpoints)).await.unwrap();
+
     three.bench.delete("etcd_voter.etcd", "three").await.unwrap();
     // The member has left etcd while it still runs, so that the others do not miss its vote.
     assert_eq!(three.bench.read("etcd_member.etcd", "three").await, Observation::Absent);

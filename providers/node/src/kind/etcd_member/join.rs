@@ -10,11 +10,15 @@ use super::{Memory, connect, find};
 use crate::attributes::Attributes;
 use crate::error::conflict;
 use crate::etcd::{Etcd, Member, Refusal};
+use crate::etcd_data;
 
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How often the reason of a wait is reported.
 const TELL: Duration = Duration::from_secs(10);
+
+/// The usual folder of etcd's data. A preflight check looks into the folder of the spec.
+const DATA: &str = "/var/lib/etcd";
 
 /// A member with its URLs, as `--initial-cluster` has it.
 pub(super) fn initial(name: &str, peer_urls: &[String]) -> String {
@@ -98,6 +102,22 @@ pub(super) async fn first(work: &Work) -> Result<Memory, ProviderError> {
     }
 }
 
+/// Whether a started member is an earlier one of this machine, which has lost its disks: it has the machine's name and
+/// address, the machine has no data of it, and nothing answers for it.
+pub(super) async fn is_lost(work: &Work, wanted: Attributes<'_>, member: &Member) -> bool {
+    let own = wanted.texts("client_urls");
+    if !member.has_started() || member.name != work.identity() || own.is_empty() {
+        return false;
+    }
+    let disk = &work.host().disk;
+    let has_data = disk.target(DATA).is_ok_and(|folder| etcd_data::read(&folder).is_some());
+    let silent = match Etcd::connect(disk, wanted, own) {
+        Ok(etcd) => etcd.health().await.is_err(),
+        Err(_) => false,
+    };
+    silent && !has_data
+}
+
 /// A further member: added as a learner as soon as etcd accepts one.
 pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
     let wanted = work.wanted();
@@ -112,7 +132,19 @@ pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
                 continue;
             }
         };
-        if let Some(member) = find(&members, work.identity(), &own) {
+        let listed = find(&members, work.identity(), &own);
+        if let Some(lost) = listed
+            && is_lost(work, wanted, lost).await
+        {
+            let id = lost.id();
+            work.tell(format!(
+                "removes the member {} ({id}) from etcd, whose data this machine has lost, and joins again",
+                lost.name
+            ));
+            expel(work, &etcd, lost).await?;
+            continue;
+        }
+        if let Some(member) = listed {
             let initial_cluster = initial_cluster(&members, work.identity(), &own);
             return Ok(Memory { member_id: member.id(), initial_cluster, has_left: false });
         }
