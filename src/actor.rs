@@ -1,6 +1,6 @@
 //! The actor of a command, as the head, the history and the approvals record it.
 
-use slipway_operations::Actor;
+use slipway_operations::{Actor, Error};
 use slipway_state_store::process;
 
 /// Pipelines: the variable by which each is recognised, and the variable with the name of the user that started it.
@@ -14,11 +14,18 @@ const PIPELINES: [(&str, &str); 5] = [
 
 /// The actor of this call: from `SLIPWAY_ACTOR`, the configuration, the pipeline's variables, or the user of
 /// this host. No file is opened for it, because a plan with `--untrusted` has an actor, too.
-pub(crate) fn current(configured: Option<String>) -> Actor {
+///
+/// # Errors
+/// When the name can be taken for that of another person.
+pub(crate) fn current(configured: Option<String>) -> Result<Actor, Error> {
     of(&variable, configured, &process::host())
 }
 
-fn of(variable: &dyn Fn(&str) -> Option<String>, configured: Option<String>, host: &str) -> Actor {
+fn of(
+    variable: &dyn Fn(&str) -> Option<String>,
+    configured: Option<String>,
+    host: &str,
+) -> Result<Actor, Error> {
     let pipeline = || {
         let named = PIPELINES.iter().filter(|(mark, _)| variable(mark).is_some());
         named.filter_map(|(_, name)| variable(name)).next()
@@ -40,7 +47,7 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        of(&variable, configured.map(str::to_owned), "laptop").who
+        of(&variable, configured.map(str::to_owned), "laptop").unwrap().who
     }
 
     #[test]

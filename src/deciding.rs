@@ -74,7 +74,7 @@ pub(crate) async fn carry_out_at(
 ) -> Result<bool, CommandError> {
     let stop = StopSignal::default();
     let environment = context.followed(environment, &stop);
-    let terms = terms(context, dialogue);
+    let terms = terms(dialogue);
     let decide = Asking { context, place, dialogue, state: plannable.state() };
     let manner = Manner { terms: &terms, decide: &decide, stop };
     report(context, &bring(&environment, plannable, request, manner).await?)
@@ -93,16 +93,12 @@ pub(crate) fn report(context: &Context, outcome: &Outcome) -> Result<bool, Comma
     Ok(outcome.is_complete())
 }
 
-/// The terms that options and configuration say.
-pub(crate) fn terms(
-    context: &Context,
-    Dialogue { run: arguments, infrastructure_only, .. }: Dialogue<'_>,
-) -> Terms {
-    let configured = context.configuration.require_approval.unwrap_or(0);
+/// The terms that options say. The configuration may demand more approvals, for every change.
+pub(crate) fn terms(Dialogue { run: arguments, infrastructure_only, .. }: Dialogue<'_>) -> Terms {
     Terms {
         wait: arguments.wait,
         approvals: Approvals {
-            needed: arguments.require_approval.unwrap_or(0).max(configured),
+            needed: arguments.require_approval.unwrap_or(0),
             by_other: arguments.require_approval_by_other,
         },
         infrastructure_only,
@@ -192,7 +188,9 @@ impl Decide for Asking<'_> {
         if occasion == Occasion::Changed {
             output.message("Something happened since the plan was made; this is the plan now:");
         }
-        output.result(&ui::show::text(self.context, &self.place, plan, self.dialogue.full))?;
+        let several = matches!(self.dialogue.others, Others::Clusters(_));
+        let shown = ui::show::Shown { full: self.dialogue.full, several };
+        output.result(&ui::show::text(self.context, &self.place, plan, shown))?;
         Ok(self.check_names(plan, occasion)?)
     }
 

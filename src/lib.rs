@@ -28,6 +28,7 @@ mod plan_source;
 mod program;
 mod specs;
 mod ui;
+mod unplanned;
 
 pub use cli::command;
 pub use program::{DecorateBackend, Program};

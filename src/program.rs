@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::FromArgMatches as _;
 use slipway_engine::StopSignal;
-use slipway_operations::{Actor, Environment, Processes, Store};
+use slipway_operations::{Actor, Approvals, Environment, Processes, Store};
 use slipway_protocol::SearchPath;
 use slipway_secrets::{Keyring, SealedBackend};
 use slipway_state_store::{Backend, FileBackend, Settings};
@@ -225,8 +225,8 @@ impl Context {
     }
 
     /// The actor of this call.
-    pub fn actor(&self) -> Actor {
-        actor::current(self.configuration.actor.clone())
+    pub fn actor(&self) -> Result<Actor, CommandError> {
+        Ok(actor::current(self.configuration.actor.clone())?)
     }
 
     /// The folders in which providers are looked for.
@@ -238,14 +238,14 @@ impl Context {
     /// The environment that operations share. The state store is opened, and nothing is written to it.
     pub fn environment(&self) -> Result<Environment, CommandError> {
         let store = Store { backend: self.backend()?, place: self.state_url() };
-        Ok(Environment { store: Some(store), ..self.without_store() })
+        Ok(Environment { store: Some(store), ..self.without_store()? })
     }
 
     /// The environment of operations without a state, or with their own.
-    pub fn without_store(&self) -> Environment {
+    pub fn without_store(&self) -> Result<Environment, CommandError> {
         let encryption = self.configuration.encryption.clone();
-        Environment {
-            actor: self.actor(),
+        Ok(Environment {
+            actor: self.actor()?,
             policy: self.policy.clone(),
             store: None,
             keyring: self.keyring(),
@@ -254,9 +254,13 @@ impl Context {
             processes: self.processes.clone(),
             lease: self.lease,
             read_age: self.read_age.unwrap_or(slipway_operations::READ_AGE),
+            approvals: Approvals {
+                needed: self.configuration.require_approval.unwrap_or(0),
+                by_other: false,
+            },
             observer: Arc::new(Follower::new(self.output, self.signals.clone(), StopSignal::default())),
             downloads: Arc::new(Downloads),
-        }
+        })
     }
 
     /// The same for an operation that the signals of this process stop.

@@ -65,6 +65,9 @@ pub(crate) struct RestoreArguments {
     /// Confirm the loss with the name of the cluster.
     #[arg(long, value_name = "NAME")]
     pub confirm: Option<String>,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub approve: bool,
     /// Put the old data back after a restore that did not get to its end.
     #[arg(long, conflicts_with_all = ["snapshot", "dry_run"])]
     pub undo: bool,
@@ -86,6 +89,9 @@ pub(crate) struct RecoverArguments {
     /// Confirm the loss with the name of the cluster.
     #[arg(long, value_name = "NAME")]
     pub confirm: Option<String>,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub approve: bool,
     /// Put the old data back after a recovery that did not get to its end.
     #[arg(long, conflicts_with_all = ["from_snapshot", "dry_run"])]
     pub undo: bool,

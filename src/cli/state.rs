@@ -150,6 +150,9 @@ pub(crate) struct MoveArguments {
     /// `--yes` does not confirm this.
     #[arg(long, value_name = "FROM")]
     pub confirm: Option<String>,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long)]
+    pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }
@@ -162,6 +165,9 @@ pub(crate) struct RemoveArguments {
     /// Addresses of the resources; `*` matches any characters.
     #[arg(value_name = "ADDRESS", required = true)]
     pub addresses: Vec<String>,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long)]
+    pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }
@@ -190,6 +196,9 @@ pub(crate) struct ImportArguments {
     /// Replace the state of the cluster with this unique id, if the file is of another cluster of the same name.
     #[arg(long, value_name = "UID", requires = "force")]
     pub confirm: Option<String>,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long)]
+    pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }
@@ -217,6 +226,9 @@ pub(crate) struct RebuildArguments {
     /// Rebuild a state even if no available key decrypts the present one. Its secrets are lost.
     #[arg(long)]
     pub key_lost: bool,
+    /// Approve the change instead of making it, for a configuration that has `require-approval`.
+    #[arg(long)]
+    pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
 }

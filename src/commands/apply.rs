@@ -57,7 +57,7 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let stop = StopSignal::default();
     let environment = context.followed(&context.environment()?, &stop);
     let dialogue = dialogue(arguments);
-    let terms = deciding::terms(context, dialogue);
+    let terms = deciding::terms(dialogue);
     // Only needed for the names in `--confirm`.
     let state = match arguments.run.confirm.is_empty() {
         true => None,

@@ -17,7 +17,8 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     let digest = plans::digest(&plan)?;
     // A plan that does not fit the state any more could never be applied.
     plans::check_fits(&context.environment()?, &plan).await?;
-    context.output.result(&ui::show::text(context, &context.state_url(), &plan, arguments.full))?;
+    let shown = ui::show::Shown { full: arguments.full, several: false };
+    context.output.result(&ui::show::text(context, &context.state_url(), &plan, shown))?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
         return Ok(ExitCode::SUCCESS);
@@ -27,7 +28,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     if !arguments.yes {
         ui::prompt::confirm(context, "Approve this plan?")?;
     }
-    let actor = context.actor();
+    let actor = context.actor()?;
     let approval = Approval {
         format: approvals::FORMAT,
         cluster: ClusterName::new(plan.cluster.as_str())?,

@@ -41,7 +41,7 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
     }
     let spec = specs::one(context, &Selection::from(&arguments.spec))?;
     let source = source(spec.cluster.provider.name.as_str(), arguments)?.to_owned();
-    let environment = if arguments.offline { context.without_store() } else { context.environment()? };
+    let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
     let opened = Opened::open(&environment, spec).await?;
     let prior = opened.state.as_ref().map(|state| &state.snapshot);
     let pinned = prior.map_or_else(BTreeMap::new, |prior| prior.catalogs.clone());

@@ -46,12 +46,11 @@ pub(crate) async fn run(
         [] => vec![ADMINISTRATORS.to_owned()],
         given => given.to_vec(),
     };
-    let entry = Entry {
-        user: arguments.user.clone().unwrap_or_else(|| user(&context.actor().who)),
-        groups,
-        validity: arguments.valid_for,
-        endpoint_only: true,
+    let named = match &arguments.user {
+        Some(named) => named.clone(),
+        None => user(&context.actor()?.who),
     };
+    let entry = Entry { user: named, groups, validity: arguments.valid_for, endpoint_only: true };
     let name = &opened.spec.cluster.name;
     let kubeconfig = opened.access().for_entry(&entry).await?.ok_or_else(|| opened.no_authority())?;
     let Some(file) = file else {

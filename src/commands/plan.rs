@@ -20,10 +20,11 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     let single = arguments.out.is_some() || arguments.show.output != OutputFormat::Text;
     let all =
         if single { vec![specs::one(context, &selection)?] } else { specs::wanted(context, &selection)? };
+    let several = all.len() > 1;
     let mut worst = ExitCode::SUCCESS;
     let mut rank = 0;
     for spec in all {
-        let environment = if arguments.offline { context.without_store() } else { context.environment()? };
+        let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
         let opened = Opened::open(&environment, spec).await?;
         let mut options = arguments.scope.options(!arguments.no_preflight);
         options.infrastructure_only = arguments.infrastructure_only;
@@ -32,8 +33,8 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
             context.output.message(&unfinished(state));
         }
         plan_source::save(context, &opened, &planned, arguments.out.as_deref()).await?;
-        let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan };
-        show(context, &planned.plan, &arguments.show)?;
+        let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan_of };
+        show(context, &planned.plan, &arguments.show, several)?;
         let code = pending(&planned.plan);
         let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];
         let place = order.iter().position(|other| *other == code).unwrap_or(2);

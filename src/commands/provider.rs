@@ -82,7 +82,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
 }
 
 async fn info(context: &Context, arguments: &ProviderInfoArguments) -> Result<ExitCode, CommandError> {
-    let provider = find_named(&context.without_store(), &arguments.name).await?;
+    let provider = find_named(&context.without_store()?, &arguments.name).await?;
     let info = provider.info().await?;
     let schema = provider.schema().await?;
     if arguments.output == ReportFormat::Json {

@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
             ui::show::plan_at(self.context, &place, &plan, &show)?;
             return Ok(pending(&plan));
         }
-        let environment = self.context.without_store();
+        let environment = self.context.without_store()?;
         let dialogue = Dialogue::new(manner.run, manner.full);
         Ok(done(carry_out_at(self.context, place, &environment, &plannable, &request, dialogue).await?))
     }

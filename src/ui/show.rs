@@ -11,17 +11,27 @@ use crate::program::Context;
 /// How large a markdown plan may be, in bytes: a comment on GitHub holds 65,536 characters.
 const MARKDOWN_LIMIT: usize = 60_000;
 
-/// A plan as text, below a line that names the cluster and the place of its state.
-pub(crate) fn text(context: &Context, place: &str, plan: &Plan, full: bool) -> String {
-    text_with(context, plan, full, &format!("state in {place}"))
+/// How a plan is shown as text.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown {
+    /// Whether nothing is folded.
+    pub full: bool,
+    /// Whether the command has plans of several clusters.
+    pub several: bool,
 }
 
-fn text_with(context: &Context, plan: &Plan, full: bool, state: &str) -> String {
+/// A plan as text, below a line that names the cluster and the place of its state.
+pub(crate) fn text(context: &Context, place: &str, plan: &Plan, shown: Shown) -> String {
+    text_with(context, plan, shown, &format!("state in {place}"))
+}
+
+fn text_with(context: &Context, plan: &Plan, Shown { full, several }: Shown, state: &str) -> String {
     let options = TextOptions {
         color: context.output.color(),
         width: context.output.width(),
         verbose: full,
         notes: context.output.shows_notes(),
+        several,
     };
     let provider = plan.spec.pointer("/provider/name").and_then(serde_json::Value::as_str);
     let provider = provider.map_or_else(String::new, |name| format!(", provider {name}"));
@@ -34,11 +44,27 @@ pub(crate) fn offline_plan(
     context: &Context,
     plan: &Plan,
     options: &ShowOptions,
+    several: bool,
 ) -> Result<(), CommandError> {
     if options.output != OutputFormat::Text {
         return self::plan(context, plan, options);
     }
-    context.output.result(&text_with(context, plan, options.full, "without a state (`--offline`)"))
+    let shown = Shown { full: options.full, several };
+    context.output.result(&text_with(context, plan, shown, "without a state (`--offline`)"))
+}
+
+/// A plan in any form, of one cluster of a command that may have several.
+pub(crate) fn plan_of(
+    context: &Context,
+    plan: &Plan,
+    options: &ShowOptions,
+    several: bool,
+) -> Result<(), CommandError> {
+    if options.output != OutputFormat::Text {
+        return self::plan(context, plan, options);
+    }
+    let shown = Shown { full: options.full, several };
+    context.output.result(&text(context, &context.state_url(), plan, shown))
 }
 
 /// A plan in any form, of a cluster in the state store of the settings.
@@ -54,7 +80,7 @@ pub(crate) fn plan_at(
     options: &ShowOptions,
 ) -> Result<(), CommandError> {
     let text = match options.output {
-        OutputFormat::Text => text(context, place, plan, options.full),
+        OutputFormat::Text => text(context, place, plan, Shown { full: options.full, several: false }),
         OutputFormat::Json => render::json(plan).to_string(),
         OutputFormat::Markdown => render::markdown(plan, MARKDOWN_LIMIT),
         OutputFormat::Dot => render::dot(plan),

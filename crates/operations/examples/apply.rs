@@ -21,7 +21,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let policy = Policy::new(Settings::default(), Mode::Own);
     let environment =
-        Environment::new(Actor::here("ada"), policy).with_store(Arc::new(MemoryBackend::new()), "memory");
+        Environment::new(Actor::here("ada")?, policy).with_store(Arc::new(MemoryBackend::new()), "memory");
     for spec in Specs::read(&environment.policy, &[file])?.clusters {
         let opened = Opened::open(&environment, spec).await?;
         let planned = opened.plan(&Request::apply()).await?;

@@ -1,8 +1,11 @@
 //! The person or program that changes a cluster: named in the head, in the history, and in approvals.
 
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use slipway_limits::text::is_hidden;
 use slipway_state_store::Identity;
 use slipway_state_store::process::{self, Process};
+
+use crate::error::Error;
 
 /// A person or a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,22 +18,28 @@ pub struct Actor {
 
 impl Actor {
     /// An actor on a host. A name with an `@` already contains its domain. Spaces around the name, and characters that are not
-    /// seen, are removed; capital letters do not distinguish persons.
-    #[must_use]
-    pub fn new(person: impl Into<String>, host: &str) -> Self {
+    /// seen, are removed; capital letters, accents and other forms of one letter do not distinguish persons.
+    ///
+    /// # Errors
+    /// [`Error::AmbiguousActor`] when the name has letters other than those of ASCII: they can look like the name of somebody
+    /// else.
+    pub fn new(person: impl Into<String>, host: &str) -> Result<Self, Error> {
         let is_shown = |letter: &char| !is_hidden(*letter) && !matches!(letter, '\n' | '\t');
         let name: String = person.into().chars().filter(is_shown).collect();
-        let name = match name.trim() {
-            "" => "unknown",
-            name => name,
+        let name = ComposingNormalizerBorrowed::new_nfkc().normalize(name.trim()).into_owned();
+        let name = if name.is_empty() { "unknown".to_owned() } else { name };
+        let Some(person) = person_of(&name) else {
+            return Err(Error::AmbiguousActor { name });
         };
-        let who = if name.contains('@') { name.to_owned() } else { format!("{name}@{host}") };
-        Self { person: name.to_lowercase(), who }
+        let who = if name.contains('@') { name } else { format!("{name}@{host}") };
+        Ok(Self { person, who })
     }
 
     /// An actor on this host.
-    #[must_use]
-    pub fn here(person: impl Into<String>) -> Self {
+    ///
+    /// # Errors
+    /// As [`Actor::new`].
+    pub fn here(person: impl Into<String>) -> Result<Self, Error> {
         Self::new(person, &process::host())
     }
 
@@ -41,17 +50,44 @@ impl Actor {
     }
 }
 
+/// The form of a name in which persons are compared: ASCII, in small letters, without accents. `None` for a name with other
+/// letters.
+pub(crate) fn person_of(name: &str) -> Option<String> {
+    let is_accent = |letter: &char| ('\u{300}'..='\u{36f}').contains(letter);
+    let parts = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
+    let person: String = parts.chars().filter(|letter| !is_accent(letter)).collect();
+    let is_plain = |letter: char| letter.is_ascii() && !letter.is_ascii_control();
+    person.chars().all(is_plain).then(|| person.to_ascii_lowercase())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn one_person_has_one_name() {
-        let person = |name: &str| Actor::new(name, "laptop").person;
-        for name in ["x@vm", "X@vm", " x@vm", "x@vm\u{200b}", "x@\nvm"] {
+        let person = |name: &str| Actor::new(name, "laptop").unwrap().person;
+        for name in
+            ["x@vm", "X@vm", " x@vm", "x@vm\u{200b}", "x@\nvm", "\u{202e}x@vm", "\u{ff58}@vm", "x\u{301}@vm"]
+        {
             assert_eq!(person(name), "x@vm", "{name:?}");
         }
-        assert_eq!(Actor::new("Ada\n1  FAKE", "laptop").who, "Ada1  FAKE@laptop");
-        assert_eq!(Actor::new(" ", "laptop").who, "unknown@laptop");
+        assert_eq!(person("Jos\u{e9}"), person("Jose\u{301}"));
+        let who = |name: &str| Actor::new(name, "laptop").unwrap().who;
+        assert_eq!(who("Ada\n1  FAKE"), "Ada1  FAKE@laptop");
+        assert_eq!(who("\u{ff21}da"), "Ada@laptop");
+        assert_eq!(who(" "), "unknown@laptop");
+    }
+
+    #[test]
+    fn a_name_that_looks_like_another_is_refused() {
+        // Cyrillic, Greek, a dotless i, a letter that only looks like a composed one, and mathematical letters are not ASCII;
+        // the last of them have a plain form.
+        for name in ["\u{430}da", "ad\u{3b1}", "r\u{131}ta", "b\u{f8}b", "\u{501}ana"] {
+            let refused = Actor::new(name, "laptop").unwrap_err();
+            assert_eq!(refused.code(), Some("RUN0041"), "{name}");
+            assert!(refused.to_string().contains("U+"), "{refused}");
+        }
+        assert_eq!(Actor::new("\u{1d41a}da", "laptop").unwrap().person, "ada");
     }
 }

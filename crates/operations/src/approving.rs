@@ -1,44 +1,79 @@
-//! Whether a plan has the approvals that it needs.
+//! Whether a plan, or a change beside the plans, has the approvals that it needs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use slipway_plan::Plan;
-use slipway_state_store::{Backend, ClusterName, approvals};
+use slipway_state_store::{Backend, ClusterName, Digest, approvals};
 
+use crate::actor::person_of;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observe::Event;
 use crate::plans;
 use crate::protection;
-use crate::request::Terms;
+use crate::request::{Approvals, Terms};
 
-/// Refuses a plan that has too few approvals. An approval counts only for the plan with its digest.
+/// The approvals of a digest, counted by a policy.
+pub(crate) enum Counted {
+    /// There are enough. The persons whose approvals count.
+    Enough(Vec<String>),
+    /// There are too few.
+    TooFew {
+        /// The required number.
+        needed: u16,
+        /// The number of those that count.
+        counted: usize,
+        /// The caller, if their own approval does not count.
+        own: Option<String>,
+    },
+}
+
+/// Counts the approvals of a digest. An approval counts only for the digest that it names, and once for each person: names
+/// that differ only in their form are one person, and names that can be taken for others do not count.
+pub(crate) async fn count(
+    environment: &Environment,
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    digest: Digest,
+    policy: Approvals,
+) -> Result<Counted, Error> {
+    let actor = &environment.actor;
+    let (mut persons, mut counted, mut own) = (BTreeSet::new(), Vec::new(), None);
+    for approval in approvals::of(backend, cluster, digest).await? {
+        let Some(person) = person_of(&approval.person) else { continue };
+        if policy.by_other && person == actor.person {
+            own = Some(actor.who.clone());
+        } else if persons.insert(person) {
+            counted.push(approval.who);
+        }
+    }
+    let needed = policy.number();
+    if counted.len() < usize::from(needed) {
+        return Ok(Counted::TooFew { needed, counted: counted.len(), own });
+    }
+    Ok(Counted::Enough(counted))
+}
+
+/// Refuses a plan that has too few approvals.
 pub(crate) async fn check(
     environment: &Environment,
     backend: Option<Arc<dyn Backend>>,
     plan: &Plan,
     terms: &Terms,
 ) -> Result<(), Error> {
-    let by_other = terms.approvals.by_other;
-    let needed = terms.approvals.needed.max(u16::from(by_other));
-    if needed == 0 || protection::is_nothing(plan) {
+    let policy = terms.approvals.and(environment.approvals);
+    if policy.are_needless() || protection::is_nothing(plan) {
         return Ok(());
     }
     let digest = plans::digest(plan)?;
     let backend = backend.ok_or_else(|| Error::NoState { cluster: plan.cluster.clone() })?;
-    let given = approvals::of(&*backend, &ClusterName::new(plan.cluster.as_str())?, digest).await?;
-    let actor = &environment.actor;
-    let (counted, own): (Vec<_>, Vec<_>) =
-        given.into_iter().partition(|approval| !by_other || approval.person != actor.person);
-    if counted.len() < usize::from(needed) {
-        return Err(Error::Unapproved {
-            plan: digest.to_string(),
-            needed,
-            counted: counted.len(),
-            own: (!own.is_empty()).then(|| actor.who.clone()),
-        });
+    let cluster = ClusterName::new(plan.cluster.as_str())?;
+    match count(environment, &*backend, &cluster, digest, policy).await? {
+        Counted::Enough(persons) => environment.observer.event(Event::Approved(persons)),
+        Counted::TooFew { needed, counted, own } => {
+            return Err(Error::Unapproved { plan: digest.to_string(), needed, counted, own });
+        }
     }
-    let persons = counted.into_iter().map(|approval| approval.who).collect();
-    environment.observer.event(Event::Approved(persons));
     Ok(())
 }

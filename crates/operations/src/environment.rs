@@ -14,6 +14,7 @@ use slipway_trust::{Policy, TrustedUrl};
 use crate::actor::Actor;
 use crate::error::Error;
 use crate::observe::{Ignore, Observer};
+use crate::request::Approvals;
 
 /// Where the state of clusters is.
 #[derive(Clone)]
@@ -96,6 +97,8 @@ pub struct Environment {
     pub lease: Options,
     /// How old the read may be by which a step checks its object: [`slipway_engine::READ_AGE`], except in tests.
     pub read_age: Duration,
+    /// The approvals that every change of a cluster needs, by the policy of the caller.
+    pub approvals: Approvals,
     /// Gets the events of the operations.
     pub observer: Arc<dyn Observer>,
     /// Fetches manifests.
@@ -117,6 +120,7 @@ impl Environment {
             processes: Processes::default(),
             lease: Options::default(),
             read_age: slipway_engine::READ_AGE,
+            approvals: Approvals::default(),
             observer: Arc::new(Ignore),
             downloads: Arc::new(NoDownload),
         }

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::observe::Event;
 use crate::plannable::Plannable;
 use crate::protection::{self, Known};
+use crate::unplanned::Allowed;
 
 /// A cluster that is held to execute a plan, with the state as the hold found it.
 pub struct Held {
@@ -147,22 +148,22 @@ pub struct Holding {
 }
 
 impl Holding {
-    /// Takes a cluster that exists.
+    /// Takes a cluster that exists, for a change that no policy holds back.
     ///
     /// An interrupted run is resolved by an apply, which asks the provider about the open steps. Before that, the state is not
     /// known.
     ///
     /// # Errors
-    /// When another process holds the cluster, it does not exist, or a run of it was interrupted.
+    /// When another process holds the cluster, it does not exist, or a run of it was interrupted; when the approvals of the
+    /// change are for another generation.
     pub async fn take(
         environment: &Environment,
-        cluster: &str,
-        operation: &'static str,
+        change: &Allowed,
         wait: Option<Duration>,
     ) -> Result<Self, Error> {
-        let holding = Self::take_any(environment, cluster, operation, wait).await?;
+        let holding = Self::take_any(environment, change, wait).await?;
         if holding.state.is_interrupted() {
-            return holding.give_back(Error::Interrupted { cluster: cluster.to_owned() }).await;
+            return holding.give_back(Error::Interrupted { cluster: change.cluster().to_owned() }).await;
         }
         Ok(holding)
     }
@@ -171,27 +172,24 @@ impl Holding {
     ///
     /// # Errors
     /// When another process holds the cluster, or it does not exist.
-    pub(crate) async fn take_interrupted(
-        environment: &Environment,
-        cluster: &str,
-        operation: &'static str,
-    ) -> Result<Self, Error> {
-        Self::take_any(environment, cluster, operation, None).await
+    pub(crate) async fn take_interrupted(environment: &Environment, change: &Allowed) -> Result<Self, Error> {
+        Self::take_any(environment, change, None).await
     }
 
     async fn take_any(
         environment: &Environment,
-        cluster: &str,
-        operation: &'static str,
+        change: &Allowed,
         wait: Option<Duration>,
     ) -> Result<Self, Error> {
+        let (cluster, operation) = (change.cluster(), change.operation());
         let acquire = acquire(environment, operation, wait);
         let backend = environment.store(cluster)?.backend.clone();
         let name = ClusterName::new(cluster)?;
         let holder = Holder::acquire(backend, &name, acquire, Arc::new(SystemClock)).await?;
-        let read = match holder.read().await {
-            Ok(view) => State::of_view(cluster, view).map_err(Error::from),
-            Err(error) => Err(error.into()),
+        let read = match (change.check(holder.head().generation), holder.read().await) {
+            (Err(error), _) => Err(error),
+            (Ok(()), Ok(view)) => State::of_view(cluster, view).map_err(Error::from),
+            (Ok(()), Err(error)) => Err(error.into()),
         };
         match read {
             Ok(state) => Ok(Self { holder, state, actor: environment.actor.clone(), operation }),

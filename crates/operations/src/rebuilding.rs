@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_engine::{Rebuild, Rebuilt, State, establish};
+use slipway_plan::Record;
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, ClusterUid, Desired, Value};
 use slipway_state_store::verify::{Mend, verify};
@@ -24,6 +25,7 @@ use crate::secrets;
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
 use crate::state::to_json;
+use crate::unplanned::{Allowed, Unplanned};
 
 pub use keys::Keys;
 pub use protection::Protection;
@@ -137,6 +139,19 @@ impl Rebuilding {
         Ok(Self { opened, is_lost: damage.head.is_none(), protected: damage.protected, found })
     }
 
+    /// The rebuild as a change that a policy may hold back: every object of the rebuilt state, and the protection.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub async fn change(&self, environment: &Environment) -> Result<Unplanned, Error> {
+        let snapshot = &self.found.rebuilt.snapshot;
+        let record = |(address, record): (&Address, &Record)| format!("{address} is {}", record.identity);
+        let mut effects: Vec<String> = snapshot.resources.iter().map(record).collect();
+        effects.push(format!("the unique id is {}", snapshot.uid));
+        effects.push(format!("the protection from deletion is {:?}", self.found.protection));
+        Unplanned::of(environment, "state rebuild", &snapshot.cluster, effects).await
+    }
+
     /// The rebuilt state.
     #[must_use]
     pub fn found(&self) -> &Found {
@@ -150,6 +165,7 @@ impl Rebuilding {
     pub async fn commit(
         self,
         environment: &Environment,
+        change: &Allowed,
         wait: Option<Duration>,
     ) -> Result<Generation, Error> {
         let cluster = ClusterName::new(self.opened.spec.cluster.name.as_str())?;
@@ -163,6 +179,11 @@ impl Rebuilding {
         }
         let acquire = acquire(environment, "state rebuild", wait).over_damage().create(uid);
         let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
+        if !self.is_lost
+            && let Err(error) = change.check(holder.head().generation)
+        {
+            return give_back(holder, error).await;
+        }
         let rebuilt = match under_hold(&self.opened, (&holder, self.protected), &self.found).await {
             Ok(rebuilt) => rebuilt,
             Err(error) => return give_back(holder, error).await,

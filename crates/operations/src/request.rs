@@ -117,3 +117,20 @@ pub struct Approvals {
     /// Whether the approval of the caller does not count.
     pub by_other: bool,
 }
+
+impl Approvals {
+    /// The number of approvals that are needed.
+    pub(crate) fn number(self) -> u16 {
+        self.needed.max(u16::from(self.by_other))
+    }
+
+    /// Whether no approval is needed.
+    pub(crate) fn are_needless(self) -> bool {
+        self.number() == 0
+    }
+
+    /// The approvals that both policies demand.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self { needed: self.needed.max(other.needed), by_other: self.by_other || other.by_other }
+    }
+}

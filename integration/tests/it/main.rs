@@ -26,6 +26,7 @@ mod secret_scan;
 mod secrets;
 mod specs_cases;
 mod state;
+mod state_approvals;
 mod state_places;
 mod state_plans;
 mod state_recovery;

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::Unplanned;
 use slipway_operations::etcd::{self, ControlPlane, MemberData, Progress, Recovery, Source};
 
 use super::{bytes, json, number, to_the_second};
@@ -11,6 +12,7 @@ use crate::commands::kubeconfig::open;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
+use crate::unplanned::{self, Treatment};
 
 /// Shows what a recovery does and loses, and does it when the cluster's name confirms that.
 pub(super) async fn run(context: &Context, arguments: &RecoverArguments) -> Result<ExitCode, CommandError> {
@@ -18,12 +20,18 @@ pub(super) async fn run(context: &Context, arguments: &RecoverArguments) -> Resu
     let opened = open(context, &arguments.cluster).await?;
     let output = &context.output;
     let name = opened.spec.cluster.name.to_string();
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.confirm.as_ref() == Some(&name) };
     if arguments.undo {
         output.message(&format!(
             "The old data and the manifests of {name} are put back on all machines where a recovery has begun."
         ));
+        let effect = "the old data of etcd is put back where a recovery has begun".to_owned();
+        let change = Unplanned::of(&environment, "etcd recover --undo", &name, vec![effect]).await?;
+        let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         confirmed(context, arguments, &name)?;
-        etcd::undo_recovery(&environment, &opened).await?;
+        etcd::undo_recovery(&environment, &opened, &allowed).await?;
         output.result("The recovery was undone.")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -36,9 +44,13 @@ pub(super) async fn run(context: &Context, arguments: &RecoverArguments) -> Resu
     if arguments.dry_run {
         return Ok(ExitCode::from(2));
     }
+    let change = plan.change(&environment).await?;
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     confirmed(context, arguments, &name)?;
     let tell = |text: &str| output.message(text);
-    if let Err(error) = etcd::recover(&environment, &opened, &plan, &tell).await {
+    if let Err(error) = etcd::recover(&environment, &opened, (&plan, &allowed), &tell).await {
         return Err(CommandError::from(error)
             .hint(format!("`slipway etcd recover {name}` goes on where it stopped"))
             .hint(format!("`slipway etcd recover {name} --undo` puts the old data back")));

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use slipway_operations::Unplanned;
 use slipway_operations::etcd::{self, Restore};
 
 use super::{bytes, json, number, to_the_second};
@@ -11,6 +12,7 @@ use crate::commands::kubeconfig::open;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
+use crate::unplanned::{self, Treatment};
 
 /// Shows what a restore does and loses, and does it when the cluster's name confirms that.
 pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Result<ExitCode, CommandError> {
@@ -18,12 +20,18 @@ pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Resu
     let opened = open(context, &arguments.cluster).await?;
     let output = &context.output;
     let name = opened.spec.cluster.name.to_string();
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.confirm.as_ref() == Some(&name) };
     let Some(snapshot) = arguments.snapshot.as_ref().filter(|_| !arguments.undo) else {
         output.message(&format!(
             "The old data and the manifests of {name} are put back on all control planes."
         ));
+        let effect = "the old data of etcd is put back on all control planes".to_owned();
+        let change = Unplanned::of(&environment, "etcd restore --undo", &name, vec![effect]).await?;
+        let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+            return Ok(ExitCode::SUCCESS);
+        };
         confirmed(context, arguments, &name)?;
-        etcd::undo_restore(&environment, &opened).await?;
+        etcd::undo_restore(&environment, &opened, &allowed).await?;
         output.outcome("The restore was undone.")?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -36,9 +44,13 @@ pub(super) async fn run(context: &Context, arguments: &RestoreArguments) -> Resu
     if arguments.dry_run {
         return Ok(ExitCode::from(2));
     }
+    let change = plan.change(&environment).await?;
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     confirmed(context, arguments, &name)?;
     let tell = |text: &str| output.message(text);
-    if let Err(error) = etcd::restore(&environment, &opened, &plan, &tell).await {
+    if let Err(error) = etcd::restore(&environment, &opened, (&plan, &allowed), &tell).await {
         let again = format!("slipway etcd restore {name} --snapshot {snapshot}");
         return Err(CommandError::from(error)
             .hint(format!("`{again}` goes on where it stopped"))

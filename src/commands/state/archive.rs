@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use slipway_engine::State;
 use slipway_operations::importing::{self, Kept, Protection};
+use slipway_operations::{Allowed, Unplanned};
 use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{
     Acquire, Backend, ClusterName, ClusterUid, Generation, Head, HeadStands, Holder, SystemClock,
@@ -19,6 +20,7 @@ use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
 use crate::program::Context;
 use crate::ui;
+use crate::unplanned::{self, Treatment};
 
 /// An archive, also of another version.
 const ARCHIVE: Written = Written {
@@ -116,6 +118,14 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         super::moment(about.commit.when),
     ));
     tell_kept(context, cluster, &kept);
+    let environment = context.environment()?;
+    let mut effects = vec![format!("generation {imported} of {}, {}, is put back", about.uid, about.digest)];
+    effects.extend(kept.retained.iter().map(|address| format!("{address} is still kept")));
+    let change = Unplanned::of(&environment, "state import", cluster.as_str(), effects).await?;
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.change.yes };
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Put this state back?")?;
     }
@@ -128,7 +138,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         }
     };
     let state = (bytes, slipway_engine::about(&snapshot.spec));
-    let generation = put_back(context, backend, (&archive, state), present, arguments).await?;
+    let generation = put_back(context, backend, (&archive, state), (present, &allowed), arguments).await?;
     context.output.outcome(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
     context.output.message("`slipway plan` shows what the cloud has become since.");
     if is_new {
@@ -166,13 +176,14 @@ async fn put_back(
     context: &Context,
     backend: Arc<dyn Backend>,
     (archive, (bytes, about_spec)): (&Archive, (Vec<u8>, BTreeMap<String, String>)),
-    present: Option<Head>,
+    (present, allowed): (Option<Head>, &Allowed),
     arguments: &ImportArguments,
 ) -> Result<Generation, CommandError> {
     let about = &archive.about;
     let (cluster, imported) = (&about.cluster, about.generation);
-    let actor = context.actor();
-    if present.is_none() {
+    let actor = context.actor()?;
+    let is_new = present.is_none();
+    if is_new {
         let meta = slipway_operations::lost_head(&actor, about_spec.clone());
         restore_head(&backend, cluster, about.uid.clone(), imported, meta).await?;
     }
@@ -189,6 +200,10 @@ async fn put_back(
             format!("{cluster} came to generation {now} in the meantime"),
         )
         .hint("look at `slipway state history`, and try again"));
+    }
+    if !is_new && let Err(error) = allowed.check(holder.head().generation) {
+        let _ = holder.release(None).await;
+        return Err(error.into());
     }
     let detail = format!("generation {imported}, exported as {}", about.digest);
     let meta = slipway_operations::meta(&actor, "state import", detail, about_spec);

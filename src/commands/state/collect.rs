@@ -65,7 +65,7 @@ async fn collect(
     cluster: &ClusterName,
     retention: Retention,
 ) -> Result<Garbage, CommandError> {
-    let mut acquire = Acquire::new(context.actor().doing("state gc"));
+    let mut acquire = Acquire::new(context.actor()?.doing("state gc"));
     acquire.wait = arguments.change.wait;
     let holder = match Holder::acquire(context.backend()?, cluster, acquire, Arc::new(SystemClock)).await {
         // A tombstone cannot be held; its history stays.

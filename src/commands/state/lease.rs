@@ -39,7 +39,7 @@ pub(crate) async fn run(
     ));
     let question = "To go on, type the cluster's name:";
     ui::prompt::named(context, arguments.confirm.as_deref(), (question, cluster.as_str()))?;
-    let actor = context.actor();
+    let actor = context.actor()?;
     let acquire = Acquire::new(actor.doing("state break-lease"))
         .replace(holder.id)
         .describe(slipway_engine::State::progress);

@@ -10,6 +10,7 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
+use crate::unplanned::{self, Treatment};
 
 /// Rebuilds a lost or damaged state from the objects with the cluster's ownership.
 pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Result<ExitCode, CommandError> {
@@ -36,10 +37,15 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         context.output.message("Nothing was written.");
         return Ok(ExitCode::from(2));
     }
+    let change = rebuilding.change(&environment).await?;
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.change.yes };
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Make this the state?")?;
     }
-    let generation = rebuilding.commit(&environment, arguments.change.wait).await?;
+    let generation = rebuilding.commit(&environment, &allowed, arguments.change.wait).await?;
     context.output.outcome(&format!("{name} is at generation {generation}."))?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)

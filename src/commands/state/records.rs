@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use slipway_operations::{Holding, recorded};
-use slipway_resource::Address;
+use slipway_operations::{Holding, Unplanned, recorded};
+use slipway_resource::{Address, Identity};
 
 use crate::cli::state::{MoveArguments, RemoveArguments};
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
+use crate::unplanned::{self, Treatment};
 
 /// Gives a record another address.
 pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Result<ExitCode, CommandError> {
@@ -28,6 +29,12 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     let named = object.as_ref().map_or_else(String::new, |object| format!("  ({object})"));
     context.output.message(&format!("  {from} → {to}{named}"));
     let types = recorded::Types::of(&environment, &[&shown.snapshot]).await?;
+    let effect = format!("{from} ({}) is {to}", object.as_ref().map_or("", Identity::as_str));
+    let change = Unplanned::of(&environment, "state mv", &arguments.cluster, vec![effect]).await?;
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.change.yes };
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     match types.holds(&shown.snapshot, &from) {
         Some(holds) => {
             context.output.message(&format!(
@@ -40,7 +47,7 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         None if arguments.change.yes => {}
         None => ui::prompt::confirm(context, "Give it this address? The cloud is not touched.")?,
     }
-    let holding = Holding::take(&environment, &arguments.cluster, "state mv", arguments.change.wait).await?;
+    let holding = Holding::take(&environment, &allowed, arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
     if let Err(error) = recorded::select(&arguments.cluster, &snapshot, &[from.to_string()]) {
         return holding.give_back(CommandError::from(error)).await;
@@ -86,10 +93,20 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
         let identity = shown.snapshot.resources.get(address).map(|record| record.identity.as_str());
         context.output.message(&format!("  ∅ {address}  ({})", identity.unwrap_or_default()));
     }
+    let forgets = |address: &&Address| {
+        let record = shown.snapshot.resources.get(*address);
+        format!("{address} ({}) is forgotten", record.map_or("", |record| record.identity.as_str()))
+    };
+    let effects = selected.iter().map(forgets).collect();
+    let change = Unplanned::of(&environment, "state rm", &arguments.cluster, effects).await?;
+    let treatment = Treatment { approve: arguments.approve, yes: arguments.change.yes };
+    let Some(allowed) = unplanned::allow(context, &environment, change, treatment).await? else {
+        return Ok(ExitCode::SUCCESS);
+    };
     if !arguments.change.yes {
         ui::prompt::confirm(context, "Forget these? The cloud is not touched.")?;
     }
-    let holding = Holding::take(&environment, &arguments.cluster, "state rm", arguments.change.wait).await?;
+    let holding = Holding::take(&environment, &allowed, arguments.change.wait).await?;
     let mut snapshot = holding.state.snapshot.clone();
     // The object shown to the user must be the one that is forgotten; another run may have changed the record
     // since.

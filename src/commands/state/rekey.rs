@@ -45,7 +45,7 @@ async fn one(
     let (keyring, seals) = (context.keyring(), context.configuration.encryption.state);
     // Objects that are not encrypted yet are read, too, because they are to be encrypted.
     let backend = Arc::new(SealedBackend::new(place.clone(), keyring.clone(), seals).with_clear());
-    let mut acquire = Acquire::new(context.actor().doing("state rekey"));
+    let mut acquire = Acquire::new(context.actor()?.doing("state rekey"));
     acquire.wait = arguments.wait;
     let holder = match Holder::acquire(backend, cluster, acquire, Arc::new(SystemClock)).await {
         // A tombstone cannot be held, and has no secrets.

@@ -8,10 +8,8 @@ mod survey;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use slipway_bootstrap::from_cluster::Placement;
 use slipway_engine::State;
 use slipway_plan::Snapshot as Prior;
-use slipway_resource::provider::Catalog;
 use slipway_state_store::{CommitMeta, Outcome};
 
 use super::{Snapshot, snapshots};
@@ -20,6 +18,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::holding::{Holding, meta};
 use crate::opened::Opened;
+use crate::unplanned::{Allowed, Unplanned};
 
 use decide::{Choice, Decision};
 use survey::survey;
@@ -117,6 +116,27 @@ pub struct Recovery {
     pub stages: Vec<String>,
 }
 
+impl Recovery {
+    /// The recovery as a change that a policy may hold back. A recovery that goes on is the change that it was at its beginning.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub async fn change(&self, environment: &Environment) -> Result<Unplanned, Error> {
+        let from = self.source.described();
+        let effect = format!("etcd is recovered from {from} on {}", self.machines.join(", "));
+        Unplanned::of(environment, OPERATION, &self.cluster, vec![effect]).await
+    }
+}
+
+impl Source {
+    fn described(&self) -> String {
+        match self {
+            Self::Survivor(machine) => format!("the data of {machine}"),
+            Self::Snapshot(name) => format!("the snapshot {name}"),
+        }
+    }
+}
+
 /// Decides how the etcd of a cluster can be recovered. Reads only.
 ///
 /// # Errors
@@ -205,15 +225,12 @@ fn described(
 pub async fn recover(
     environment: &Environment,
     opened: &Opened,
-    plan: &Recovery,
+    (plan, change): (&Recovery, &Allowed),
     tell: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), Error> {
-    let held = Held::take(environment, opened, OPERATION).await?;
+    let held = Held::take(environment, change).await?;
     let done = stages::run(opened, plan, &held, tell).await;
-    let source = match &plan.source {
-        Source::Survivor(machine) => format!("the data of {machine}"),
-        Source::Snapshot(name) => format!("the snapshot {name}"),
-    };
+    let source = plan.source.described();
     let what = format!("etcd was recovered from {source} ({})", plan.id);
     match done.and_then(|()| held.after(&plan.absent)) {
         Ok(snapshot) => held.end(snapshot, what).await,
@@ -225,8 +242,12 @@ pub async fn recover(
 ///
 /// # Errors
 /// When a machine of that recovery cannot do that.
-pub async fn undo_recovery(environment: &Environment, opened: &Opened) -> Result<(), Error> {
-    let held = Held::take(environment, opened, "etcd recover --undo").await?;
+pub async fn undo_recovery(
+    environment: &Environment,
+    opened: &Opened,
+    change: &Allowed,
+) -> Result<(), Error> {
+    let held = Held::take(environment, change).await?;
     match stages::undo(opened).await {
         Ok(()) => {
             let snapshot = held.holding.state.snapshot.clone();
@@ -244,14 +265,9 @@ struct Held {
 }
 
 impl Held {
-    async fn take(
-        environment: &Environment,
-        opened: &Opened,
-        operation: &'static str,
-    ) -> Result<Self, Error> {
-        let cluster = opened.spec.cluster.name.to_string();
-        let holding = Holding::take_interrupted(environment, &cluster, operation).await?;
-        Ok(Self { holding, operation, environment: environment.clone() })
+    async fn take(environment: &Environment, change: &Allowed) -> Result<Self, Error> {
+        let holding = Holding::take_interrupted(environment, change).await?;
+        Ok(Self { holding, operation: change.operation(), environment: environment.clone() })
     }
 
     /// Records a step before it begins, for the history of a run that is killed in it.
@@ -269,13 +285,7 @@ impl Held {
             for machine in &mut placement.machines {
                 machine.founding &= !is_absent(&machine.name);
             }
-            let mut data = catalog.data.clone();
-            let placement = serde_json::to_value(&placement)
-                .map_err(|error| Error::internal("the machines of the provider cannot be written", error))?;
-            if let Some(fields) = data.as_object_mut() {
-                fields.insert(Placement::KEY.to_owned(), placement);
-            }
-            *catalog = Catalog::new(&data)?;
+            *catalog = composition::with_placement(catalog, &placement)?;
         }
         Ok(snapshot)
     }

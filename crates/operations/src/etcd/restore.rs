@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::health;
 use crate::holding::Holding;
 use crate::opened::Opened;
+use crate::unplanned::{Allowed, Unplanned};
 
 /// The operations of types that take snapshots: one stage of a restore, and the objects of snapshots.
 const RESTORE: &str = "restore";
@@ -45,6 +46,17 @@ pub struct Restore {
     pub lost_revisions: Option<i64>,
     /// The stages, each of which ends on all control planes before the next one begins.
     pub stages: Vec<String>,
+}
+
+impl Restore {
+    /// The restore as a change that a policy may hold back.
+    ///
+    /// # Errors
+    /// When the state cannot be read.
+    pub async fn change(&self, environment: &Environment) -> Result<Unplanned, Error> {
+        let effect = format!("etcd is restored from {} on {}", self.snapshot.name, self.machines.join(", "));
+        Unplanned::of(environment, "etcd restore", &self.cluster, vec![effect]).await
+    }
 }
 
 /// The stages, in order, with their descriptions.
@@ -94,10 +106,10 @@ pub async fn plan_restore(opened: &Opened, name: &str) -> Result<Restore, Error>
 pub async fn restore(
     environment: &Environment,
     opened: &Opened,
-    plan: &Restore,
+    (plan, change): (&Restore, &Allowed),
     tell: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), Error> {
-    let holding = Holding::take(environment, &plan.cluster, "etcd restore", None).await?;
+    let holding = Holding::take(environment, change, None).await?;
     let done = stages(opened, plan, tell).await;
     end(holding, done, format!("etcd was restored from {}", plan.snapshot.name)).await
 }
@@ -168,9 +180,8 @@ async fn is_restored_already(
 ///
 /// # Errors
 /// When a machine cannot do that.
-pub async fn undo_restore(environment: &Environment, opened: &Opened) -> Result<(), Error> {
-    let cluster = opened.spec.cluster.name.to_string();
-    let holding = Holding::take(environment, &cluster, "etcd restore --undo", None).await?;
+pub async fn undo_restore(environment: &Environment, opened: &Opened, change: &Allowed) -> Result<(), Error> {
+    let holding = Holding::take(environment, change, None).await?;
     let arguments = Value::map([("stage", "undo")]);
     let done = async { on_all(opened, &takers(opened)?, &arguments).await.map(drop) };
     end(holding, done.await, "a restore of etcd was undone".to_owned()).await

@@ -31,7 +31,7 @@ type AtEvent = Box<dyn Fn(&Event) + Send + Sync>;
 impl World {
     pub fn new() -> Self {
         let policy = Policy::new(Settings::default(), Mode::Own);
-        let environment = Environment::new(Actor::new("ada", "laptop"), policy)
+        let environment = Environment::new(Actor::new("ada", "laptop").unwrap(), policy)
             .with_store(Arc::new(MemoryBackend::new()), "memory");
         let world = Self {
             environment,

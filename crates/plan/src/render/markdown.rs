@@ -31,7 +31,8 @@ const ROWS: usize = 20;
 /// Types named in a summary.
 const TYPES: usize = 8;
 
-const OPTIONS: TextOptions = TextOptions { color: false, width: 110, verbose: false, notes: true };
+const OPTIONS: TextOptions =
+    TextOptions { color: false, width: 110, verbose: false, notes: true, several: false };
 
 /// The plan as GitHub-flavoured markdown of at most `limit` bytes, 60,000 for a comment ([`COMMENT_LIMIT`]).
 ///

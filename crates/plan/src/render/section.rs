@@ -124,7 +124,8 @@ pub(super) fn confirmations(view: &View<'_>, options: &TextOptions) -> Section {
     let shown = if options.verbose { usize::MAX } else { LOSSES };
     let mut lines = Vec::new();
     for confirmation in &confirmations {
-        let flag = format!("! --confirm {}", clean(&confirmation.name));
+        let cluster = if options.several { format!("{}/", clean(&view.plan.cluster)) } else { String::new() };
+        let flag = format!("! --confirm {cluster}{}", clean(&confirmation.name));
         lines.push(Line::at(0).with(Style::Warning, flag).marked(Mark::Attention));
         for loss in confirmation.losses.iter().take(shown) {
             let text = format!("{}: {}", clean(&loss.address), clean(loss.reason.trim_end_matches('.')));

@@ -23,11 +23,13 @@ pub struct TextOptions {
     pub verbose: bool,
     /// Whether remarks on fields of the spec are shown.
     pub notes: bool,
+    /// Whether the command has plans of several clusters: a name that confirms a loss then begins with its cluster.
+    pub several: bool,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { color: false, width: 100, verbose: false, notes: true }
+        Self { color: false, width: 100, verbose: false, notes: true, several: false }
     }
 }
 

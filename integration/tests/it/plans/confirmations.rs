@@ -116,6 +116,12 @@ fn a_name_confirms_for_one_cluster() -> Result<()> {
     place.expect(0, APPLY)?;
     let before = identities(&place)?;
     place.write("spec.yaml", &clusters("sim-1b"))?;
+    // The plan shows the names as the apply takes them.
+    let plan = place.expect(2, PLAN)?.out;
+    for shown in [&plan, &place.expect(1, APPLY)?.out] {
+        ensure!(shown.contains(&format!("--confirm aa/{VOLUME}")), "{shown}");
+        ensure!(!shown.contains(&format!("--confirm {VOLUME}")), "{shown}");
+    }
     for confirm in [&[][..], &["--confirm", VOLUME]] {
         let refused = place.expect(1, &[APPLY, confirm].concat())?.err;
         ensure!(

@@ -254,7 +254,11 @@ impl Lab {
 
 /// A plan as people see it.
 pub fn shown(plan: &Plan) -> String {
-    let options = slipway_plan::render::TextOptions { color: false, width: 120, verbose: true, notes: true };
+    let options = slipway_plan::render::TextOptions {
+        width: 120,
+        verbose: true,
+        ..slipway_plan::render::TextOptions::default()
+    };
     slipway_plan::render::text(plan, &options)
 }
 
