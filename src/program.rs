@@ -10,7 +10,7 @@ use clap::FromArgMatches as _;
 use slipway_engine::StopSignal;
 use slipway_operations::{Actor, Approvals, Environment, Processes, Store};
 use slipway_protocol::SearchPath;
-use slipway_secrets::{Keyring, SealedBackend};
+use slipway_secrets::{Keyring, Keys, SealedBackend};
 use slipway_state_store::{Backend, FileBackend, Settings};
 use slipway_trust::{Mode, Policy};
 
@@ -170,24 +170,29 @@ impl Context {
 
     /// The user's keys.
     pub fn keyring(&self) -> Arc<Keyring> {
-        let make = || {
-            let encryption = &self.configuration.encryption;
-            if self.policy.is_untrusted() {
-                return Arc::new(Keyring::new(Arc::new(NoKeys)));
-            }
-            let keys = UserKeys::new(
-                encryption,
-                (&self.search_path(), self.policy.lock_file()),
-                &self.processes,
-                self.output,
-            );
-            Arc::new(Keyring::new(Arc::new(keys)))
-        };
-        self.keyring.get_or_init(make).clone()
+        self.keyring.get_or_init(|| Arc::new(Keyring::new(self.keys()))).clone()
+    }
+
+    /// The source of the user's keys.
+    pub fn keys(&self) -> Arc<dyn Keys> {
+        if self.policy.is_untrusted() {
+            return Arc::new(NoKeys);
+        }
+        Arc::new(UserKeys::new(
+            &self.configuration.encryption,
+            (&self.search_path(), self.policy.lock_file()),
+            &self.processes,
+            self.output,
+        ))
     }
 
     /// Opens the state store at a URL that a bootstrap document names, and decrypts what is encrypted.
     pub fn backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+        self.backend_with(url, self.keyring())
+    }
+
+    /// The same with the keys of a machine.
+    pub fn backend_with(&self, url: &str, keyring: Arc<Keyring>) -> Result<Arc<dyn Backend>, CommandError> {
         let settings = self.configuration.state.settings(Settings::from_process());
         let bare =
             slipway_state_store::open_with(url, &settings).map_err(slipway_state_store::Error::from)?;
@@ -196,7 +201,7 @@ impl Context {
             None => bare,
         };
         let seals = self.configuration.encryption.state;
-        Ok(Arc::new(SealedBackend::new(bare, self.keyring(), seals)))
+        Ok(Arc::new(SealedBackend::new(bare, keyring, seals)))
     }
 
     /// Opens the state store without decryption.

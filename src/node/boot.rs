@@ -8,6 +8,7 @@ mod claim;
 mod control_plane;
 mod credential;
 mod identity;
+mod key_service;
 mod keys;
 pub(crate) mod machine;
 mod programs;

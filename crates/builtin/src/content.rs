@@ -32,6 +32,13 @@ impl Content {
         Self { format: FORMAT, address, token, attributes, fields }
     }
 
+    /// The same secret with other public attributes.
+    pub fn with_attributes(&self, attributes: Value) -> Self {
+        let Self { format, address, token, attributes: _, fields } = self;
+        let (address, token, fields) = (address.clone(), token.clone(), fields.clone());
+        Self { format: *format, address, token, attributes, fields }
+    }
+
     /// The text of a field.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.get(name).map(String::as_str)

@@ -15,6 +15,7 @@ use zeroize::Zeroizing;
 use crate::content::Fields;
 use crate::found::Found;
 use crate::provider::RATE_CLASS;
+use crate::readers::{self, SEALED_FOR};
 
 /// A private key, with the certificate of an authority on request.
 pub const KEYPAIR: &str = "keypair";
@@ -64,8 +65,9 @@ impl Kind {
         Self { name, resource, make, fingerprint: None }
     }
 
-    /// Such a secret is irreplaceable: no plan replaces it, for this reason.
+    /// Such a secret is irreplaceable: no plan replaces it, for this reason. Machines of a cloud may read it.
     fn irreplaceable(mut self, fingerprint: Fingerprint, refusal: &str) -> Self {
+        self.resource.attributes.insert(SEALED_FOR.to_owned(), readers::attribute());
         let text = "The public fingerprint, by which copies of it are known: sha256: and hexadecimal digits.";
         let attribute = Attribute::computed(Type::String).describe(text);
         self.resource.attributes.insert(FINGERPRINT.to_owned(), attribute);

@@ -9,10 +9,12 @@ mod content;
 mod found;
 mod kind;
 mod provider;
+mod readers;
 mod session;
 mod vault;
 
 pub use found::Found;
 pub use kind::{ENCRYPTION_KEY, KEYPAIR, TOKEN};
 pub use provider::{Builtin, NAME};
+pub use readers::SEALED_FOR;
 pub use vault::Vault;

@@ -17,6 +17,7 @@ use slipway_resource::{
 use crate::content::Content;
 use crate::kind::{self, Kind};
 use crate::provider;
+use crate::readers::{self, SEALED_FOR};
 use crate::vault::{Vault, reference};
 
 /// A session: the secrets of one cluster.
@@ -149,7 +150,14 @@ impl Session for Secrets {
                 self.vault.delete(uid, identity).await?;
                 Ok(Applied::default())
             }
-            Action::Update { .. } => Err(Self::refused(address, "is never changed in place")),
+            Action::Update { identity, desired, .. } => {
+                if !kind_of(address)?.resource().attributes.contains_key(SEALED_FOR) {
+                    return Err(Self::refused(address, "is never changed in place"));
+                }
+                let reader = desired.get(SEALED_FOR).cloned().unwrap_or_default();
+                let content = self.vault.seal_for(uid, identity, reader).await?;
+                Ok(Applied::new(identity.clone(), content.attributes.clone()))
+            }
             Action::Tag { .. } => {
                 Err(Self::refused(address, "is stored under its name; a renamed one is created again"))
             }
@@ -216,6 +224,7 @@ fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     if let Some(misfit) = misfits(&kind.resource().attributes, desired).first() {
         return Err(Secrets::refused(address, &format!("cannot be: {misfit}")));
     }
+    readers::check(desired).map_err(|error| error.with_address(address))?;
     if slipway_state_store::Key::new(format!("secrets/{address}/1")).is_err() || address.name().contains('/')
     {
         return Err(Secrets::refused(address, "cannot be: its name is a name in the state store too"));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slipway_resource::{
-    Address, ClusterUid, ErrorClass, Identity, ProviderError, SecretText, Value, with_causes,
+    Address, ClusterUid, ErrorClass, Identity, Path, ProviderError, SecretText, Session, Value, with_causes,
 };
 use slipway_secrets::store::SecretReference;
 use slipway_secrets::{Error, Keyring, SecretStore};
@@ -13,11 +13,12 @@ use slipway_state_store::{Backend, ClusterName, Journal};
 use crate::content::Content;
 use crate::found::Found;
 use crate::kind;
+use crate::readers::{self, SEALED_FOR, Services};
 
 /// The secrets of one cluster in its state store, as known to one stage of an operation.
 ///
-/// The knowledge of a stage does not change: [`Vault::knowing`], [`Vault::held`] and [`Vault::offering`] make
-/// the vault of the next stage. All stages share the opened secrets.
+/// The knowledge of a stage does not change: [`Vault::knowing`], [`Vault::held`], [`Vault::offering`] and
+/// [`Vault::with_services`] make the vault of the next stage. All stages share the opened secrets.
 pub struct Vault {
     place: Option<Arc<Place>>,
     cluster: String,
@@ -27,6 +28,8 @@ pub struct Vault {
     named: BTreeMap<Address, Identity>,
     /// The secrets that another tool has made, as they were found.
     pub(crate) offered: BTreeMap<Address, Found>,
+    /// The sessions with the key services for whose keys secrets are encrypted, too.
+    services: Services,
     /// The secrets that the steps under the hold have made, and those that they have deleted as `None`.
     made: Mutex<BTreeMap<Address, Option<Identity>>>,
     /// The opened secrets: a key service is called once for each.
@@ -64,6 +67,7 @@ impl Vault {
             hold: None,
             named: BTreeMap::new(),
             offered: BTreeMap::new(),
+            services: Services::new(),
             made: Mutex::default(),
             opened: Arc::default(),
         }
@@ -92,6 +96,13 @@ impl Vault {
         next
     }
 
+    /// The vault of a stage with sessions of providers, by their names: secrets are encrypted also for keys of their key
+    /// services.
+    #[must_use]
+    pub fn with_services(&self, sessions: impl IntoIterator<Item = (String, Arc<dyn Session>)>) -> Self {
+        Self { services: sessions.into_iter().collect(), ..self.next() }
+    }
+
     fn next(&self) -> Self {
         Self {
             place: self.place.clone(),
@@ -99,6 +110,7 @@ impl Vault {
             hold: self.hold.clone(),
             named: self.named.clone(),
             offered: self.offered.clone(),
+            services: self.services.clone(),
             made: Mutex::new(lock(&self.made).clone()),
             opened: self.opened.clone(),
         }
@@ -167,12 +179,13 @@ impl Vault {
             return Ok(content.clone());
         }
         let reference = reference(identity)?;
-        let bytes = self.store(uid)?.get(&reference).await.map_err(failed)?;
-        let mut content = Content::from_bytes(&bytes).map_err(|reason| {
+        let opened = self.store(uid)?.open(&reference).await.map_err(failed)?;
+        let mut content = Content::from_bytes(&opened.plain).map_err(|reason| {
             ProviderError::new(ErrorClass::Permanent, format!("the secret {identity} is damaged: {reason}"))
         })?;
         // Secrets that were stored before fingerprints existed get one too.
         content.tell_fingerprint();
+        readers::correct(&mut content.attributes, &opened.names);
         let content = Arc::new(content);
         lock(&self.opened).insert(key, content.clone());
         Ok(content)
@@ -187,15 +200,35 @@ impl Vault {
     ) -> Result<(Identity, Arc<Content>), ProviderError> {
         let journal = self.journal()?;
         let store = self.store(uid)?;
-        let bytes = content.to_bytes().map_err(|reason| {
-            ProviderError::new(ErrorClass::Permanent, format!("a secret cannot be written: {reason}"))
-        })?;
-        let name = content.address.to_string();
-        let stored = store.put(&journal, &name, content.token.as_str(), &bytes).await.map_err(failed)?;
+        let bytes = content.to_bytes().map_err(unwritable)?;
+        let (name, also) =
+            (content.address.to_string(), readers::recipients(&content.attributes, &self.services)?);
+        let stored = store.put(&journal, (&name, content.token.as_str()), &bytes, &also).await;
+        let stored = stored.map_err(failed)?;
         let identity = Identity::new(stored.to_string());
         self.note(content.address.clone(), identity.clone());
         let opened = self.open(uid, &identity).await?;
         Ok((identity, opened))
+    }
+
+    /// Encrypts a stored secret for another reader, or for none beside the keys of the state. The secret stays the
+    /// same; repeated, it is encrypted again.
+    pub(crate) async fn seal_for(
+        &self,
+        uid: &ClusterUid,
+        identity: &Identity,
+        reader: Value,
+    ) -> Result<Arc<Content>, ProviderError> {
+        let journal = self.journal()?;
+        let content = self.open(uid, identity).await?;
+        let mut attributes = content.attributes.clone();
+        attributes.set(&Path::key(SEALED_FOR), reader);
+        let also = readers::recipients(&attributes, &self.services)?;
+        let content = Arc::new(content.with_attributes(attributes));
+        let bytes = content.to_bytes().map_err(unwritable)?;
+        self.store(uid)?.replace(&journal, &reference(identity)?, &bytes, &also).await.map_err(failed)?;
+        lock(&self.opened).insert((uid.clone(), identity.clone()), content.clone());
+        Ok(content)
     }
 
     pub(crate) async fn delete(&self, uid: &ClusterUid, identity: &Identity) -> Result<(), ProviderError> {
@@ -239,6 +272,10 @@ impl Vault {
             ProviderError::new(ErrorClass::Invalid, text)
         })
     }
+}
+
+fn unwritable(reason: String) -> ProviderError {
+    ProviderError::new(ErrorClass::Permanent, format!("a secret cannot be written: {reason}"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -5,14 +5,17 @@
 use std::sync::Arc;
 
 use slipway_bootstrap::pki::{Certificate, PrivateKey};
-use slipway_builtin::{Builtin, Vault};
+use slipway_builtin::{Builtin, SEALED_FOR, Vault};
 use slipway_resource::provider::{
     Action, ApplyRequest, DiscoverRequest, EventSink, PlanItem, Resolution, ResumeRequest, SessionRequest,
 };
 use slipway_resource::{
-    Address, ClusterUid, ErrorClass, Observation, Ownership, Provider as _, Session, Token, Value,
+    Address, ClusterUid, ErrorClass, Observation, Ownership, Path, Provider as _, ProviderError, Session,
+    Token, Value,
 };
 use slipway_secrets::key::GivenKeys;
+use slipway_secrets::rekey::rekey;
+use slipway_secrets::service::{OpenSession, ServiceKeys};
 use slipway_secrets::{Keyring, age};
 use slipway_state_store::{Acquire, Backend, ClusterName, Holder, Identity, MemoryBackend, SystemClock};
 
@@ -123,6 +126,113 @@ async fn who_has_no_key_sees_that_there_is_something() {
     assert!(
         matches!(&found.observation, Observation::Unreadable(error) if error.class.name() == "permission")
     );
+}
+
+/// A session with the simulated cloud, which has a key service.
+async fn cloud(folder: &std::path::Path) -> Arc<dyn Session> {
+    let folder = folder.to_str().unwrap().to_owned();
+    let config = Value::map([("directory", Value::from(folder))]);
+    let request = SessionRequest { config, region: None, offline: false };
+    slipway_provider_sim::Sim.open_session(request).await.unwrap()
+}
+
+/// The keys of a machine: all that its identity lets it use in the key service of the simulated cloud.
+fn of_machine(session: Arc<dyn Session>) -> Arc<Keyring> {
+    struct Open(Arc<dyn Session>);
+    #[async_trait::async_trait]
+    impl OpenSession for Open {
+        async fn open(&self) -> Result<Arc<dyn Session>, ProviderError> {
+            Ok(self.0.clone())
+        }
+    }
+    let identity = ServiceKeys::new("sim", Box::new(Open(session)));
+    let keys = GivenKeys { recipients: Vec::new(), identities: vec![Arc::new(identity)] };
+    Arc::new(Keyring::new(Arc::new(keys)))
+}
+
+fn update(
+    request: &ApplyRequest,
+    token: &str,
+    identity: &slipway_resource::Identity,
+    reader: Value,
+) -> ApplyRequest {
+    let mut desired = authority();
+    desired.set(&Path::key(SEALED_FOR), reader);
+    let action = Action::Update { identity: identity.clone(), prior: authority(), desired };
+    ApplyRequest { token: Token::new(token), action, ..request.clone() }
+}
+
+#[tokio::test]
+async fn a_machine_opens_a_key_that_is_sealed_for_the_cloud_and_the_people_still_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let cloud = cloud(folder.path()).await;
+    let mut own = place(Arc::new(MemoryBackend::new()), age::Identity::generate().unwrap()).await;
+    let holder = hold(&mut own).await;
+    let vault = own.vault.held(holder.journal().clone());
+    let services = [("sim".to_owned(), cloud.clone())];
+    own = over(own.backend.clone(), vault.with_services(services)).await;
+    let uid = ClusterUid::new("u1");
+
+    let mut wanted = authority();
+    wanted.set(&Path::key(SEALED_FOR), "sim:key/prod".into());
+    let request = create("keypair.ca", "t1", wanted.clone());
+    let made = own.session.apply(request.clone(), EventSink::discard()).await.unwrap();
+    let identity = made.identity.unwrap();
+    assert_eq!(planned(&own, "keypair.ca", wanted, Some(made.attributes.clone())).await, made.attributes);
+    let machine = || async {
+        let vault =
+            Vault::new(own.backend.clone(), of_machine(cloud.clone()), ClusterName::new("prod").unwrap());
+        vault.text(&uid, &identity, "private_key_pem").await
+    };
+    let text = own.vault.text(&uid, &identity, "private_key_pem").await.unwrap();
+    assert_eq!(machine().await.unwrap().expose(), text.expose());
+
+    // Without the reader, and with it again: the key is the same, and the machine follows.
+    for (token, reader, opens) in [("t2", Value::Null, false), ("t3", "sim:key/prod".into(), true)] {
+        let request = update(&request, token, &identity, reader.clone());
+        let applied = own.session.apply(request, EventSink::discard()).await.unwrap();
+        assert_eq!(applied.attributes.get(SEALED_FOR), Some(&reader));
+        assert_eq!(machine().await.is_ok(), opens, "{token}");
+        let kept = own.vault.text(&uid, &identity, "private_key_pem").await.unwrap();
+        assert_eq!(kept.expose(), text.expose());
+    }
+
+    // A provider that is not part of the run, and a key that does not exist.
+    for (reader, message) in
+        [("gone:key/a", "provider gone is not part"), ("sim:other", "there is no key other")]
+    {
+        let request = update(&request, "t4", &identity, reader.into());
+        let refused = own.session.apply(request, EventSink::discard()).await.unwrap_err();
+        assert!(refused.message.contains(message), "{refused}");
+    }
+    assert!(machine().await.is_ok(), "a refused step changes nothing");
+}
+
+#[tokio::test]
+async fn a_reader_that_a_rekey_left_out_is_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let key = age::Identity::generate().unwrap();
+    let keyring = Arc::new(Keyring::new(Arc::new(GivenKeys::of_identity(key))));
+    let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let vault = Vault::new(backend.clone(), keyring.clone(), ClusterName::new("prod").unwrap());
+    let mut own = over(backend.clone(), vault).await;
+    let holder = hold(&mut own).await;
+    let services = [("sim".to_owned(), cloud(folder.path()).await)];
+    let vault = own.vault.with_services(services);
+    own = over(backend.clone(), vault).await;
+    let mut wanted = authority();
+    wanted.set(&Path::key(SEALED_FOR), "sim:key/prod".into());
+    own.session.apply(create("keypair.ca", "t1", wanted), EventSink::discard()).await.unwrap();
+    let name = ClusterName::new("prod").unwrap();
+    let done = rekey(&backend, &keyring, &name, holder.journal(), false).await.unwrap();
+    assert_eq!(done.left_out.iter().map(|name| name.id.as_str()).collect::<Vec<_>>(), ["sim:key/prod"]);
+
+    let fresh = Vault::new(backend.clone(), keyring, name);
+    let fresh = over(backend, fresh).await;
+    let request = DiscoverRequest { uid: None, cluster: "prod".to_owned(), types: Vec::new() };
+    let found = fresh.session.discover(request).await.unwrap();
+    let Observation::Present(observed) = &found.observed[0].observation else { panic!("{found:?}") };
+    assert_eq!(observed.get(SEALED_FOR), Some(&Value::Null));
 }
 
 #[tokio::test]

@@ -106,7 +106,11 @@ impl Context<'_> {
                 zones.push(zone.clone());
             }
         }
-        let config = carry::kops(self, Kind::Cluster, root, "provider.config", outcome);
+        let mut config = carry::kops(self, Kind::Cluster, root, "provider.config", outcome);
+        if config.is_null() && self.is_aws() {
+            // The key says whose words these are, also without a setting.
+            config = serde_json::json!({ "kops": {} });
+        }
         Cluster {
             name: self.name.clone(),
             labels,

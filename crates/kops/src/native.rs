@@ -3,6 +3,9 @@
 use serde_json::{Map, Value};
 use slipway_spec::model::{Addon, Cluster};
 
+/// The provider of clusters on AWS.
+const AWS: &str = "aws";
+
 /// The key of settings that have the field names of kOps.
 const KEY: &str = "kops";
 
@@ -25,6 +28,12 @@ pub fn native(cluster: &Cluster) -> Cluster {
         fields.remove("warmPool");
     }
     empty(&mut cluster.provider.config);
+    if cluster.provider.name == AWS {
+        // The default of a Slipway spec for a new cluster. A cluster of kOps has its keys elsewhere.
+        let mut fields = cluster.provider.config.as_object().cloned().unwrap_or_default();
+        fields.entry("keyService").or_insert_with(|| "none".into());
+        cluster.provider.config = Value::Object(fields);
+    }
     raise(&mut cluster.network.cni.config);
     for addon in &mut cluster.addons {
         raise(&mut addon.config);

@@ -202,6 +202,7 @@ async fn find(
     let mut expansion = opened.expand(keys::catalogs(opened)?).await?;
     // The store may still have the keys of a cluster whose machines a provider makes.
     expansion.desired.append(&mut expansion.keys);
+    expansion.desired.append(&mut expansion.reader);
     let (desired, catalogs) = (expansion.desired, expansion.catalogs);
     let cluster = &opened.spec.cluster;
     let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));

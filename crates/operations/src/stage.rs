@@ -40,7 +40,8 @@ impl Stage {
         (vault, api, needed): (Vault, KnownApi, Linked),
         (waits, offline): (WaitHandler, bool),
     ) -> Result<Self, Error> {
-        let vault = Arc::new(vault);
+        let sessions = own.iter().map(|(name, handle)| (name.to_owned(), handle.session.clone()));
+        let vault = Arc::new(vault.with_services(sessions));
         let nodes = api.nodes.clone().filter(|_| !offline);
         let access = Arc::new(ClusterAccess::new(vault.clone(), cluster, api));
         let (mut providers, mut linked) = (own.clone(), Providers::default());

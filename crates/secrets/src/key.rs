@@ -58,6 +58,18 @@ pub struct KeyName {
 }
 
 impl KeyName {
+    /// The name of a key of a provider's key service.
+    #[must_use]
+    pub fn of_service(provider: &str, key: &str) -> Self {
+        Self { method: Method::KeyService, id: format!("{provider}:{key}") }
+    }
+
+    /// The provider and the key, of a key of a key service.
+    #[must_use]
+    pub fn service(&self) -> Option<(&str, &str)> {
+        self.id.split_once(':').filter(|_| self.method == Method::KeyService)
+    }
+
     /// How to make the key available, in a sentence.
     #[must_use]
     pub fn how_to_give(&self) -> String {
@@ -72,7 +84,7 @@ impl KeyName {
                     .to_owned()
             }
             Method::KeyService => {
-                let (provider, key) = id.split_once(':').unwrap_or((id, ""));
+                let (provider, key) = self.service().unwrap_or((id, ""));
                 format!(
                     "name provider `{provider}` with key `{key}` in `[[encryption.key-services]]` of the \
                      configuration file"

@@ -15,16 +15,19 @@ use crate::random;
 
 /// The keys of one user, for all clusters.
 ///
-/// One data key is made for each cluster and keyring, when the first object is encrypted, and wrapped once
-/// for every recipient. The number of calls to a key service grows with runs, not with objects. Unwrapped
-/// keys are kept in memory.
+/// One data key is made for each cluster, keyring and set of further recipients, when the first object is
+/// encrypted, and wrapped once for every recipient. The number of calls to a key service grows with runs, not
+/// with objects. Unwrapped keys are kept in memory.
 pub struct Keyring {
     keys: Arc<dyn Keys>,
     recipients: OnceCell<Vec<Arc<dyn Recipient>>>,
     identities: OnceCell<Vec<Arc<dyn Identity>>>,
-    sealing: Mutex<BTreeMap<String, Arc<OnceCell<Sealing>>>>,
+    sealing: Mutex<BTreeMap<Purpose, Arc<OnceCell<Sealing>>>>,
     opened: Mutex<HashMap<Digest, DataKey>>,
 }
+
+/// What a data key is for: the cluster, and the further recipients.
+type Purpose = (String, Vec<KeyName>);
 
 /// A data key with which objects of one cluster are encrypted.
 #[derive(Clone)]
@@ -84,12 +87,27 @@ impl Keyring {
     /// # Errors
     /// When there is no recipient, or a key provider refuses.
     pub async fn seal(&self, context: Context, plain: &[u8]) -> Result<Vec<u8>> {
+        self.seal_also(context, plain, &[]).await
+    }
+
+    /// Encrypts bytes for every recipient, and for further ones. The further recipients cannot decrypt other
+    /// objects: these have another data key.
+    ///
+    /// # Errors
+    /// As [`Self::seal`].
+    pub async fn seal_also(
+        &self,
+        context: Context,
+        plain: &[u8],
+        also: &[Arc<dyn Recipient>],
+    ) -> Result<Vec<u8>> {
+        let scope = context.cluster.clone();
+        let names = also.iter().map(|recipient| recipient.name()).collect();
         let cell = {
             let mut sealing = self.sealing.lock().unwrap_or_else(PoisonError::into_inner);
-            sealing.entry(context.cluster.clone()).or_default().clone()
+            sealing.entry((scope.clone(), names)).or_default().clone()
         };
-        let scope = context.cluster.clone();
-        let Sealing { key, wrapped } = cell.get_or_try_init(|| self.make_key(&scope)).await?;
+        let Sealing { key, wrapped } = cell.get_or_try_init(|| self.make_key(&scope, also)).await?;
         Envelope::seal(context, key, wrapped.clone(), plain)?.to_bytes()
     }
 
@@ -127,11 +145,13 @@ impl Keyring {
         self.recipients.get_or_try_init(ask).await
     }
 
-    async fn make_key(&self, scope: &str) -> Result<Sealing> {
+    async fn make_key(&self, scope: &str, also: &[Arc<dyn Recipient>]) -> Result<Sealing> {
         let key = DataKey(random::key()?);
-        let mut wrapped = Vec::new();
-        for recipient in self.recipients().await? {
-            wrapped.push(recipient.wrap(&key, scope).await?);
+        let mut wrapped: Vec<WrappedKey> = Vec::new();
+        for recipient in self.recipients().await?.iter().chain(also) {
+            if wrapped.iter().all(|wrapped| wrapped.name != recipient.name()) {
+                wrapped.push(recipient.wrap(&key, scope).await?);
+            }
         }
         // The same process may read the object back, and need not have a key to decrypt it.
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).insert(digest(&wrapped), key.clone());
@@ -246,6 +266,20 @@ mod tests {
         let newer = text.replace("\"format\":1", "\"format\":2");
         assert_eq!(open("a", "u1", 2, newer.as_bytes()).await, "SECRET0002");
         assert_eq!(open("a", "u1", 2, b"{}").await, "SECRET0001");
+    }
+
+    #[tokio::test]
+    async fn a_further_recipient_opens_what_was_encrypted_for_it_and_nothing_else() {
+        let (own, machine) = (age::Identity::generate().unwrap(), age::Identity::generate().unwrap());
+        let operator = Keyring::new(Arc::new(GivenKeys::of_identity(own)));
+        let also: Vec<Arc<dyn Recipient>> = vec![Arc::new(machine.recipient().clone())];
+        let shared = operator.seal_also(context("p", 1), b"shared", &also).await.unwrap();
+        let other = operator.seal(context("p", 1), b"own").await.unwrap();
+        let reader = Keyring::new(Arc::new(GivenKeys::of_identity(machine)));
+        let opened = reader.open(&Expected::at("p"), &shared).await.unwrap();
+        assert_eq!((&**opened.plain, opened.names.len()), (&b"shared"[..], 2));
+        assert_eq!(reader.open(&Expected::at("p"), &other).await.unwrap_err().code(), "SECRET0003");
+        assert_eq!(&**operator.open(&Expected::at("p"), &shared).await.unwrap().plain, b"shared");
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! Encrypts all objects of a cluster again: with new data keys, for the present recipients.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use slipway_state_store::backend::Error as BackendError;
@@ -8,11 +9,12 @@ use slipway_state_store::{Backend, ClusterName, Journal, Key, Prefix};
 use crate::backend::{passes, seal};
 use crate::envelope::{Envelope, Expected};
 use crate::error::Result;
+use crate::key::KeyName;
 use crate::keyring::Keyring;
 use crate::{retry, store};
 
-/// The number of objects that were changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The objects that were changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rekeyed {
     /// Envelopes that were encrypted again.
     pub resealed: usize,
@@ -20,6 +22,9 @@ pub struct Rekeyed {
     pub sealed: usize,
     /// Encrypted objects that are plain now.
     pub cleared: usize,
+    /// Keys of key services for which secrets were encrypted beside the recipients of the keyring, and are not any
+    /// more. An apply encrypts them for these keys again.
+    pub left_out: BTreeSet<KeyName>,
 }
 
 /// Encrypts every envelope of a cluster again. With `seals`, plain objects are encrypted too; without, only
@@ -63,11 +68,14 @@ async fn one(
     loop {
         attempt += 1;
         let Some((bytes, tag)) = backend.get(key).await? else { return Ok(()) };
-        let mut next = *done;
+        let mut next = done.clone();
         let replacement = if Envelope::is(&bytes) {
             let opened = keyring.open(&Expected::at(key.as_str()), &bytes).await?;
             if seals {
                 next.resealed += 1;
+                let present = keyring.names().await?;
+                let of_services = opened.names.into_iter().filter(|name| name.service().is_some());
+                next.left_out.extend(of_services.filter(|name| !present.contains(name)));
                 keyring.seal(opened.context, &opened.plain).await?
             } else {
                 next.cleared += 1;

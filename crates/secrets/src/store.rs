@@ -19,7 +19,8 @@ use zeroize::Zeroizing;
 use crate::envelope::{Context, Envelope, Expected};
 use crate::error::{Error, Result};
 use crate::fingerprint::FingerprintKey;
-use crate::keyring::Keyring;
+use crate::key::Recipient;
+use crate::keyring::{Keyring, Opened};
 use crate::retry;
 
 /// The name of the key for fingerprints among a cluster's secrets.
@@ -81,17 +82,17 @@ impl SecretStore {
         Self { backend, keyring, cluster, uid: uid.into() }
     }
 
-    /// Stores a value as the next generation of a secret. Repeated with the same token it stores nothing new,
-    /// and returns the first reference.
+    /// Stores a value as the next generation of a secret, encrypted also for further recipients. Repeated with
+    /// the same token it stores nothing new, and returns the first reference.
     ///
     /// # Errors
     /// When the hold on the cluster was lost, no key to encrypt with is available, or the store fails.
     pub async fn put(
         &self,
         fence: &Journal,
-        name: &str,
-        token: &str,
+        (name, token): (&str, &str),
         value: &[u8],
+        also: &[Arc<dyn Recipient>],
     ) -> Result<SecretReference> {
         let known = self.list(name).await?;
         if let Some(stored) = known.iter().find(|reference| reference.token == token) {
@@ -100,13 +101,7 @@ impl SecretStore {
         let generation = known.last().map_or(0, |last| last.generation) + 1;
         let reference = SecretReference { name: name.to_owned(), generation, token: token.to_owned() };
         let key = self.key(&reference)?;
-        let context = Context {
-            path: key.to_string(),
-            cluster: self.cluster.to_string(),
-            uid: Some(self.uid.clone()),
-            generation,
-        };
-        let bytes = self.keyring.seal(context, value).await?;
+        let bytes = self.keyring.seal_also(self.context(&key, generation), value, also).await?;
         let mut attempt = 1;
         loop {
             fence.valid().await?;
@@ -119,18 +114,58 @@ impl SecretStore {
         }
     }
 
+    /// Encrypts a stored value again, with a new record of it, for the present recipients and for further ones.
+    /// The object is replaced atomically; repeated, it is replaced once more.
+    ///
+    /// # Errors
+    /// When it is not stored, the hold on the cluster was lost, a key provider refuses, or the store fails.
+    pub async fn replace(
+        &self,
+        fence: &Journal,
+        reference: &SecretReference,
+        value: &[u8],
+        also: &[Arc<dyn Recipient>],
+    ) -> Result<()> {
+        let key = self.key(reference)?;
+        let context = self.context(&key, reference.generation);
+        let bytes = self.keyring.seal_also(context, value, also).await?;
+        let mut attempt = 1;
+        loop {
+            let Some((_, tag)) = self.backend.get(&key).await? else {
+                return Err(Error::Missing { path: key.to_string() });
+            };
+            fence.valid().await?;
+            match self.backend.update(&key, bytes.clone().into(), &tag).await {
+                Ok(_) => return Ok(()),
+                // Under the hold, only an earlier attempt with a lost answer can have changed it.
+                Err(BackendError::Conflict { .. }) if attempt > 1 => {}
+                Err(error) if retry::again(attempt, &error).await => {}
+                Err(error) => return Err(error.into()),
+            }
+            attempt += 1;
+        }
+    }
+
     /// The value that a reference names.
     ///
     /// # Errors
     /// When it is not stored, is damaged, or no available key opens it.
     pub async fn get(&self, reference: &SecretReference) -> Result<Zeroizing<Vec<u8>>> {
+        Ok(self.open(reference).await?.plain)
+    }
+
+    /// The value that a reference names, with the recipients that it is encrypted for.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub async fn open(&self, reference: &SecretReference) -> Result<Opened> {
         let key = self.key(reference)?;
         let Some((bytes, _)) = self.backend.get(&key).await? else {
             return Err(Error::Missing { path: key.to_string() });
         };
         let expected =
             Expected { path: key.as_str(), uid: Some(&self.uid), generation: Some(reference.generation) };
-        Ok(self.keyring.open(&expected, &bytes).await?.plain)
+        self.keyring.open(&expected, &bytes).await
     }
 
     /// The unique id of the cluster that a value was encrypted for; `None` when it is not stored. Decrypts
@@ -209,7 +244,7 @@ impl SecretStore {
             return Ok(key);
         }
         let fresh = FingerprintKey::generate()?;
-        self.put(fence, FINGERPRINT_KEY, &self.uid, &*fresh).await?;
+        self.put(fence, (FINGERPRINT_KEY, &self.uid), &*fresh, &[]).await?;
         let stored = self.fingerprint_key().await?;
         stored.ok_or_else(|| Error::Missing { path: format!("{}/{FOLDER}/{FINGERPRINT_KEY}", self.cluster) })
     }
@@ -218,6 +253,12 @@ impl SecretStore {
         let root = format!("{}/{FOLDER}/", self.cluster);
         let keys = self.backend.list(prefix).await?;
         keys.iter().filter_map(|key| key.as_str().strip_prefix(&root)).map(str::parse).collect()
+    }
+
+    /// What the value at a key is bound to.
+    fn context(&self, key: &Key, generation: u64) -> Context {
+        let (path, cluster) = (key.to_string(), self.cluster.to_string());
+        Context { path, cluster, uid: Some(self.uid.clone()), generation }
     }
 
     fn key(&self, reference: &SecretReference) -> Result<Key> {

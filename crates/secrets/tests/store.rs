@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use slipway_secrets::key::GivenKeys;
 use slipway_secrets::rekey::rekey;
-use slipway_secrets::{Envelope, Error, Expected, Keyring, SealedBackend, SecretStore, age};
+use slipway_secrets::{Envelope, Error, Expected, Keyring, Recipient, SealedBackend, SecretStore, age};
 use slipway_state_store::clock::manual::ManualClock;
 use slipway_state_store::faults::{Failure, Fault, Faulty, Operation};
 use slipway_state_store::{Acquire, Backend, ClusterName, Holder, Identity, MemoryBackend, SystemClock};
@@ -43,9 +43,9 @@ async fn a_value_is_stored_once_for_a_token_and_never_overwritten() {
     let holder = hold(&backend).await;
     let store =
         SecretStore::new(backend.clone(), keyring(age::Identity::generate().unwrap()), cluster(), "u1");
-    let first = store.put(holder.journal(), "token.join", "t1", b"one").await.unwrap();
-    assert_eq!(store.put(holder.journal(), "token.join", "t1", b"other").await.unwrap(), first);
-    let second = store.put(holder.journal(), "token.join", "t2", b"two").await.unwrap();
+    let first = store.put(holder.journal(), ("token.join", "t1"), b"one", &[]).await.unwrap();
+    assert_eq!(store.put(holder.journal(), ("token.join", "t1"), b"other", &[]).await.unwrap(), first);
+    let second = store.put(holder.journal(), ("token.join", "t2"), b"two", &[]).await.unwrap();
     assert_eq!((first.generation, second.generation), (1, 2));
     assert_eq!(store.get(&first).await.unwrap().as_slice(), b"one");
     assert_eq!(store.get(&second).await.unwrap().as_slice(), b"two");
@@ -53,6 +53,28 @@ async fn a_value_is_stored_once_for_a_token_and_never_overwritten() {
     store.delete(holder.journal(), &first).await.unwrap();
     assert!(matches!(store.get(&first).await, Err(Error::Missing { .. })));
     assert_eq!(store.list_all().await.unwrap(), [second]);
+}
+
+#[tokio::test]
+async fn a_stored_value_is_encrypted_for_another_recipient_in_place() {
+    let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let holder = hold(&backend).await;
+    let (own, machine) = (identity(), age::Identity::generate().unwrap());
+    let also: Vec<Arc<dyn Recipient>> = vec![Arc::new(machine.recipient().clone())];
+    let operator = SecretStore::new(backend.clone(), keyring(own.parse().unwrap()), cluster(), "u1");
+    let reader = SecretStore::new(backend.clone(), keyring(machine), cluster(), "u1");
+    let secret = operator.put(holder.journal(), ("keypair.ca", "t1"), b"one", &[]).await.unwrap();
+    assert_eq!(reader.get(&secret).await.unwrap_err().code(), "SECRET0003");
+    for _ in 0..2 {
+        operator.replace(holder.journal(), &secret, b"one", &also).await.unwrap();
+        assert_eq!(reader.get(&secret).await.unwrap().as_slice(), b"one");
+        assert_eq!(operator.open(&secret).await.unwrap().names.len(), 2);
+    }
+    operator.replace(holder.journal(), &secret, b"one", &[]).await.unwrap();
+    assert_eq!(reader.get(&secret).await.unwrap_err().code(), "SECRET0003");
+    let missing = secret.to_string().replace("t1", "t2").parse().unwrap();
+    let refused = operator.replace(holder.journal(), &missing, b"one", &[]).await;
+    assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
 }
 
 #[tokio::test]
@@ -75,7 +97,7 @@ async fn who_lost_the_cluster_stores_nothing() {
     }
     let _next = taken.await.unwrap().unwrap();
     clock.advance(Duration::from_secs(3_600));
-    let refused = store.put(holder.journal(), "token.join", "t1", b"one").await.unwrap_err();
+    let refused = store.put(holder.journal(), ("token.join", "t1"), b"one", &[]).await.unwrap_err();
     assert_eq!(refused.code(), "STATE0012");
     assert!(store.list_all().await.unwrap().is_empty());
 }
@@ -112,7 +134,7 @@ async fn a_rekey_that_was_interrupted_anywhere_is_finished_by_the_next() {
         holder.commit(b"{\"state\":1}".to_vec(), Default::default()).await.unwrap();
         holder.append(vec![b"{\"begin\":2}".to_vec()]).await.unwrap();
         let store = SecretStore::new(place.clone(), keyring(old.parse().unwrap()), cluster(), "u1");
-        let secret = store.put(holder.journal(), "token.join", "t1", b"one").await.unwrap();
+        let secret = store.put(holder.journal(), ("token.join", "t1"), b"one", &[]).await.unwrap();
         holder.release(None).await.unwrap();
 
         // Dies after so many writes; then it is begun again.

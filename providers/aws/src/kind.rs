@@ -12,6 +12,7 @@ mod family;
 mod gateway;
 mod iam;
 mod key_pair;
+mod key_service;
 mod launch_template;
 mod nat;
 mod object;

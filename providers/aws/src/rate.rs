@@ -61,7 +61,7 @@ impl Class {
     /// The name of the class for the engine: classes that no resource type names count as EC2's.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Ec2Read | Self::Ec2Write | Self::Ssm | Self::Sts | Self::Kms | Self::Quotas => rate::EC2,
+            Self::Ec2Read | Self::Ec2Write | Self::Ssm | Self::Sts | Self::Quotas => rate::EC2,
             Self::AutoScaling => rate::AUTOSCALING,
             Self::Balancing => rate::ELB,
             Self::Iam => rate::IAM,
@@ -69,6 +69,7 @@ impl Class {
             Self::Sqs => rate::SQS,
             Self::Events => rate::EVENTS,
             Self::S3 => rate::S3,
+            Self::Kms => rate::KMS,
         }
     }
 
@@ -77,7 +78,6 @@ impl Class {
         match self {
             Self::Ssm => "ssm",
             Self::Sts => "sts",
-            Self::Kms => "kms",
             Self::Quotas => "servicequotas",
             other => other.name(),
         }

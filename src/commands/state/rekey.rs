@@ -17,11 +17,17 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
     let mut total = Rekeyed::default();
     for cluster in super::verify::named(&*place, &arguments.clusters).await? {
         let done = one(context, arguments, &place, &cluster).await?;
-        let Rekeyed { resealed, sealed, cleared } = done;
+        let Rekeyed { resealed, sealed, cleared, left_out } = done;
         context.output.outcome(&format!(
             "{cluster}: encrypted {} again with the current keys, {sealed} for the first time; decrypted {cleared}.\n",
             counted(resealed, "object", "objects"),
         ))?;
+        for key in left_out {
+            context.output.message(&format!(
+                "{cluster}: machines read keys with {key}, and they are not encrypted for it any more. Run `slipway apply` \
+                 for the spec of {cluster}: it encrypts them for it again."
+            ));
+        }
         total.resealed += resealed + sealed;
     }
     if total.resealed > 0 {

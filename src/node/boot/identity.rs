@@ -71,11 +71,7 @@ async fn exchange(
     (node, key): (&str, &PrivateKey),
 ) -> Result<String, Stop> {
     let challenge: Challenge = post(api, url, identity::CHALLENGE, &serde_json::json!({})).await?;
-    let apart = Timestamp::now().as_second().abs_diff(challenge.now);
-    if apart > identity::CLOCKS.as_secs() {
-        let text = format!("waits for its clock: it is {apart} s apart from that of the control plane");
-        return Err(Stop::Waits(text));
-    }
+    agree(Timestamp::now().as_second(), challenge.now)?;
     let wanted = Wanted { node: node.to_owned(), public_key: key.public_key().to_pem() };
     let request = serde_json::to_string(&wanted).map_err(|error| unusable(&error))?;
     let proved = NodeChallenge {
@@ -98,6 +94,21 @@ async fn exchange(
         return Err(unusable(&"the certificate is for another key").into());
     }
     Ok(certificate.to_pem())
+}
+
+/// Holds that the clock of this machine and that of a control plane agree, both in seconds since 1970: otherwise the cloud would
+/// refuse the signature, and the cluster the certificate, and neither would say why.
+fn agree(own: i64, other: i64) -> Result<(), Stop> {
+    let apart = own.abs_diff(other);
+    if apart <= identity::CLOCKS.as_secs() {
+        return Ok(());
+    }
+    let way = if own > other { "ahead of" } else { "behind" };
+    Err(Stop::Waits(format!(
+        "waits for its clock: it is {apart} s {way} that of the control plane, and may be {} s apart; check the time service of \
+         both machines",
+        identity::CLOCKS.as_secs()
+    )))
 }
 
 async fn post<T: DeserializeOwned>(
@@ -158,4 +169,20 @@ fn key(root: &Path) -> Result<PrivateKey, CommandError> {
 
 fn unusable(error: &dyn std::fmt::Display) -> CommandError {
     CommandError::new("NODE0023", "the credential of the node cannot be used").cause(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_that_are_ten_minutes_apart_are_named() {
+        let now = 1_767_225_600;
+        for (own, way) in [(now + 600, "600 s ahead of"), (now - 600, "600 s behind")] {
+            let Err(Stop::Waits(text)) = agree(own, now) else { panic!("{own} is accepted") };
+            assert!(text.starts_with("waits for its clock") && text.contains(way), "{text}");
+        }
+        assert!(agree(now + 240, now).is_ok() && agree(now - 240, now).is_ok());
+        assert!(agree(now + 241, now).is_err());
+    }
 }

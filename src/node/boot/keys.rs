@@ -1,14 +1,17 @@
 //! The keys of the cluster: read from its state, or from the disk of a control plane that has them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use slipway_bootstrap::boot::{NodeBootstrap, key_files};
 use slipway_builtin::Vault;
 use slipway_engine::State;
 use slipway_resource::{Address, ClusterUid, SecretText, Value};
+use slipway_secrets::Keyring;
 use slipway_state_store::ClusterName;
 
 use super::Stop;
+use super::key_service::KeyService;
 use crate::error::CommandError;
 use crate::node::facts::below;
 use crate::node::machine::Machine;
@@ -54,15 +57,31 @@ pub(super) fn on_disk(
     Ok(Some(Keys { certificates }))
 }
 
-/// The keys in the state of the cluster.
+/// The keys in the state of the cluster. They are opened with the identities of the machine, or with the cloud's key service.
 pub(super) async fn in_state(
     context: &Context,
     document: &NodeBootstrap,
     store: &str,
     secrets: &mut NodeSecrets,
 ) -> Result<(Keys, ClusterUid), Stop> {
+    let service = KeyService::new(document);
+    let keyring = Arc::new(Keyring::new(service.beside(context.keys())));
+    let read = read(context, document, store, (&keyring, secrets)).await;
+    let is_missing = service.end().await;
+    match read {
+        Err(Stop::Failed(_)) if is_missing => Err(Stop::Waits(service.waits())),
+        read => read,
+    }
+}
+
+async fn read(
+    context: &Context,
+    document: &NodeBootstrap,
+    store: &str,
+    (keyring, secrets): (&Arc<Keyring>, &mut NodeSecrets),
+) -> Result<(Keys, ClusterUid), Stop> {
     let cluster = document.cluster_name();
-    let backend = context.backend_at(store)?;
+    let backend = context.backend_with(store, keyring.clone())?;
     let Some(state) = State::read(&*backend, cluster).await? else {
         return Err(Stop::Waits(format!("waits for the state of {cluster} in {store}")));
     };
@@ -70,7 +89,7 @@ pub(super) async fn in_state(
     let named = state.snapshot.resources.iter();
     let named = named.map(|(address, record)| (address.clone(), record.identity.clone()));
     let name = ClusterName::new(cluster)?;
-    let vault = Vault::new(backend, context.keyring(), name).knowing(named);
+    let vault = Vault::new(backend, keyring.clone(), name).knowing(named);
     let missing = |address: &Address| {
         Stop::Waits(format!("waits for the key {address} in the state of {cluster} in {store}"))
     };

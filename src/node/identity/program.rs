@@ -1,5 +1,5 @@
-//! The cloud's provider on a machine: it proves the identity of this machine, and verifies that of another
-//! one.
+//! The cloud's provider on a machine: it proves the identity of this machine, verifies that of another one, and opens keys
+//! with the cloud's key service.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl Identifier {
     pub async fn start(provider: &str, region: Option<&str>) -> Result<Self, CommandError> {
         let name = executable_name(provider);
         let failed = |cause: String| {
-            CommandError::new("NODE0023", format!("{name} does not tell who a machine is")).cause(cause)
+            CommandError::new("NODE0023", format!("{name} cannot be used on this machine")).cause(cause)
         };
         let path = Self::find(provider).ok_or_else(|| failed("it is not on this machine".to_owned()))?;
         let running = Running::launch(&Launch::new(provider, &path))
@@ -42,7 +42,7 @@ impl Identifier {
         let client = running.provider();
         let info = client.info().await.map_err(|error| failed(error.message))?;
         if !info.capabilities.node_identity {
-            return Err(failed("this provider proves the identity of no machine".to_owned()));
+            return Err(failed("this provider does not support the identity of machines".to_owned()));
         }
         let request =
             SessionRequest { config: Value::Null, region: region.map(str::to_owned), offline: false };

@@ -20,6 +20,9 @@ pub struct Expansion {
     /// The keys of a cluster whose control planes read them from its state. A plan decides whether it has them
     /// ([`keys`](super::keys)).
     pub(crate) keys: Vec<Desired>,
+    /// The key of the cloud's key service for which these keys are encrypted too, and the permissions to use it. A plan has them
+    /// with the keys, or not.
+    pub(crate) reader: Vec<Desired>,
     /// The API that the provider's machines serve, and the objects of add-ons behind it. A plan decides whether it has them
     /// ([`inside`](super::inside)).
     pub(crate) inside: Vec<Desired>,
@@ -45,6 +48,10 @@ impl Expansion {
             } else {
                 "objects inside the cluster, which Slipway applies when its API answers"
             };
+            counts.entry(desired.address.kind()).or_insert((0, what)).0 += 1;
+        }
+        for desired in &self.reader {
+            let what = "access of the control planes to the keys of the cluster";
             counts.entry(desired.address.kind()).or_insert((0, what)).0 += 1;
         }
         counts
@@ -103,6 +110,7 @@ impl Opened {
             expansion.desired.extend(own);
             expansion.notes.extend(expanded.notes);
         }
+        expansion.separate_reader();
         let desired = &mut expansion.desired;
         let remarks = slipway_plan::lifecycle::ignore_changes(desired, ignored(spec), self.providers());
         let remark = |message| ExpandNote { field: "ignoreChanges".to_owned(), message };

@@ -4,12 +4,16 @@
 //! state of the cluster when they boot. A plan leaves them out where the control planes exist without them. Such a cluster
 //! was adopted, and its machines have the keys of the tool that created it; or its keys were lost with its state. The plan
 //! says that it leaves them out.
+//!
+//! The keys may be encrypted also for a key of the cloud's key service ([`SEALED_FOR`]). A new cluster gets it. One that exists
+//! without it stays as it is, unless a field of the spec asks for it.
 
 use std::collections::BTreeSet;
 
+use slipway_builtin::SEALED_FOR;
 use slipway_plan::Snapshot;
-use slipway_resource::Address;
 use slipway_resource::provider::ExpandNote;
+use slipway_resource::{Address, Desired, Path, Value};
 
 use super::expansion::Expansion;
 use crate::composition;
@@ -21,9 +25,55 @@ const WITHOUT_KEYS: &str = "the state does not have the keys that the control pl
                             from earlier versions of the objects, and run `slipway state rebuild`";
 
 impl Expansion {
+    /// Takes the key of the key service for which keys are encrypted out of the desired resources, with those that refer to it.
+    pub(super) fn separate_reader(&mut self) {
+        let services: BTreeSet<Address> = self.keys.iter().flat_map(readers).collect();
+        if services.is_empty() {
+            return;
+        }
+        let is_of_reader = |desired: &Desired| {
+            services.contains(&desired.address) || refers_to(&desired.attributes, &services)
+        };
+        let (reader, others) = std::mem::take(&mut self.desired).into_iter().partition(is_of_reader);
+        (self.reader, self.desired) = (reader, others);
+    }
+
+    /// Adds the key of the key service to the desired resources, if the keys are to be encrypted for it; else the keys are
+    /// encrypted as they were.
+    fn add_reader(&mut self, keys: &mut [Desired], prior: Option<&Snapshot>) {
+        let reader = std::mem::take(&mut self.reader);
+        let is_asked_for = keys.iter().any(|key| key.origins.contains_key(&Path::key(SEALED_FOR)));
+        let services: BTreeSet<Address> = keys.iter().flat_map(readers).collect();
+        if services.is_empty() {
+            return;
+        }
+        let exists_without = prior.is_some_and(|prior| {
+            composition::has_keys(prior)
+                && services.iter().all(|service| !prior.resources.contains_key(service))
+        });
+        if !exists_without || is_asked_for {
+            self.desired.extend(reader);
+            return;
+        }
+        for key in keys {
+            key.attributes.set(&Path::key(SEALED_FOR), Value::Null);
+        }
+        self.leave_out(&reader);
+    }
+
+    /// Takes references to resources that are left out of the others, and the remarks on their field.
+    fn leave_out(&mut self, reader: &[Desired]) {
+        let addresses: BTreeSet<&Address> = reader.iter().map(|desired| &desired.address).collect();
+        for desired in &mut self.desired {
+            desired.depends_on.retain(|before| !addresses.contains(before));
+        }
+        let fields: BTreeSet<&str> = reader.iter().filter_map(|one| one.origin(&Path::root())).collect();
+        self.notes.retain(|note| !fields.contains(note.field.as_str()));
+    }
+
     /// Adds the keys to the desired resources, unless the machines that would read them exist without them.
     pub(crate) fn add_keys(&mut self, prior: Option<&Snapshot>) {
-        let keys = std::mem::take(&mut self.keys);
+        let mut keys = std::mem::take(&mut self.keys);
         if keys.is_empty() {
             return;
         }
@@ -39,12 +89,30 @@ impl Expansion {
             for desired in &mut self.desired {
                 desired.depends_on.retain(|before| !addresses.contains(before));
             }
+            let reader = std::mem::take(&mut self.reader);
+            self.leave_out(&reader);
             let note = ExpandNote { field: "controlPlane".to_owned(), message: WITHOUT_KEYS.to_owned() };
             self.notes.push(note);
             return;
         }
+        self.add_reader(&mut keys, prior);
         self.desired.extend(keys);
     }
+}
+
+/// The keys of key services for which a key is encrypted.
+fn readers(key: &Desired) -> Vec<Address> {
+    let mut addresses = Vec::new();
+    if let Some(reader) = key.attributes.get(SEALED_FOR) {
+        reader.for_each_reference(&mut |reference| addresses.push(reference.address.clone()));
+    }
+    addresses
+}
+
+fn refers_to(attributes: &Value, addresses: &BTreeSet<Address>) -> bool {
+    let mut refers = false;
+    attributes.for_each_reference(&mut |reference| refers |= addresses.contains(&reference.address));
+    refers
 }
 
 #[cfg(test)]
@@ -109,6 +177,58 @@ pub(super) mod tests {
         let made =
             state(&[("cloud_group.masters", "cloud"), ("keypair.kubernetes-ca", slipway_builtin::NAME)]);
         assert_eq!(names(Some(&made)), (all, 2));
+    }
+
+    /// A key that is encrypted for a key of the cloud, with the permission that the group needs.
+    fn sealed(field: Option<&str>) -> Expansion {
+        let mut expansion = expansion();
+        let service: Address = "cloud_key.a".parse().unwrap();
+        let reference = || Value::reference(service.clone(), "arn");
+        let key = expansion.keys.first_mut().unwrap();
+        key.attributes = Value::map([(SEALED_FOR, reference())]);
+        if let Some(field) = field {
+            key.origins.insert(Path::key(SEALED_FOR), field.to_owned());
+        }
+        let mut own = desired("cloud_key.a");
+        own.origins.insert(Path::root(), "keyService".to_owned());
+        let mut policy = desired("cloud_policy.key");
+        policy.attributes = Value::map([("on", reference())]);
+        expansion.desired.first_mut().unwrap().depends_on.push(policy.address.clone());
+        expansion.desired.extend([own, policy]);
+        let note = ExpandNote { field: "keyService".to_owned(), message: "about the key".to_owned() };
+        expansion.notes.push(note);
+        expansion.separate_reader();
+        expansion
+    }
+
+    #[test]
+    fn a_cluster_gets_the_key_of_the_cloud_when_it_is_new_has_it_or_asks_for_it() {
+        let machines = ("cloud_group.masters", "cloud");
+        let made = ("keypair.kubernetes-ca", slipway_builtin::NAME);
+        let without = state(&[machines, made]);
+        let with = state(&[machines, made, ("cloud_key.a", "cloud")]);
+        let adopted = state(&[machines]);
+        for (prior, field, expected) in [
+            (None, None, true),
+            (Some(&with), None, true),
+            (Some(&without), None, false),
+            (Some(&without), Some("keyService"), true),
+            (Some(&adopted), None, false),
+            (Some(&adopted), Some("keyService"), false),
+        ] {
+            let mut expansion = sealed(field);
+            assert!(expansion.desired.iter().all(|one| one.address.kind() == "cloud_group"));
+            expansion.add_keys(prior);
+            let has = |address: &str| expansion.desired.iter().any(|one| one.address.to_string() == address);
+            let label = format!("{field:?} {prior:?}");
+            assert_eq!((has("cloud_key.a"), has("cloud_policy.key")), (expected, expected), "{label}");
+            let keys = expansion.desired.iter().filter(|one| one.address.kind() == "keypair");
+            assert!(keys.clone().all(|key| readers(key).is_empty() != expected), "{label}");
+            let needs = |one: &Desired| one.depends_on.iter().any(|before| before.kind() == "cloud_policy");
+            assert_eq!(expansion.desired.iter().any(needs), expected, "{label}");
+            let remarks = expansion.notes.iter().filter(|note| note.field == "keyService").count();
+            assert_eq!(remarks, usize::from(expected), "{label}");
+        }
     }
 
     #[test]

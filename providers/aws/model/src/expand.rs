@@ -8,6 +8,7 @@ mod dns;
 mod iam;
 mod inside;
 mod key_pair;
+mod key_service;
 mod keys;
 mod links;
 mod network;

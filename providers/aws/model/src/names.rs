@@ -64,6 +64,13 @@ pub const fn instance_role(role: Role) -> &'static str {
     }
 }
 
+/// The names of the instance roles of a cluster whose machines are no workers.
+#[must_use]
+pub fn roles_of_others(cluster: &str) -> [String; 3] {
+    [Role::ControlPlane, Role::ApiServer, Role::Bastion]
+        .map(|role| shortened(&format!("{}.{cluster}", instance_role(role)), LONGEST_ROLE, false))
+}
+
 /// The name of a pool's launch template and auto-scaling group.
 #[must_use]
 pub fn group(pool: &NodePool, cluster: &str) -> String {
@@ -72,6 +79,18 @@ pub fn group(pool: &NodePool, cluster: &str) -> String {
         Role::ApiServer => format!("{}.apiservers.{cluster}", pool.name),
         Role::Worker | Role::Bastion => format!("{}.{cluster}", pool.name),
     }
+}
+
+/// The longest name of a role.
+pub const LONGEST_ROLE: usize = 64;
+
+/// The beginning of the aliases of Slipway's keys in the key service.
+pub const KEY_ALIASES: &str = "alias/slipway/";
+
+/// The alias of a cluster's key in the key service, which allows no dots and at most 256 characters.
+#[must_use]
+pub fn key_alias(cluster: &str) -> String {
+    shortened(&format!("{KEY_ALIASES}{}", cluster.replace('.', "-")), 256, false)
 }
 
 #[cfg(test)]

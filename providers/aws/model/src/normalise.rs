@@ -56,7 +56,7 @@ fn own_form(kind: &str, attributes: &mut Attributes) {
         Kind::Route => gateway::route,
         Kind::SecurityGroupRule => security::rule,
         Kind::IamRole => identity::role,
-        Kind::IamRolePolicy => identity::role_policy,
+        Kind::IamRolePolicy | Kind::KmsKey => identity::role_policy,
         Kind::IamOpenidConnectProvider => identity::openid_connect_provider,
         Kind::EbsVolume => storage::volume,
         Kind::KeyPair => storage::key_pair,

@@ -12,12 +12,14 @@ use slipway_resource::validate::misfits;
 use slipway_resource::{ErrorClass, Mode, Path, ProviderError, ResourceType, Value};
 
 use crate::normalise::{Attributes, normalised};
-use crate::types::{self, Kind};
+use crate::types::{self, DELETION_WINDOW_DAYS, Kind};
 
 /// The type with instances.
 const GROUP: &str = "aws_autoscaling_group";
 /// The type to which controllers may add rules.
 const SECURITY_GROUP: &str = "aws_security_group";
+/// The type of keys of the key service.
+const KEY: &str = "aws_kms_key";
 /// The type from which instances are launched.
 const TEMPLATE: &str = "aws_launch_template";
 
@@ -91,7 +93,12 @@ fn revoked(kind: &str, observed: &Value) -> Option<String> {
 /// Plans a deletion: the nodes of a group are drained first.
 fn removal(item: &PlanItem) -> Planned {
     let rollout = (item.address.kind() == GROUP).then(|| rollout::of_removal(item)).flatten();
-    let reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
+    let mut reasons = rollout.as_ref().map(rollout::reasons).unwrap_or_default();
+    if item.address.kind() == KEY && item.observed.is_some() {
+        reasons.push(format!(
+            "AWS deletes the key after {DELETION_WINDOW_DAYS} days; until then, `aws kms cancel-key-deletion` restores it"
+        ));
+    }
     Planned { disruption: disruption::of_removal(item), rollout, reasons, ..Planned::default() }
 }
 
@@ -181,6 +188,7 @@ fn unknown_after(kind: &str, changed: &[String], wanted: &Value) -> Vec<Path> {
             | Kind::Instance
             | Kind::InternetGateway
             | Kind::KeyPair
+            | Kind::KmsKey
             | Kind::LaunchTemplate
             | Kind::Lb
             | Kind::LbListener

@@ -6,10 +6,12 @@
 mod document;
 mod given;
 mod grants;
+mod key;
 pub(crate) mod part;
 mod trust;
 
 pub(crate) use document::{Document, Principal, Statement, Text};
 pub(crate) use given::given;
 pub(crate) use grants::{Condition, Grants, Scope};
+pub(crate) use key::{decrypts, of_key};
 pub(crate) use trust::{assumed_by_instances, assumed_by_service_account};

@@ -89,6 +89,7 @@ impl Side<'_> {
             Kind::Eip => Some(Ok(self.list.monthly(self.list.public_address_per_hour))),
             Kind::Lb => Some(Ok(self.list.monthly(self.list.network_load_balancer_per_hour))),
             Kind::Route53Zone => Some(Ok(self.list.hosted_zone_per_month)),
+            Kind::KmsKey => Some(Ok(self.list.encryption_key_per_month)),
             // All other types have no cost of their own, or one by use only.
             Kind::AutoscalingLifecycleHook
             | Kind::CloudwatchEventRule

@@ -18,8 +18,8 @@ use slipway_resource::validate::{Misfit, misfits};
 use slipway_resource::{Attribute, ErrorClass, ProviderError};
 
 pub use cluster::{
-    ApiLoadBalancer, Bastion, ClusterSettings, Iam, IssuerDiscovery, LoadBalancerSubnet, Profiles,
-    ServiceAccountPermissions, SubnetSettings,
+    ApiLoadBalancer, Bastion, ClusterSettings, Iam, IssuerDiscovery, KeyService, LoadBalancerSubnet,
+    Profiles, ServiceAccountPermissions, SubnetSettings,
 };
 pub use pool::{
     Containerd, ExternalLoadBalancer, InstanceMetadata, NvidiaGpu, PoolSettings, VolumeMount,

@@ -8,6 +8,7 @@ mod gateway;
 mod identity;
 mod instances;
 mod interruption;
+mod key_service;
 mod kind;
 mod network;
 pub mod rate;
@@ -20,6 +21,7 @@ use std::sync::OnceLock;
 
 use slipway_resource::ResourceType;
 
+pub use key_service::DELETION_WINDOW_DAYS;
 pub use kind::Kind;
 
 /// All resource types by name.
@@ -37,6 +39,7 @@ pub fn all() -> &'static BTreeMap<String, ResourceType> {
             balance::types(),
             dns::types(),
             interruption::types(),
+            key_service::types(),
         ]
         .into_iter()
         .flatten()

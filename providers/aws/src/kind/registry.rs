@@ -3,8 +3,8 @@
 use slipway_resource::{Address, ProviderError};
 
 use super::{
-    Kind, balance, dhcp, dns, events, gateway, iam, key_pair, launch_template, nat, object, queue, range,
-    route, route_table, rule, scaling, security_group, subnet, volume, vpc,
+    Kind, balance, dhcp, dns, events, gateway, iam, key_pair, key_service, launch_template, nat, object,
+    queue, range, route, route_table, rule, scaling, security_group, subnet, volume, vpc,
 };
 use crate::error::invalid;
 
@@ -31,6 +31,7 @@ static KINDS: &[&dyn Kind] = &[
     &iam::RolePolicyAttachment,
     &iam::InstanceProfile,
     &iam::OpenIdConnectProvider,
+    &key_service::Key,
     // Machines.
     &key_pair::KeyPair,
     &volume::Volume,

@@ -67,6 +67,7 @@ const fn calls(kind: Kind) -> Calls {
         Kind::Instance => machines::INSTANCE,
         Kind::InternetGateway => network::INTERNET_GATEWAY,
         Kind::KeyPair => machines::KEY_PAIR,
+        Kind::KmsKey => identity::KMS_KEY,
         Kind::LaunchTemplate => machines::LAUNCH_TEMPLATE,
         Kind::Lb => balance::LB,
         Kind::LbListener => balance::LB_LISTENER,
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     /// The names of call families in policies.
-    const SERVICES: [(&str, &str); 8] = [
+    const SERVICES: [(&str, &str); 9] = [
         ("Ec2Read", "ec2"),
         ("Ec2Write", "ec2"),
         ("AutoScaling", "autoscaling"),
@@ -184,6 +185,7 @@ mod tests {
         ("Route53", "route53"),
         ("Sqs", "sqs"),
         ("Events", "events"),
+        ("Kms", "kms"),
     ];
     /// Calls that look for blockers of a deletion, or for a cluster whose state is lost, or read the console
     /// output of an instance. No change fails without them.

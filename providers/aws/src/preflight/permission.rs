@@ -203,6 +203,7 @@ fn arns(cloud: &Cloud, made: &[&PreflightItem]) -> Vec<String> {
             | Kind::IamRolePolicy
             | Kind::IamRolePolicyAttachment
             | Kind::Instance
+            | Kind::KmsKey
             | Kind::LbListener
             | Kind::Route
             | Kind::Route53Record

@@ -45,6 +45,7 @@ pub(super) async fn names(
     for item in items.iter().filter(|item| item.action == "create") {
         let attribute = match Kind::of(item.address.kind()) {
             Some(Kind::KeyPair) => "key_name",
+            Some(Kind::KmsKey) => "alias",
             Some(Kind::IamOpenidConnectProvider) => "url",
             Some(Kind::S3Object) => "key",
             _ => "name",

@@ -18,6 +18,7 @@ use aws_smithy_runtime_api::client::interceptors::context::{
 };
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use serde::{Deserialize, Serialize};
+use slipway_aws_model::names::roles_of_others;
 use slipway_aws_model::tags;
 use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest};
 use slipway_resource::{Digest, ErrorClass, ProviderError};
@@ -42,6 +43,8 @@ const BROUGHT: [&str; 7] = [
 const COVERED: [&str; 3] = ["host", "x-amz-date", CHALLENGE];
 /// The tag in which Auto Scaling names the group of an instance. Only AWS can set it.
 const GROUP: &str = "aws:autoscaling:groupName";
+/// The tag of workers.
+const NODE: &str = "k8s.io/role/node";
 
 /// The credential of an instance: the headers of the request that it has signed.
 #[derive(Serialize, Deserialize)]
@@ -89,8 +92,7 @@ pub(super) async fn verify(
     let instance = instance(cloud, id).await?;
     belongs(&instance, &request.cluster, role, id)?;
     has_role(cloud, &instance, role, id).await?;
-    let group = tag(&instance, GROUP).unwrap_or_default();
-    let pool = group.strip_suffix(&format!(".{}", request.cluster)).map(str::to_owned);
+    let pool = pool(&instance, &request.cluster).map(str::to_owned);
     let started = instance.launch_time().ok_or_else(|| incomplete("DescribeInstances", "time"))?.secs();
     Ok(VerifiedNode { machine: id.to_owned(), nodes: names(&instance, id), pool, started })
 }
@@ -117,7 +119,7 @@ async fn instance(cloud: &Cloud, id: &str) -> Result<Instance, ProviderError> {
     found.next().ok_or_else(|| refused(format!("instance {id} does not exist")))
 }
 
-/// Holds that an instance runs and is one of a group of the cluster.
+/// Holds that an instance runs and is one of a pool of workers of the cluster.
 fn belongs(instance: &Instance, cluster: &str, role: &str, id: &str) -> Result<(), ProviderError> {
     let state = instance.state().and_then(|state| state.name());
     if state != Some(&InstanceStateName::Running) {
@@ -125,11 +127,21 @@ fn belongs(instance: &Instance, cluster: &str, role: &str, id: &str) -> Result<(
         return Err(refused(format!("instance {id} is {state}")));
     }
     let is_member = tag(instance, tags::CLUSTER) == Some(cluster);
-    let in_group = tag(instance, GROUP).is_some_and(|group| group.ends_with(&format!(".{cluster}")));
-    if is_member && in_group {
-        return Ok(());
+    if !is_member || pool(instance, cluster).is_none() {
+        let text = format!("instance {id} with the role {role} is no machine of a pool of {cluster}");
+        return Err(refused(text));
     }
-    Err(refused(format!("instance {id} with the role {role} is no machine of a pool of {cluster}")))
+    if tag(instance, NODE) != Some("1") || roles_of_others(cluster).iter().any(|other| other == role) {
+        return Err(refused(format!("instance {id} with the role {role} is no worker of {cluster}")));
+    }
+    Ok(())
+}
+
+/// The pool of workers that an instance is of, by the name of its group. The name of a pool has no dot, so that a group of the
+/// cluster `a.example.com` is none of `example.com`.
+fn pool<'a>(instance: &'a Instance, cluster: &str) -> Option<&'a str> {
+    let pool = tag(instance, GROUP)?.strip_suffix(cluster)?.strip_suffix('.')?;
+    (!pool.is_empty() && !pool.contains('.')).then_some(pool)
 }
 
 /// Checks that the role is the one of the instance's profile. A caller that may assume another role can
@@ -273,49 +285,4 @@ impl Intercept for Replaying {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SIGNATURE: &str = "AWS4-HMAC-SHA256 Credential=K/20260101/us-east-1/sts/aws4_request, \
-                             SignedHeaders=content-type;host;x-amz-date;x-slipway-challenge, Signature=0";
-
-    fn credential(headers: &[(&str, &str)]) -> Credential {
-        Credential {
-            headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
-        }
-    }
-
-    fn refusal(headers: &[(&str, &str)]) -> String {
-        let digest = Digest::of_bytes(b"challenge");
-        Replaying::new(credential(headers), &digest).map(|_| ()).unwrap_err().message
-    }
-
-    #[test]
-    fn only_sessions_of_instances_are_instances() {
-        let arn = "arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0";
-        let found = of_instance(arn, "aws", "123456789012");
-        assert_eq!(found, Some(("nodes.example.com", "i-0123456789abcdef0")));
-        for arn in [
-            "arn:aws:sts::123456789012:assumed-role/nodes.example.com/somebody",
-            "arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0/x",
-            "arn:aws:sts::210987654321:assumed-role/nodes.example.com/i-0123456789abcdef0",
-            "arn:aws-cn:sts::123456789012:assumed-role/nodes.example.com/i-0123456789abcdef0",
-            "arn:aws:iam::123456789012:user/i-0123456789abcdef0",
-            "arn:aws:sts::123456789012:assumed-role//i-0123456789abcdef0",
-        ] {
-            assert_eq!(of_instance(arn, "aws", "123456789012"), None, "{arn}");
-        }
-    }
-
-    #[test]
-    fn a_signature_must_cover_the_challenge_and_bring_nothing_else() {
-        assert!(Replaying::new(credential(&[("authorization", SIGNATURE)]), &Digest::of_bytes(b"c")).is_ok());
-        let host = refusal(&[("authorization", SIGNATURE), ("host", "sts.example.org")]);
-        assert!(host.contains("`host`"), "{host}");
-        let bare = SIGNATURE.replace(";x-slipway-challenge", "");
-        let bare = refusal(&[("authorization", &bare)]);
-        assert!(bare.contains(CHALLENGE), "{bare}");
-        let none = refusal(&[]);
-        assert!(none.contains("does not cover"), "{none}");
-    }
-}
+mod tests;

@@ -36,11 +36,9 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     std::fs::hard_link(std::env::current_exe()?, &program)?;
     let identity = age::Identity::generate()?.to_secret_text().to_string();
     let file = |path: &str, text: &str| (path.to_owned(), text.as_bytes().to_vec());
+    // The image has no identity that opens the keys in the state: the control plane does so with KMS.
     let lab = Lab::start(MachineOptions {
-        files: vec![
-            file("/root/.config/slipway/config.toml", SETTINGS),
-            file("/root/.config/slipway/age-identity.txt", &format!("{identity}\n")),
-        ],
+        files: vec![file("/root/.config/slipway/config.toml", SETTINGS)],
         ..MachineOptions::default()
     })?;
     let mirror = Mirror::new(&program)?;
@@ -138,7 +136,31 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
         &["delete", "-f", "spec.yaml", "--yes", "--delete-backups", "--confirm", "lab.example.com"],
     )?;
     ensure!(lab.running()?.is_empty(), "an instance is left");
+    let keys: Vec<String> = kms(&lab, "ListKeys", &serde_json::json!({}))?["Keys"]
+        .as_array()
+        .context("no list of keys")?
+        .iter()
+        .filter_map(|key| key["KeyId"].as_str().map(str::to_owned))
+        .collect();
+    for key in &keys {
+        let described = kms(&lab, "DescribeKey", &serde_json::json!({ "KeyId": key }))?;
+        ensure!(described["KeyMetadata"]["KeyState"] == "PendingDeletion", "{described}");
+    }
+    ensure!(keys.len() == 1, "{keys:?}");
     Ok(())
+}
+
+/// The answer of KMS to a call.
+fn kms(lab: &Lab, action: &str, body: &Json) -> Result<Json> {
+    let target = format!("TrentService.{action}");
+    let signed = SIGNED.1.replace("route53", "kms");
+    let headers = [
+        (SIGNED.0, signed.as_str()),
+        ("X-Amz-Target", target.as_str()),
+        ("Content-Type", "application/x-amz-json-1.1"),
+    ];
+    let answer = http::request("POST", lab.moto().port(), "/", &headers, body.to_string().as_bytes())?;
+    Ok(serde_json::from_slice(&answer.body)?)
 }
 
 /// A machine that is no node is reported with its last message. Its kubelet registers it again when it is

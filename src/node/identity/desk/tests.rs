@@ -168,6 +168,22 @@ async fn a_nonce_counts_once_and_a_strange_one_never() {
     assert!(matches!(desk.grant(&strange, &authority).await, Err(Refusal::Nonce)));
 }
 
+#[tokio::test]
+async fn an_ask_is_worth_nothing_at_another_control_plane() {
+    let (one, other, authority) = (desk(0, Known::default()), desk(0, Known::default()), authority());
+    let ask = ask(HOST, &one.challenge().unwrap().nonce, NODE, &key());
+    assert!(matches!(other.grant(&ask, &authority).await, Err(Refusal::Nonce)));
+    assert!(one.grant(&ask, &authority).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_refused_ask_has_used_up_its_nonce() {
+    let (desk, authority) = (desk(0, Known::default()), authority());
+    let ask = ask(HOST, &desk.challenge().unwrap().nonce, "control-plane-1", &key());
+    assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Refused(_))));
+    assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Nonce)));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_nonce_ends() {
     let (desk, authority) = (desk(0, Known::default()), authority());

@@ -14,9 +14,6 @@ use crate::policy::{Document, assumed_by_instances, given};
 
 pub(super) use grants::{Part, has_termination_queue, part};
 
-/// The longest name of a role.
-const LONGEST_NAME: usize = 64;
-
 /// Roles, instance profiles and policies of the pools that bring no profile of their own.
 pub(super) fn identities(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     for role in roles(builder.cluster) {
@@ -125,7 +122,7 @@ pub(super) fn add_attachment(builder: &mut Builder<'_>, role: &Address, name: &s
 
 /// The name of a role, cut to the length that IAM allows.
 pub(super) fn role_name(name: &str) -> String {
-    names::shortened(name, LONGEST_NAME, false)
+    names::shortened(name, names::LONGEST_ROLE, false)
 }
 
 /// The name of the profile that a pool brings: the last part of its ARN, or the name itself.

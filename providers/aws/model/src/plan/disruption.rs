@@ -35,6 +35,7 @@ pub(super) fn of_removal(item: &PlanItem) -> Disruption {
         | Kind::CloudwatchEventRule
         | Kind::CloudwatchEventTarget
         | Kind::KeyPair
+        | Kind::KmsKey
         | Kind::LaunchTemplate
         | Kind::Route53Zone
         | Kind::S3Object
@@ -77,6 +78,7 @@ pub(super) fn of_update(kind: &str, changed: &[String]) -> Disruption {
         | Kind::Instance
         | Kind::InternetGateway
         | Kind::KeyPair
+        | Kind::KmsKey
         | Kind::LaunchTemplate
         | Kind::LbTargetGroup
         | Kind::NatGateway

@@ -22,6 +22,14 @@ fn balancer(mappings: serde_json::Value, groups: serde_json::Value) -> serde_jso
 }
 
 #[test]
+fn the_deletion_of_a_key_says_how_long_it_can_be_restored() {
+    let key = json!({"alias": "alias/slipway/a", "policy": "{}"});
+    let planned = plan(&item("aws_kms_key", Some(key.clone()), None)).unwrap();
+    assert!(planned.reasons[0].contains("after 30 days"), "{:?}", planned.reasons);
+    assert!(plan(&item("aws_kms_key", Some(key.clone()), Some(key))).unwrap().reasons.is_empty());
+}
+
+#[test]
 fn a_load_balancer_enters_subnets_and_leaves_none() {
     let one = json!([{"subnet_id": "s-1", "private_ipv4_address": "10.0.0.9"}]);
     let wanted_one = json!([{"subnet_id": "s-1"}]);

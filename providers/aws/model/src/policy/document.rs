@@ -36,6 +36,8 @@ impl From<String> for Text {
 pub(crate) enum Principal {
     /// Services of the cloud, by their names.
     Services(Vec<String>),
+    /// The account, by its ARN: identities of the account whose own policies allow the actions, too.
+    Account(String),
     /// Identities of an identity provider, by the provider's ARN.
     Federated(Text),
 }
@@ -107,6 +109,11 @@ impl Writer {
             Some(Principal::Services(services)) => {
                 self.text.push_str(",\n      \"Principal\": {\n        \"Service\": ");
                 self.one_or_many(8, services.iter().map(|service| Text::from(service.as_str())));
+                self.text.push_str("\n      }");
+            }
+            Some(Principal::Account(account)) => {
+                self.text.push_str(",\n      \"Principal\": {\n        \"AWS\": ");
+                self.string(account);
                 self.text.push_str("\n      }");
             }
             Some(Principal::Federated(provider)) => {

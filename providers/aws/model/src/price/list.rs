@@ -40,6 +40,9 @@ pub struct PriceList {
     pub public_address_per_hour: f64,
     /// A hosted zone.
     pub hosted_zone_per_month: f64,
+    /// A key of the key service. A list that was written before there was such a price has none.
+    #[serde(default)]
+    pub encryption_key_per_month: f64,
 }
 
 /// The additional performance of gp3 volumes.

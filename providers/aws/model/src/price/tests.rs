@@ -26,6 +26,18 @@ fn group(size: i64, template: Value) -> Value {
 }
 
 #[test]
+fn a_key_of_the_key_service_costs_a_dollar_a_month() {
+    let items = [item("aws_kms_key.a", Some(Value::map([("alias", "alias/a")])), None)];
+    let report = price("eu-west-1", &Value::Null, &items).unwrap();
+    let expected = millis(PriceList::read(&Value::Null).unwrap().factor("eu-west-1").unwrap());
+    assert_eq!(report.prices[0].after, Some(MonthlyPrice::Known(expected)));
+    assert_eq!(
+        price("us-east-1", &Value::Null, &items).unwrap().prices[0].after,
+        Some(MonthlyPrice::Known(1_000))
+    );
+}
+
+#[test]
 fn machines_are_counted_with_their_disks_and_addresses() {
     let address: Address = "aws_launch_template.nodes".parse().unwrap();
     let items = [

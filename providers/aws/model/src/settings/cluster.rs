@@ -28,6 +28,8 @@ pub struct ClusterSettings {
     pub state: Option<String>,
     /// Roles and their permissions.
     pub iam: Iam,
+    /// Whether the keys of the cluster are encrypted for a key of KMS, which control planes use.
+    pub key_service: Option<KeyService>,
     /// The name of the endpoint of the API servers; `api.` and the cluster's name by default.
     pub master_public_name: Option<String>,
     /// The sources that may reach the ports of NodePort services: address ranges and prefix lists.
@@ -46,6 +48,16 @@ impl ClusterSettings {
     pub fn subnet(&self, name: &str) -> Option<&SubnetSettings> {
         self.subnets.iter().find(|subnet| subnet.name == name)
     }
+}
+
+/// The key service by which control planes open the keys of the cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum KeyService {
+    /// A key of KMS for this cluster.
+    Kms,
+    /// None: control planes have an identity of their own, in their image.
+    None,
 }
 
 /// The endpoint of the API servers.

@@ -83,6 +83,13 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
         ("configBase", text().describe("The folder of a bucket with the cluster's secrets and backups.")),
         ("containerd", Attribute::optional(Type::Any).describe("Settings of machines' registries.")),
         ("iam", Attribute::optional(iam).describe("Roles and what they may do.")),
+        (
+            "keyService",
+            text().describe(
+                "`kms`: the keys of the cluster are encrypted for a key of KMS too, which control planes use; the default of new \
+                 clusters. `none`: the images of control planes have an identity that opens them.",
+            ),
+        ),
         ("masterPublicName", text().describe("The name of the endpoint of the API servers.")),
         ("nodePortAccess", texts().describe("Who may reach the ports of NodePort services.")),
         ("serviceAccountIssuerDiscovery", Attribute::optional(discovery)),

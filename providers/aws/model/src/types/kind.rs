@@ -52,6 +52,7 @@ kinds! {
     Instance = "aws_instance",
     InternetGateway = "aws_internet_gateway",
     KeyPair = "aws_key_pair",
+    KmsKey = "aws_kms_key",
     LaunchTemplate = "aws_launch_template",
     Lb = "aws_lb",
     LbListener = "aws_lb_listener",

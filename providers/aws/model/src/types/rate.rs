@@ -20,6 +20,8 @@ pub const SQS: &str = "sqs";
 pub const EVENTS: &str = "events";
 /// S3.
 pub const S3: &str = "s3";
+/// KMS.
+pub const KMS: &str = "kms";
 
 /// The pace that each class begins with. The documented refill rates of the mutating calls, where they are
 /// documented: EC2 refills five mutating calls a second and holds a bucket of many more, Route 53 takes five of any kind.
@@ -34,6 +36,7 @@ pub fn classes() -> BTreeMap<String, RateClass> {
         (SQS, 8, None),
         (EVENTS, 12, None),
         (S3, 16, None),
+        (KMS, 4, None),
     ]
     .into_iter()
     .map(|(name, concurrency, per_second)| (name.to_owned(), RateClass { concurrency, per_second }))

@@ -7,6 +7,7 @@
 mod harness;
 
 mod identities;
+mod key_service;
 mod pools;
 mod user_data;
 

@@ -1,4 +1,4 @@
-//! Roles, instance profiles and identity providers.
+//! Roles, instance profiles, identity providers, and the key that wraps the keys of the cluster.
 
 use super::{Calls, of};
 
@@ -60,3 +60,25 @@ pub(super) const IAM_ROLE_POLICY: Calls = of(
 
 pub(super) const IAM_ROLE_POLICY_ATTACHMENT: Calls =
     of(&["iam:ListAttachedRolePolicies"], &[("iam:AttachRolePolicy", "")], &[], &["iam:DetachRolePolicy"]);
+
+pub(super) const KMS_KEY: Calls = of(
+    &["kms:DescribeKey", "kms:GetKeyPolicy", "kms:ListAliases", "kms:ListKeys", "kms:ListResourceTags"],
+    &[
+        ("kms:CreateAlias", ""),
+        ("kms:CreateKey", ""),
+        // The same plan encrypts the keys of the cluster for it.
+        ("kms:Encrypt", ""),
+        ("kms:TagResource", ""),
+    ],
+    &[
+        "kms:CreateAlias",
+        "kms:DeleteAlias",
+        "kms:DisableKey",
+        "kms:EnableKey",
+        "kms:PutKeyPolicy",
+        "kms:TagResource",
+        "kms:UntagResource",
+        "kms:UpdateKeyDescription",
+    ],
+    &["kms:DeleteAlias", "kms:ScheduleKeyDeletion"],
+);
