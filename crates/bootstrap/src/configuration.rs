@@ -21,7 +21,7 @@ mod reset;
 mod timeouts;
 mod upgrade;
 
-pub use argument::{Argument, argument_value};
+pub use argument::{Argument, argument_value, set_missing};
 pub use cluster::{ClusterSettings, Dns, EncryptionAlgorithm, KubeProxy};
 pub use component::{ApiServer, Component, HostPathMount};
 pub use detected::Detected;

@@ -15,6 +15,7 @@ mod objects;
 mod preflight;
 mod programs;
 mod settings;
+mod weakened;
 
 use slipway_cluster_input::ClusterInput;
 use slipway_resource::provider::ExpandNote;

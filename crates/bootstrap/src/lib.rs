@@ -9,6 +9,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod addon;
+pub mod admission;
 pub mod api_access;
 pub mod approval;
 pub mod audit;
@@ -19,6 +20,7 @@ pub mod discovery;
 pub mod encryption;
 pub mod expand;
 pub mod from_cluster;
+pub mod hardened;
 pub mod kube_vip;
 pub mod kubeadm;
 pub mod kubeconfig;

@@ -19,6 +19,7 @@ mod kubelet;
 mod lifecycle;
 mod network;
 mod node;
+mod pod_security;
 mod pool;
 mod runtime;
 mod ssh;
@@ -38,6 +39,7 @@ pub use kubelet::{Eviction, Kubelet};
 pub use lifecycle::{IgnoredChange, Moved};
 pub use network::{Cni, Egress, IpFamily, Network, ProxyMode, Route, Subnet, SubnetKind, Topology};
 pub use node::{FileAsset, Hook, HookTiming, NodeFiles, Taint, TaintEffect};
+pub use pod_security::{PodSecurity, PodSecurityLevel};
 pub use pool::{
     Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
     Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
@@ -97,6 +99,11 @@ pub struct ClusterInput {
     pub encryption: Encryption,
     /// The API server's audit log.
     pub audit: Audit,
+    /// The Pod Security Standards of namespaces without labels of their own; absent leaves the choice to Kubernetes, which
+    /// enforces none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-slipway-must-understand" = true))]
+    pub pod_security: Option<PodSecurity>,
     /// Who may log in to nodes.
     pub ssh: Ssh,
     /// Files and units on every node.
@@ -141,6 +148,16 @@ pub enum Profile {
     Slipway,
     /// Only the defaults that kubeadm has too, for clusters that kubeadm made or will manage.
     Kubeadm,
+    /// Slipway's defaults, and settings that pass the CIS Kubernetes Benchmark. Only for machines that exist already.
+    Hardened,
+}
+
+impl Profile {
+    /// Whether the profile has defaults of Slipway's own, and not only those of kubeadm.
+    #[must_use]
+    pub const fn has_own_defaults(self) -> bool {
+        !matches!(self, Self::Kubeadm)
+    }
 }
 
 /// The provider that a cluster lives on.

@@ -129,6 +129,7 @@ impl Context<'_> {
             service_accounts,
             encryption: access::encryption(self, outcome),
             audit: access::audit(self, outcome),
+            pod_security: None,
             ssh: self.ssh(keys, outcome),
             node_files: files.everywhere,
             sysctls,

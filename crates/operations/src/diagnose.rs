@@ -83,6 +83,20 @@ pub(crate) fn fixed(problems: Vec<(String, String, Option<Location>)>) -> Error 
     Error::Specs(problems.into_iter().map(problem).collect())
 }
 
+/// A file of the administrator that one plan cannot change into another one.
+const ADMINISTRATOR_FILE: Code =
+    Code { id: "HARD0002", title: "the administrator's file changes in two steps" };
+
+/// A change of profile or endpoint that would write another file of the administrator over the existing one.
+pub(crate) fn administrator_file(location: Option<&Location>) -> Error {
+    let message = "/etc/kubernetes/admin.conf changes between credentials and the file of the profile `hardened` that has none, \
+                   which one plan cannot do";
+    let hint = "apply the spec with `profile: slipway` and without a virtual address first, which deletes the file; then apply \
+                this spec";
+    let problem = Diagnostic::error(ADMINISTRATOR_FILE, message);
+    Error::Specs(vec![with_line(problem.at_location(location).hint(hint))])
+}
+
 /// The problems of a provider's configuration.
 pub(crate) fn configuration(provider: &str, problems: Vec<Misconfigured>) -> Error {
     let lists = format!("`slipway provider info {provider}` lists its settings");

@@ -1,5 +1,6 @@
 //! From the spec of a cluster to a plan: expansion, observation, comparison of secrets, and the planner.
 
+mod administrator;
 mod at_rest;
 mod emptied;
 mod expansion;
@@ -227,6 +228,7 @@ impl Opened {
                 version::check_partial(prior, cluster)?;
             }
             if self.is_on_hosts() {
+                administrator::check(prior, &self.spec)?;
                 composition::refuse_without_effect(&self.spec)?;
             }
         }

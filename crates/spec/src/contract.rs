@@ -38,6 +38,7 @@ impl From<model::Cluster> for input::ClusterInput {
             service_accounts,
             encryption,
             audit,
+            pod_security,
             ssh,
             node_files,
             sysctls,
@@ -71,6 +72,7 @@ impl From<model::Cluster> for input::ClusterInput {
             service_accounts: service_accounts.into(),
             encryption: encryption.into(),
             audit: audit.into(),
+            pod_security: pod_security.map(Into::into),
             ssh: ssh.into(),
             node_files: node_files.into(),
             sysctls,
@@ -98,6 +100,7 @@ impl From<model::Profile> for input::Profile {
         match from {
             model::Profile::Slipway => Self::Slipway,
             model::Profile::Kubeadm => Self::Kubeadm,
+            model::Profile::Hardened => Self::Hardened,
         }
     }
 }

@@ -14,8 +14,8 @@ mod node_pool;
 mod reader;
 
 pub use cluster::{
-    ClusterDocument, ClusterMetadata, ClusterSpec, ControlPlaneSpec, EtcdClusterSpec, EtcdMemberSpec,
-    ServiceAccountsSpec,
+    AuditSpec, ClusterDocument, ClusterMetadata, ClusterSpec, ControlPlaneSpec, EtcdClusterSpec,
+    EtcdMemberSpec, ServiceAccountsSpec,
 };
 pub use full::full_documents;
 pub use host::{HostDocument, HostMetadata, HostSpec};

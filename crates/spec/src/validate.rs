@@ -11,6 +11,7 @@ mod context;
 mod control_plane;
 mod counts;
 mod etcd;
+mod hardening;
 mod hosts;
 mod labels;
 mod lifecycle;
@@ -52,6 +53,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         rollout::check,
         labels::check,
         components::check,
+        hardening::check,
         secrets::check,
         programs::check,
         lifecycle::check,

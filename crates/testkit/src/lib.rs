@@ -16,6 +16,7 @@ pub mod go;
 pub mod hosts;
 pub mod http;
 pub mod image;
+pub mod kube_bench;
 pub mod kubeadm;
 pub mod kubernetes;
 pub mod lab;

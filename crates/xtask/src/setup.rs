@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kubernetes, packages,
+    Azurite, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
+    packages,
 };
 
 use crate::output::say;
@@ -58,11 +59,12 @@ const CONFORMANCE: [(&str, Install); 2] = [
     ("what it runs in pods", kubernetes::install_tested),
 ];
 
-const MACHINES: [(&str, Install); 6] = [
+const MACHINES: [(&str, Install); 7] = [
     ("the program of sandboxes", kubernetes::install_pause),
     ("CoreDNS", kubernetes::install_coredns),
     ("the cloud controller manager of AWS", cloud_controller::install),
     ("flannel", flannel::install),
+    ("kube-bench", kube_bench::install),
     ("the store of images", image::install),
     ("images of an older Kubernetes", image::older),
 ];

@@ -13,6 +13,8 @@ mod crash;
 mod dark;
 mod endpoint;
 mod grow;
+mod hardened;
+mod identities;
 mod lab;
 mod leave;
 mod lost;
@@ -58,18 +60,18 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
             "~ kubernetes_object.ConfigMap/kube-system/coredns",
         ],
     );
-    lab.edit("components: {", "components: { etcd: { extraArgs: { snapshot-count: \"20000\" } },");
-    lab.changes("a flag of etcd", &["~ static_pod.server/etcd"]);
     people::see_how_it_is_and_get_in(&lab);
     people::see_a_member_that_never_started(&lab);
     secure::is_closed(&lab);
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);
+    hardened::is_reached_in_place(&lab);
 
     lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     lab.nothing_is_left(&lab.machines[0]);
     lab.machines[0].check(["ls", "-d", "/var/lib/etcd"]).unwrap();
     assert!(!lab.is_claimed("server"));
+    hardened::leaves_no_account(&lab);
 }
 
 /// The beginning of the log of etcd's member a in cluster b, as `printf` takes it.

@@ -66,7 +66,7 @@ pub(crate) fn is_closed(lab: &Lab) {
 
 /// The status of an anonymous request; `000` when no server listens, or when it requires a client
 /// certificate.
-fn stranger(lab: &Lab, url: &str) -> String {
+pub(crate) fn stranger(lab: &Lab, url: &str) -> String {
     let output = lab.network().run([
         "curl",
         "--insecure",

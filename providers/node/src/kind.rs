@@ -19,6 +19,7 @@ mod program;
 mod service;
 mod static_pod;
 mod sysctl;
+mod system_account;
 mod x509;
 
 use std::collections::BTreeMap;
@@ -197,7 +198,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 17] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 18] = [
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
@@ -215,6 +216,7 @@ impl Kinds {
             ("service", Box::new(service::Service)),
             ("static_pod", Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),
+            ("system_account", Box::new(system_account::SystemAccount)),
         ];
         Self(BTreeMap::from(kinds))
     }

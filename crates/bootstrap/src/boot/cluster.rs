@@ -3,12 +3,12 @@
 use serde_json::Value as Json;
 use slipway_spec::model::{
     Addon, AtRest, AtRestProvider, Audit, Authentication, Cluster, Cni, Drain, Encryption, Endpoint,
-    GivenEndpoint, Network, NodeFiles, NodePool, Profile, ProviderSelection, Rollout, ServiceAccounts, Size,
-    Ssh, Topology, Volume,
+    GivenEndpoint, Network, NodeFiles, NodePool, PodSecurity, Profile, ProviderSelection, Rollout,
+    ServiceAccounts, Size, Ssh, Topology, Volume,
 };
 use slipway_spec::value::{Amount, Duration, PortRange};
 
-use super::document::{ControlPlane, Node, NodeBootstrap};
+use super::document::{ControlPlane, Node, NodeBootstrap, Standards};
 use crate::configuration::LocalEndpoint;
 
 impl NodeBootstrap {
@@ -47,6 +47,7 @@ impl NodeBootstrap {
             },
             encryption: own.map(encryption).unwrap_or_default(),
             audit: own.map_or_else(Audit::default, |own| own.audit.clone()),
+            pod_security: own.and_then(|own| own.pod_security.as_ref()).map(pod_security),
             ssh: Ssh::default(),
             node_files: NodeFiles::default(),
             sysctls: Default::default(),
@@ -103,6 +104,11 @@ fn addon(setting: &super::document::Setting) -> Addon {
         config: setting.config.clone(),
         manifest: None,
     }
+}
+
+fn pod_security(standards: &Standards) -> PodSecurity {
+    let Standards { enforce, audit, warn, exempt_namespaces } = standards.clone();
+    PodSecurity { enforce, audit, warn, exempt_namespaces }
 }
 
 /// Which objects are encrypted. The key is in the cluster's state.

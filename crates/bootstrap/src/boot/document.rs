@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use slipway_resource::Digest;
 use slipway_spec::model::{
     Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime, EgressProxy,
-    EtcdCluster, FileAsset, Hook, IpFamily, Kubelet, ProxyMode, Role, Taint,
+    EtcdCluster, FileAsset, Hook, IpFamily, Kubelet, PodSecurityLevel, ProxyMode, Role, Taint,
 };
 use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
 
@@ -177,9 +177,23 @@ pub(super) struct ControlPlane {
     #[serde(default)]
     pub audit: Audit,
     #[serde(default)]
+    pub pod_security: Option<Standards>,
+    #[serde(default)]
     pub etcd: Vec<EtcdCluster>,
     #[serde(default)]
     pub autoscaling: BTreeMap<String, Json>,
+}
+
+/// The Pod Security Standards of namespaces without labels of their own. The document leaves an empty list out, so that a
+/// missing list exempts nothing.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Standards {
+    pub enforce: PodSecurityLevel,
+    pub audit: PodSecurityLevel,
+    pub warn: PodSecurityLevel,
+    #[serde(default)]
+    pub exempt_namespaces: Vec<String>,
 }
 
 /// The issuer of service-account tokens; empty fields are left out.

@@ -194,6 +194,7 @@ impl NodeBootstrap {
         }
         inputs.encryption = self.encrypts().then(|| Value::from(Self::encryption(None)));
         inputs.audit = from_cluster::audit(&cluster);
+        inputs.pod_security.clone_from(&cluster.pod_security);
         inputs.flannel = from_cluster::flannel(&cluster).filter(|_| self.cluster.cloud_controller.is_none());
         inputs.serving_names = from_cluster::serving_names(&self.host(machine, true));
         if let Part::JoinsControlPlane { discovered, etcd_endpoints, .. } = part {

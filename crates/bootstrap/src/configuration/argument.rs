@@ -23,3 +23,12 @@ impl Argument {
 pub fn argument_value<'a>(arguments: &'a [Argument], name: &str) -> Option<&'a str> {
     arguments.iter().rev().find(|argument| argument.name == name).map(|argument| argument.value.as_str())
 }
+
+/// Adds those of the flags that are not set, in their order.
+pub fn set_missing(arguments: &mut Vec<Argument>, flags: Vec<(&str, String)>) {
+    for (name, value) in flags {
+        if argument_value(arguments, name).is_none() {
+            arguments.push(Argument::new(name, value));
+        }
+    }
+}

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use slipway_cluster_input::Profile;
 use slipway_resource::{Address, Value};
 
 use super::Facts;
@@ -128,7 +127,7 @@ pub(super) fn of_authority(resources: &Resources, authority: &Entry) -> Vec<Addr
 pub(super) fn renewal(configuration: &Configuration, validity: Duration) -> Option<(&'static str, Value)> {
     const MONTH: u64 = 30 * 24 * 3_600;
     let before = i64::try_from(MONTH.min(validity.as_secs() / 6)).unwrap_or_default();
-    (configuration.profile == Profile::Slipway).then(|| ("renew_before_seconds", before.into()))
+    configuration.profile.has_own_defaults().then(|| ("renew_before_seconds", before.into()))
 }
 
 fn attributes(entry: &Entry, configuration: &Configuration) -> Vec<(&'static str, Value)> {

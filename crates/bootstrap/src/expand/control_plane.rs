@@ -1,5 +1,6 @@
 //! Static pods, and etcd's members.
 
+use slipway_cluster_input::Profile;
 use slipway_resource::{Address, Path, Reference, TemplatePart, Value};
 
 use super::certificates::of_authority;
@@ -7,6 +8,7 @@ use super::inputs::Inputs;
 use super::phased::{Resources, refer};
 use super::{ExpandError, Facts, etcd_backup};
 use crate::configuration::Configuration;
+use crate::hardened;
 use crate::material::FINGERPRINT;
 use crate::patch::Patches;
 use crate::pki::inventory;
@@ -51,6 +53,7 @@ fn needs(resources: &Resources, component: Component) -> Vec<Address> {
         needs.extend(resources.those(&[
             ("file", "encryption-configuration"),
             ("file", "authentication-configuration"),
+            ("file", "admission-configuration"),
             ("file", "audit-policy"),
             ("directory", "audit-log"),
         ]));
@@ -95,16 +98,23 @@ fn place(
         attributes.push(("ready_ca_path", ca.into()));
     }
     // Components reload certificates from files; they read these files only once.
-    let read_once = match component {
-        Component::ApiServer => resources.find("file", "audit-policy"),
-        Component::ControllerManager => resources.find("kubeconfig", "controller-manager"),
-        Component::Scheduler => resources.find("kubeconfig", "scheduler"),
-        Component::Etcd => None,
+    let read_once: &[(&str, &str, &str)] = match component {
+        Component::ApiServer => &[
+            ("audit-policy", "file", "audit-policy"),
+            ("admission-configuration", "file", "admission-configuration"),
+        ],
+        Component::ControllerManager => &[("kubeconfig", "kubeconfig", "controller-manager")],
+        Component::Scheduler => &[("kubeconfig", "kubeconfig", "scheduler")],
+        Component::Etcd => &[],
     };
-    if let Some(file) = read_once {
-        let what = if component == Component::ApiServer { "audit-policy" } else { "kubeconfig" };
-        let digest = Value::reference(file, "sha256");
-        attributes.push(("volatile_inputs", Value::map([(what, digest)])));
+    let digests: Vec<(&str, Value)> = read_once
+        .iter()
+        .filter_map(|(what, kind, name)| {
+            Some((*what, Value::reference(resources.find(kind, name)?, "sha256")))
+        })
+        .collect();
+    if !digests.is_empty() {
+        attributes.push(("volatile_inputs", Value::map(digests)));
     }
     let mut all: Vec<&Address> = refer(&needed);
     all.extend(after);
@@ -128,21 +138,37 @@ fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'stati
     ]
 }
 
-/// The folder of etcd's data. It is deleted with the node only if Slipway has made it.
+/// The folder of etcd's data. It is deleted with the node only if Slipway has made it. In the profile `hardened` it belongs
+/// to an account that nobody logs in with; etcd itself runs as root in its container, and can read what it has written.
 fn data_folder(
     resources: &mut Resources,
     phase: &'static str,
     configuration: &Configuration,
 ) -> Option<Address> {
     let local = configuration.cluster.etcd.local()?;
-    let attributes = vec![
+    let mut attributes = vec![
         ("path", local.data_dir.clone().into()),
         ("mode", "0700".into()),
         ("purge", true.into()),
         // It contains etcd's data, which is irreplaceable.
         (FINGERPRINT, "etcd".into()),
     ];
-    Some(resources.add(phase, "directory", "etcd-data", attributes, &[]))
+    let mut account = None;
+    let owner = match configuration.profile {
+        Profile::Hardened => {
+            let name = hardened::ETCD_ACCOUNT;
+            account = Some(resources.add(phase, "system_account", name, vec![("name", name.into())], &[]));
+            Some(name)
+        }
+        // Named, so that a cluster which leaves the profile `hardened` leaves no folder of a deleted account.
+        Profile::Slipway => Some("root"),
+        Profile::Kubeadm => None,
+    };
+    if let Some(owner) = owner {
+        attributes.extend([("owner", owner.into()), ("group", owner.into())]);
+    }
+    let after: Vec<&Address> = account.iter().collect();
+    Some(resources.add(phase, "directory", "etcd-data", attributes, &after))
 }
 
 /// The first member of an etcd cluster.

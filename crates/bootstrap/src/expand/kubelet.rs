@@ -1,5 +1,6 @@
 //! The kubelet's files, and its service.
 
+use slipway_cluster_input::Profile;
 use slipway_resource::{Address, Value};
 
 use super::kubeconfigs::{KUBELET, ROTATED};
@@ -10,6 +11,11 @@ use crate::kubelet;
 use crate::patch::{PatchError, Patches};
 
 const PHASE: &str = "kubelet-start";
+
+/// The mode of files that every user of the host may read.
+const OPEN: &str = "0644";
+/// The mode of files for root alone.
+const CLOSED: &str = "0600";
 
 /// The kubelet's configuration and flags, and the service that runs it, after its kubeconfig.
 pub(super) fn add(
@@ -23,30 +29,38 @@ pub(super) fn add(
     let program = inputs.kubelet.as_ref();
     let facts = &with_program(facts, program);
     after.extend(program.map(|program| fetched(resources, program)));
-    let file = |path: &str, content: String| {
-        vec![("path", Value::from(path)), ("content", content.into()), ("mode", "0644".into())]
+    let file = |path: &str, content: String, mode: &'static str| {
+        vec![("path", Value::from(path)), ("content", content.into()), ("mode", mode.into())]
     };
     let mut triggers = Vec::new();
-    let setting = |path: &str, content: String| {
-        let mut attributes = file(path, content);
-        attributes.push(("keep_previous", true.into()));
-        attributes
-    };
     // Named by their paths, so that it is seen when the kubelet runs with something else than they hold.
-    let mut add = |resources: &mut Resources, name: &'static str, path: &'static str, content: String| {
-        let address = resources.add(PHASE, "file", name, setting(path, content), &[]);
+    let mut add = |resources: &mut Resources, name: &str, path: &'static str, content: String, mode| {
+        let mut attributes = file(path, content, mode);
+        attributes.push(("keep_previous", true.into()));
+        if mode == CLOSED && path == kubelet::DROP_IN_PATH {
+            // The one of a package in /etc, where there is one, comes back with a delete.
+            attributes.push(("replace_existing", true.into()));
+        }
+        let address = resources.add(PHASE, "file", name, attributes, &[]);
         triggers.push((path, Value::reference(address, "sha256")));
     };
+    let hardened = configuration.profile == Profile::Hardened;
     let config = kubelet::config_file(configuration, facts, patches)?;
-    add(resources, "kubelet-config", kubelet::CONFIG_PATH, config);
-    add(resources, "kubelet-flags", kubelet::FLAGS_PATH, kubelet::flags_file(configuration, facts));
-    if facts.init_system == InitSystem::Systemd && facts.kubelet_drop_in_missing {
-        add(resources, "kubelet-drop-in", kubelet::DROP_IN_PATH, kubelet::drop_in(facts));
-    } else if facts.init_system == InitSystem::Systemd && inputs.kubelet_is_named {
-        add(resources, "kubelet-program", kubelet::PROGRAM_DROP_IN_PATH, kubelet::program_drop_in(facts));
+    let mode = if configuration.profile.has_own_defaults() { CLOSED } else { OPEN };
+    add(resources, "kubelet-config", kubelet::CONFIG_PATH, config, mode);
+    add(resources, "kubelet-flags", kubelet::FLAGS_PATH, kubelet::flags_file(configuration, facts), OPEN);
+    if facts.init_system == InitSystem::Systemd {
+        let mode = if hardened { CLOSED } else { OPEN };
+        if facts.kubelet_drop_in_missing || hardened {
+            // In /etc it takes the place of one of the same name that a package has brought.
+            add(resources, "kubelet-drop-in", kubelet::DROP_IN_PATH, kubelet::drop_in(facts), mode);
+        } else if inputs.kubelet_is_named {
+            let content = kubelet::program_drop_in(facts);
+            add(resources, "kubelet-program", kubelet::PROGRAM_DROP_IN_PATH, content, mode);
+        }
     }
     if let Some(instance) = kubelet::instance_config(configuration) {
-        let attributes = file(kubelet::INSTANCE_CONFIG_PATH, instance);
+        let attributes = file(kubelet::INSTANCE_CONFIG_PATH, instance, OPEN);
         after.push(resources.add(PHASE, "file", "kubelet-instance-config", attributes, &[]));
     }
     let manifests = vec![("path", crate::static_pod::MANIFESTS.into()), ("mode", "0700".into())];

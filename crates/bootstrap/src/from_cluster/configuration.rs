@@ -20,7 +20,7 @@ use crate::kubelet::use_external_cloud_provider;
 /// unless kubeadm's default is requested.
 pub(super) fn algorithm(cluster: &ClusterInput, placement: &Placement) -> EncryptionAlgorithm {
     placement.key_algorithm.unwrap_or(match cluster.profile {
-        Profile::Slipway => EncryptionAlgorithm::EcdsaP256,
+        Profile::Slipway | Profile::Hardened => EncryptionAlgorithm::EcdsaP256,
         Profile::Kubeadm => EncryptionAlgorithm::Rsa2048,
     })
 }
@@ -87,7 +87,7 @@ fn settings(
     }
     ClusterSettings {
         name: match cluster.profile {
-            Profile::Slipway => cluster.name.clone(),
+            Profile::Slipway | Profile::Hardened => cluster.name.clone(),
             Profile::Kubeadm => "kubernetes".to_owned(),
         },
         kubernetes_version: cluster.kubernetes_version.clone(),

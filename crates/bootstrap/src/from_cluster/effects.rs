@@ -196,6 +196,7 @@ mod tests {
         "addons[].manifest",
         "encryption",
         "audit",
+        "podSecurity",
         "serviceAccounts.issuer",
         "serviceAccounts.additionalAudiences",
         "assets.imageRegistry",

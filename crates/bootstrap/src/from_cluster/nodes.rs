@@ -11,6 +11,7 @@ use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, programs, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased};
+use crate::hardened;
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
 
@@ -237,13 +238,14 @@ impl Making<'_> {
         let cluster = self.cluster;
         let control_plane = is_control_plane(cluster, machine);
         let pool = cluster.pool(&machine.pool);
-        let hardened = cluster.profile == Profile::Slipway;
+        let own_defaults = cluster.profile.has_own_defaults();
         Inputs {
             shared_files: if control_plane { authorities::files() } else { Default::default() },
             authority_base64: Some(authorities::ca_certificate_base64()),
             tokens: Some(authorities::tokens(cluster, self.placement)),
             encryption: authorities::encryption(cluster).filter(|_| control_plane),
             audit: objects::audit(cluster),
+            pod_security: cluster.pod_security.clone(),
             flannel: objects::flannel(cluster),
             kube_vip: kube_vip(cluster, machine),
             discovered: Some(Discovered {
@@ -253,7 +255,7 @@ impl Making<'_> {
             }),
             etcd_members: members_found(machine),
             etcd_backup: etcd_backup(cluster).filter(|_| control_plane),
-            serving_names: if hardened { serving_names(machine) } else { Vec::new() },
+            serving_names: if own_defaults { serving_names(machine) } else { Vec::new() },
             kubelet: programs::kubelet(cluster, machine),
             kubelet_is_named: machine.kubelet_is_named,
             node_labels: self.labels(machine, pool),
@@ -272,6 +274,9 @@ impl Making<'_> {
                 desired.origins.insert(Path::root(), origin.clone());
             }
             if self.has_no_standing_administrators() && is_administrator(&desired, machine) {
+                if self.cluster.profile == Profile::Hardened && desired.address.name().ends_with("/admin") {
+                    self.resources.push(self.without_credentials(machine, &origin));
+                }
                 continue;
             }
             let is_settings =
@@ -303,8 +308,22 @@ impl Making<'_> {
     /// gets short-lived ones from the authority in the state. kubeadm stores such credentials, and kube-vip
     /// uses them.
     fn has_no_standing_administrators(&self) -> bool {
-        self.cluster.profile == Profile::Slipway
+        self.cluster.profile.has_own_defaults()
             && !matches!(self.cluster.control_plane.endpoint, Wanted::VirtualIp(_))
+    }
+
+    /// The file in which benchmarks and administrators look for credentials, without any.
+    fn without_credentials(&self, machine: &Machine, origin: &str) -> Desired {
+        let text = hardened::kubeconfig_without_credentials(&self.cluster.name, &self.endpoint.url());
+        let attributes = vec![
+            ("host", Value::from(machine.name.as_str())),
+            ("path", hardened::ADMINISTRATOR.into()),
+            ("content", text.into()),
+            ("mode", "0600".into()),
+        ];
+        let mut desired = Desired::new(inside("file", machine, "admin.conf"), Value::map(attributes));
+        desired.origins.insert(Path::root(), origin.to_owned());
+        desired
     }
 
     fn node(&mut self, machine: &Machine) -> Option<&mut Desired> {
@@ -328,7 +347,7 @@ impl Making<'_> {
             ])
         });
         attributes.push(("taints", Value::list(taints)));
-        if self.cluster.profile == Profile::Slipway {
+        if self.cluster.profile.has_own_defaults() {
             attributes.push(("serving", Value::list(serving_names(machine))));
         }
         let address = Address::new("kubernetes_node", machine.name.as_str());
@@ -350,7 +369,7 @@ impl Making<'_> {
     fn labels(&self, machine: &Machine, pool: Option<&NodePool>) -> BTreeMap<String, String> {
         let mut labels = pool.map(|pool| pool.node_labels.clone()).unwrap_or_default();
         let place = [("zone", &machine.zone), ("region", &machine.region)];
-        for (name, value) in place.into_iter().filter(|_| self.cluster.profile == Profile::Slipway) {
+        for (name, value) in place.into_iter().filter(|_| self.cluster.profile.has_own_defaults()) {
             if let Some(value) = value {
                 labels.insert(format!("topology.kubernetes.io/{name}"), value.clone());
             }

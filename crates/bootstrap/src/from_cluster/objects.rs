@@ -1,10 +1,12 @@
 use serde_json::Value as Json;
-use slipway_cluster_input::{ClusterInput, Endpoint, VirtualIpMode};
+use slipway_cluster_input::{ClusterInput, Endpoint, Profile, VirtualIpMode};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired, Digest, Path, Value};
 
+use super::weakened;
 use crate::addon::flannel::Flannel;
 use crate::audit::Audit;
+use crate::hardened;
 
 /// Objects that a user brings as an add-on.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +34,12 @@ pub(crate) fn flannel(cluster: &ClusterInput) -> Option<Flannel> {
 /// The log of requests, where there is one.
 pub(crate) fn audit(cluster: &ClusterInput) -> Option<Audit> {
     let audit = &cluster.audit;
-    audit.enabled.then(|| Audit {
-        policy: audit.policy.clone(),
+    let policy = match cluster.profile {
+        Profile::Hardened if audit.policy.is_null() => hardened::audit_policy(),
+        _ => audit.policy.clone(),
+    };
+    audit.enabled.then_some(Audit {
+        policy,
         max_age_days: audit.max_age_days,
         max_backups: audit.max_backups,
         max_size_mebibytes: audit.max_size_mebibytes,
@@ -132,6 +138,10 @@ pub(super) fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
         };
         note("controlPlane.endpoint.virtualIp", message.to_owned());
     }
+    notes.extend(weakened::notes(cluster));
+    let mut note = |field: &str, message: String| {
+        notes.push(ExpandNote { field: field.to_owned(), message });
+    };
     if cluster.etcd.iter().any(|etcd| etcd.name != "main") {
         let message = "one etcd cluster keeps everything on machines that exist already".to_owned();
         note("etcd", message);

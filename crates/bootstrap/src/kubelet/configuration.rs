@@ -3,6 +3,7 @@ use slipway_cluster_input::Profile;
 
 use crate::configuration::Configuration;
 use crate::expand::Facts;
+use crate::hardened;
 use crate::patch::{PatchError, Patches, Target};
 use crate::shape::KUBELET;
 use crate::yaml;
@@ -39,10 +40,15 @@ fn complete(configuration: &Configuration, facts: &Facts) -> Value {
     if facts.systemd_resolved {
         default(&mut settings, "resolvConf", RESOLVED.into());
     }
-    if configuration.profile == Profile::Slipway {
+    if configuration.profile.has_own_defaults() {
         // The API server can then authenticate the kubelets from which it requests logs. Requests are checked
         // against the known names and addresses of the node.
         default(&mut settings, "serverTLSBootstrap", true.into());
+    }
+    if configuration.profile == Profile::Hardened {
+        for (field, value) in hardened::kubelet() {
+            default(&mut settings, field, value);
+        }
     }
     settings.insert("apiVersion".to_owned(), "kubelet.config.k8s.io/v1beta1".into());
     settings.insert("kind".to_owned(), "KubeletConfiguration".into());

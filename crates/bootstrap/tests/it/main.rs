@@ -10,5 +10,6 @@ mod dry_run;
 mod kubeconfigs;
 mod laws;
 mod placed;
+mod profiles;
 mod support;
 mod virtual_address;

@@ -222,3 +222,20 @@ impl From<model::EtcdBackups> for input::EtcdBackups {
         Self { enabled, interval, retention, store, keep_on_delete }
     }
 }
+
+impl From<model::PodSecurity> for input::PodSecurity {
+    fn from(from: model::PodSecurity) -> Self {
+        let model::PodSecurity { enforce, audit, warn, exempt_namespaces } = from;
+        Self { enforce: enforce.into(), audit: audit.into(), warn: warn.into(), exempt_namespaces }
+    }
+}
+
+impl From<model::PodSecurityLevel> for input::PodSecurityLevel {
+    fn from(from: model::PodSecurityLevel) -> Self {
+        match from {
+            model::PodSecurityLevel::Privileged => Self::Privileged,
+            model::PodSecurityLevel::Baseline => Self::Baseline,
+            model::PodSecurityLevel::Restricted => Self::Restricted,
+        }
+    }
+}

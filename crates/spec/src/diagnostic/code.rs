@@ -19,6 +19,8 @@ macro_rules! codes {
 }
 
 codes! {
+    /// A kernel parameter has another value than the kubelet requires.
+    KERNEL_DEFAULTS = "HARD0001", "a kernel parameter keeps the kubelet from starting";
     /// A pipe, a device, a socket where a file belongs.
     NOT_A_FILE = "LIMIT0001", "the path is not a regular file";
     /// A file is larger than its kind may be.

@@ -62,6 +62,16 @@ pub struct Kubelet {
     pub extra_config: serde_json::Value,
 }
 
+/// Kernel parameters that a kubelet with `protectKernelDefaults` requires, and refuses to start without.
+pub const KUBELET_SYSCTLS: [(&str, &str); 6] = [
+    ("kernel.keys.root_maxbytes", "25000000"),
+    ("kernel.keys.root_maxkeys", "1000000"),
+    ("kernel.panic", "10"),
+    ("kernel.panic_on_oops", "1"),
+    ("vm.overcommit_memory", "1"),
+    ("vm.panic_on_oom", "0"),
+];
+
 /// Thresholds of eviction, by signal: a quantity or a percentage of the capacity.
 pub type Eviction = BTreeMap<String, String>;
 

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::{NetworkSpec, RolloutSpec};
 use crate::{
     model::{
-        Addon, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime, Dns, EgressProxy,
-        Encryption, Endpoint, EtcdBackups, IgnoredChange, Kubelet, Moved, NodeFiles, Profile,
+        Addon, Assets, Authentication, Component, ComponentName, ContainerRuntime, Dns, EgressProxy,
+        Encryption, Endpoint, EtcdBackups, IgnoredChange, Kubelet, Moved, NodeFiles, PodSecurity, Profile,
         ProviderSelection, Ssh, Volume,
     },
     value::{AccessSource, KubernetesVersion, Quantity},
@@ -78,8 +78,8 @@ pub struct ClusterSpec {
     /// The container runtime's settings on every node.
     #[serde(default)]
     pub container_runtime: ContainerRuntime,
-    /// What is installed in the cluster, beside the profile's own: `coredns`, and in the profile `slipway` also
-    /// `metrics-server`.
+    /// What is installed in the cluster, beside the profile's own: `coredns`, and in the profiles `slipway` and
+    /// `hardened` also `metrics-server`.
     #[serde(default)]
     pub addons: Vec<Addon>,
     /// Who users are.
@@ -94,7 +94,11 @@ pub struct ClusterSpec {
     pub encryption: Option<Encryption>,
     /// The API server's audit log. Default: on; in the profile `kubeadm` off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audit: Option<Audit>,
+    pub audit: Option<AuditSpec>,
+    /// The Pod Security Standards of namespaces without labels of their own. Default: in the profile `hardened`
+    /// `baseline`, with warnings for `restricted`; else none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_security: Option<PodSecurity>,
     /// Who may log in to nodes.
     #[serde(default)]
     pub ssh: Ssh,
@@ -193,6 +197,32 @@ pub struct EtcdMemberSpec {
     /// The volume that holds its data. Default: 20 GiB where the cluster has zones, else the host's own disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<Volume>,
+}
+
+/// The API server's audit log.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AuditSpec {
+    /// Whether requests are logged. Default: `false`; in the profile `hardened` `true`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+    /// The audit policy (`audit.k8s.io/v1` Policy). Default: the metadata of every request; in the profile `hardened`
+    /// also the bodies of requests that change permissions or enter a container.
+    #[serde(skip_serializing_if = "serde_json::Value::is_null")]
+    #[schemars(schema_with = "crate::model::opaque")]
+    pub policy: serde_json::Value,
+    /// The days that a rotated log is kept. Default: 10; in the profile `hardened` 30.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::LOG_DAYS))]
+    pub max_age_days: Option<u32>,
+    /// The number of rotated logs that are kept. Default: 5; in the profile `hardened` 10.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = slipway_limits::count::LOG_FILES))]
+    pub max_backups: Option<u32>,
+    /// The size in MiB at which a log is rotated. Default: 100.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = slipway_limits::count::LOG_MEBIBYTES))]
+    pub max_size_mebibytes: Option<u32>,
 }
 
 /// The issuer of service-account tokens.

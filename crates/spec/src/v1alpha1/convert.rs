@@ -17,7 +17,8 @@ pub(super) fn cluster(
     pools: Vec<NodePoolDocument>,
     mut hosts: Vec<Host>,
 ) -> Cluster {
-    let ClusterDocument { metadata, spec, .. } = document;
+    let ClusterDocument { metadata, mut spec, .. } = document;
+    spec.sysctls = defaults::sysctls(std::mem::take(&mut spec.sysctls), spec.profile);
     let zones = zones(&spec);
     let network = network::network(&spec.network, spec.profile, &zones);
     let mut pools: Vec<NodePool> =
@@ -51,7 +52,8 @@ pub(super) fn cluster(
             additional_audiences: spec.service_accounts.additional_audiences,
         },
         encryption: spec.encryption.unwrap_or_else(|| defaults::encryption(spec.profile)),
-        audit: spec.audit.unwrap_or_else(|| defaults::audit(spec.profile)),
+        audit: defaults::audit(spec.audit, spec.profile),
+        pod_security: spec.pod_security.or_else(|| defaults::pod_security(spec.profile)),
         ssh: spec.ssh,
         node_files: spec.node_files,
         sysctls: spec.sysctls,
@@ -109,7 +111,7 @@ fn etcd(spec: &ClusterSpec, pools: &[NodePool], zones: &[String]) -> Vec<EtcdClu
                     .collect(),
             },
             backups: cluster.backups.unwrap_or_else(|| EtcdBackups {
-                enabled: spec.profile == Profile::Slipway,
+                enabled: spec.profile.has_own_defaults(),
                 ..EtcdBackups::default()
             }),
             name: cluster.name,

@@ -22,6 +22,7 @@ mod user_data;
 mod volumes;
 
 use serde::Deserialize;
+use slipway_cluster_input::{ClusterInput, Profile};
 use slipway_provider_sdk::cluster::{self, Received};
 use slipway_resource::provider::{ExpandRequest, Expansion};
 use slipway_resource::validate::misfits;
@@ -44,6 +45,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     }
     let cluster_settings: settings::ClusterSettings =
         settings::read("provider.config", settings::cluster_schema, &cluster.provider.config)?;
+    refuse_hardened(&cluster)?;
     let mut builder = Builder::new(&cluster, &catalog, &cluster_settings);
     for pool in &cluster.pools {
         let field = format!("pools[{}].providerConfig", pool.name);
@@ -79,6 +81,18 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)
+}
+
+/// Refuses the profile that only machines which exist already get.
+fn refuse_hardened(cluster: &ClusterInput) -> Result<(), ProviderError> {
+    if cluster.profile == Profile::Hardened {
+        return Err(refuse(
+            "profile",
+            "machines of AWS do not get the profile `hardened`",
+            "write `profile: slipway`; `hardened` is for clusters with `provider: { name: hosts }`",
+        ));
+    }
+    Ok(())
 }
 
 /// How policies are written.

@@ -14,6 +14,7 @@ use slipway_resource::{Attribute, Path, ProviderError, ResourceType, Type, Value
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work, etcd_restore};
 use crate::attributes::Attributes;
+use crate::disk::Access;
 use crate::error::{conflict, permanent};
 use crate::host::Host;
 use crate::ledger::{Entry, Found};
@@ -45,6 +46,9 @@ struct Memory {
     /// The etcd member whose data is in the folder, as hexadecimal digits, once it has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     member: Option<String>,
+    /// User and group of the folder before it was given to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    former: Option<(u32, u32)>,
 }
 
 /// Records in the folders of this node that they have the data of this etcd member.
@@ -187,16 +191,22 @@ impl Kind for Directory {
 
     async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
         work.blocking(|work| {
-            let entry = work.place.entry.as_ref();
-            let is_new = recall::<Memory>(work.place.memory()).is_none();
-            let is_kept = entry.is_some_and(|entry| entry.found == Found::Kept);
-            if !(is_new && is_kept && work.wanted().flag("purge")) {
+            let known = recall::<Memory>(work.place.memory());
+            let is_kept = work.place.entry.as_ref().is_some_and(|entry| entry.found == Found::Kept);
+            let disk = &work.host().disk;
+            let status = disk.status(work.identity())?;
+            let is_given = work.wanted().optional_text("owner")?.is_some();
+            let former = status.as_ref().filter(|_| is_given).map(|status| (status.owner(), status.group()));
+            if let Some(known) = known {
+                let former = known.former.or(former);
+                return memorise(&Memory { former, ..known });
+            }
+            if !(is_kept && work.wanted().flag("purge")) {
                 return Ok(work.place.memory().clone());
             }
-            let disk = &work.host().disk;
-            let Some(status) = disk.status(work.identity())? else { return Ok(Json::Null) };
+            let Some(status) = status else { return Ok(Json::Null) };
             let before = disk.list(work.identity())?.into_iter().collect();
-            memorise(&Memory { inode: status.inode(), before: Some(before), member: None })
+            memorise(&Memory { inode: status.inode(), before: Some(before), member: None, former })
         })
         .await
     }
@@ -204,13 +214,14 @@ impl Kind for Directory {
     async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
         work.blocking(|work| {
             let known = recall::<Memory>(work.place.memory());
-            let (before, member) = known.map_or((None, None), |known| (known.before, known.member));
+            let (before, member, former) =
+                known.map_or((None, None, None), |known| (known.before, known.member, known.former));
             let disk = &work.host().disk;
             let access = form::access(disk, work.wanted(), "mode", 0o755)?;
             disk.make_directory(work.identity(), access)?;
             let status = disk.status(work.identity())?;
             let status = status.ok_or_else(|| permanent(format!("{} is gone again", work.identity())))?;
-            memorise(&Memory { inode: status.inode(), before, member })
+            memorise(&Memory { inode: status.inode(), before, member, former })
         })
         .await
     }
@@ -232,6 +243,11 @@ impl Kind for Directory {
                 return Ok(());
             }
             if work.stays() {
+                if let Some((owner, group)) = memory.as_ref().and_then(|memory| memory.former) {
+                    // The account that it was given to may be deleted with the cluster.
+                    let access = Access { mode: status.mode(), owner: Some(owner), group: Some(group) };
+                    disk.set_access(path, access)?;
+                }
                 let before = memory.and_then(|memory| memory.before).filter(|_| is_the_same);
                 let Some(before) = before else { return Ok(()) };
                 return purge_ours(work, entry, &before).map(drop);

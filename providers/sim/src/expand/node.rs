@@ -106,7 +106,7 @@ fn control_plane_sections(cluster: &ClusterInput) -> Vec<(&'static str, Json)> {
                     "memoryRequest": etcd.memory_request, "members": members })
         })
         .collect();
-    vec![
+    let mut sections = vec![
         ("control-plane components", components(cluster, &names)),
         ("profile", to_json(&cluster.profile)),
         ("api server names", to_json(&cluster.control_plane.additional_sans)),
@@ -119,7 +119,10 @@ fn control_plane_sections(cluster: &ClusterInput) -> Vec<(&'static str, Json)> {
         ("encryption at rest", to_json(&at_rest)),
         ("etcd", Json::Array(etcd)),
         ("kubernetes", json!({ "version": cluster.kubernetes_version })),
-    ]
+    ];
+    // Machines of clusters that were made before there was such a setting keep their configuration.
+    sections.extend(cluster.pod_security.as_ref().map(|settings| ("pod security", to_json(settings))));
+    sections
 }
 
 fn components(cluster: &ClusterInput, names: &[ComponentName]) -> Json {

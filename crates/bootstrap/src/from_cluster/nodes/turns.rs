@@ -101,10 +101,11 @@ enum Part {
 fn part_of(desired: &Desired) -> Option<Part> {
     let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
     match (desired.address.kind(), name) {
-        ("static_pod", _) | ("file", "audit-policy" | "authentication-configuration") => {
+        ("static_pod", _)
+        | ("file", "audit-policy" | "authentication-configuration" | "admission-configuration") => {
             Some(Part::ControlPlane)
         }
-        ("file", "encryption-configuration" | "ca") => None,
+        ("file", "encryption-configuration" | "ca" | "admin.conf") => None,
         ("file", name) if name.starts_with("pki/") => None,
         ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
         _ => None,

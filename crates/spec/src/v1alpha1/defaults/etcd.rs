@@ -6,7 +6,7 @@ use crate::{
 /// The etcd clusters of a profile.
 pub(in crate::v1alpha1) fn clusters(profile: Profile) -> Vec<EtcdClusterSpec> {
     let names: &[&str] = match profile {
-        Profile::Slipway => &["main", "events"],
+        Profile::Slipway | Profile::Hardened => &["main", "events"],
         Profile::Kubeadm => &["main"],
     };
     names
@@ -15,7 +15,7 @@ pub(in crate::v1alpha1) fn clusters(profile: Profile) -> Vec<EtcdClusterSpec> {
             name: (*name).to_owned(),
             members: None,
             version: None,
-            backups: Some(EtcdBackups { enabled: profile == Profile::Slipway, ..EtcdBackups::default() }),
+            backups: Some(EtcdBackups { enabled: profile.has_own_defaults(), ..EtcdBackups::default() }),
             cpu_request: None,
             memory_request: None,
         })

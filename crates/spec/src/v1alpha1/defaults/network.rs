@@ -17,7 +17,7 @@ pub(in crate::v1alpha1) fn node_range(spec: &NetworkSpec, zones: &[String]) -> O
 /// The ranges of pod addresses.
 pub(in crate::v1alpha1) fn pod_ranges(family: IpFamily, profile: Profile) -> Vec<Cidr> {
     match profile {
-        Profile::Slipway => of_family(family, "100.96.0.0/11", "fd00:10:100::/56"),
+        Profile::Slipway | Profile::Hardened => of_family(family, "100.96.0.0/11", "fd00:10:100::/56"),
         Profile::Kubeadm => Vec::new(),
     }
 }
@@ -25,7 +25,7 @@ pub(in crate::v1alpha1) fn pod_ranges(family: IpFamily, profile: Profile) -> Vec
 /// The ranges of service addresses.
 pub(in crate::v1alpha1) fn service_ranges(family: IpFamily, profile: Profile) -> Vec<Cidr> {
     match profile {
-        Profile::Slipway => of_family(family, "100.64.0.0/13", "fd00:10:96::/108"),
+        Profile::Slipway | Profile::Hardened => of_family(family, "100.64.0.0/13", "fd00:10:96::/108"),
         Profile::Kubeadm => of_family(family, "10.96.0.0/12", "fd00:10:96::/108"),
     }
 }

@@ -7,8 +7,8 @@ use serde_json::Value as Json;
 use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
 use slipway_cluster_input::{
     Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
-    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, ProgramFile, ProgramName,
-    Programs, ProxyMode, Role, ServiceAccounts, Taint,
+    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, PodSecurity, ProgramFile,
+    ProgramName, Programs, ProxyMode, Role, ServiceAccounts, Taint,
 };
 use slipway_resource::{Address, ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
@@ -159,6 +159,8 @@ struct ControlPlane<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     encrypted: Vec<&'a str>,
     audit: &'a Audit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pod_security: Option<&'a PodSecurity>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     etcd: Vec<&'a EtcdCluster>,
     /// The facts about pools for the cluster autoscaler that tags do not contain.
@@ -386,6 +388,7 @@ fn control_plane<'a>(builder: &Builder<'a>, pool: &NodePool) -> ControlPlane<'a>
         service_accounts: &cluster.service_accounts,
         encrypted: encrypted.map(String::as_str).collect(),
         audit: &cluster.audit,
+        pod_security: cluster.pod_security.as_ref(),
         etcd: if pool.role == Role::ControlPlane { cluster.etcd.iter().collect() } else { Vec::new() },
         autoscaling: if pool.role == Role::ControlPlane { autoscaling(builder) } else { BTreeMap::new() },
     }
