@@ -13,9 +13,9 @@ pub(crate) use begin::{
 };
 pub(crate) use boot::{BootArguments, IdentityArguments};
 pub(crate) use tools::{
-    CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults, EtcdBackupArguments,
-    GenerateRequestArguments, ImagesArguments, ImagesCommand, KubeconfigArguments, LogsArguments,
-    RenewArguments, ServeArguments, TokenApproveArguments, TokenCommand, TokenCreateArguments,
+    ApiBalancerArguments, CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults,
+    EtcdBackupArguments, GenerateRequestArguments, ImagesArguments, ImagesCommand, KubeconfigArguments,
+    LogsArguments, RenewArguments, ServeArguments, TokenApproveArguments, TokenCommand, TokenCreateArguments,
     TokenDeleteArguments, TokenListArguments,
 };
 
@@ -58,6 +58,11 @@ pub(crate) enum NodeCommand {
     /// Snapshots are taken while the member of this machine leads etcd. The unit slipway-etcd-backup.service runs this
     /// command.
     EtcdBackup(EtcdBackupArguments),
+    /// Forward connections to the API servers of the cluster, on the loopback address of this machine.
+    ///
+    /// The unit slipway-api-balancer.service runs this command where `controlPlane.nodeLocalBalancer` is in effect. It follows
+    /// changes of its settings, and logs which API servers are ready.
+    ApiBalancer(ApiBalancerArguments),
     /// Create, list and delete bootstrap tokens.
     #[command(subcommand)]
     Token(TokenCommand),

@@ -1,5 +1,6 @@
 //! `slipway node`: one file for each verb.
 
+mod api_balancer;
 mod begin;
 mod boot;
 mod certificates;
@@ -33,6 +34,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::Apply(arguments) => mend::apply(context, &arguments).await,
         NodeCommand::Serve(arguments) => serve::run(&arguments).await,
         NodeCommand::EtcdBackup(arguments) => etcd_backup::run(context, &arguments).await,
+        NodeCommand::ApiBalancer(arguments) => api_balancer::run(context, &arguments).await,
         NodeCommand::Token(command) => token::run(context, &command).await,
         NodeCommand::Certs(command) => certificates::run(context, &command).await,
         NodeCommand::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use slipway_cluster_input::Profile;
 
+mod api_balancer;
 mod argument;
 mod cluster;
 mod component;
@@ -21,6 +22,7 @@ mod reset;
 mod timeouts;
 mod upgrade;
 
+pub use api_balancer::ApiBalancer;
 pub use argument::{Argument, argument_value, set_missing};
 pub use cluster::{ClusterSettings, Dns, EncryptionAlgorithm, KubeProxy};
 pub use component::{ApiServer, Component, HostPathMount};
@@ -90,6 +92,22 @@ impl Configuration {
             },
             None => self.local_endpoint(),
         }
+    }
+
+    /// Where the components of this node reach an API server: through the balancer of the node, or this node's own.
+    #[must_use]
+    pub fn component_endpoint(&self) -> LocalEndpoint {
+        self.balanced_endpoint().unwrap_or_else(|| self.local_endpoint())
+    }
+
+    /// Where components on any node reach an API server: through the balancer of their node, or at the shared endpoint.
+    #[must_use]
+    pub fn node_endpoint(&self) -> LocalEndpoint {
+        self.balanced_endpoint().unwrap_or_else(|| self.server_endpoint())
+    }
+
+    fn balanced_endpoint(&self) -> Option<LocalEndpoint> {
+        self.cluster.api_balancer.as_ref().map(|_| ApiBalancer::endpoint())
     }
 
     /// Where the API server of this node is reached.

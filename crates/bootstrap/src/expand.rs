@@ -6,6 +6,7 @@
 //! certificates and on the kubelet, API objects on the API server. Pure: the same configuration, facts and inputs give
 //! the same resources.
 
+mod api_balancer;
 mod certificates;
 mod cluster;
 mod control_plane;

@@ -4,6 +4,7 @@
 //! They are the objects that kubeadm posts, without the fields that only the server sets (`status`,
 //! `resourceVersion`).
 
+mod api_server_readers;
 mod bound;
 mod certificates;
 mod cluster_info;
@@ -15,6 +16,7 @@ use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
 use slipway_resource::hexadecimal;
 
+pub use api_server_readers::api_server_readers;
 pub use bound::bound_bootstrappers;
 pub use certificates::{OWNER_DESCRIPTION, certificates_owner, certificates_roles, shared_certificates};
 pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles};

@@ -129,6 +129,8 @@ const REFUSED: &[&str] = &[
     "Cluster metadata.name",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
+    // Only machines that exist have one.
+    "Cluster spec.controlPlane.nodeLocalBalancer",
     // Encrypted data cannot be read with other settings.
     "Cluster spec.encryption.atRest.key.env",
     "Cluster spec.encryption.atRest.key.file",

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::balancer::{self, Poll, Polled};
 use crate::lab::Lab;
 
 #[test]
@@ -14,14 +15,23 @@ fn an_endpoint_moves_when_its_host_goes() {
     let before = lab.server();
     assert!(before.contains(&lab.machines[0].address()), "{before}");
 
-    // A flag of all API servers: one host after the other, and the API answers all the while.
+    lab.machines.iter().for_each(balancer::uses_its_balancer);
+
+    // A flag of all API servers: one host after the other, and the API answers all the while. A client that uses the balancer of
+    // its node sees next to nothing of it.
     lab.edit("components: {", "components: { apiServer: { extraArgs: { v: \"1\" } },");
     let pods = "cp-0/kube-apiserver, cp-1/kube-apiserver, cp-2/kube-apiserver";
+    let poll = Poll::start(&lab.machines[3]);
     let gap = lab.longest_gap(&["cp-0", "cp-1", "cp-2"], || {
         lab.changes("a flag of API servers", &["~ static_pod × 3", pods])
     });
     eprintln!("a flag changes: the API answered again after {:.1} s at most", gap.as_secs_f64());
     assert!(gap < Duration::from_secs(8), "the API was gone for {gap:?}");
+    let Polled { answered, failed, refused } = poll.end();
+    eprintln!(
+        "through the balancer of worker-0: {answered} answers, {failed:?}, refused for {refused:?} in all"
+    );
+    assert!(answered > 100 && refused < Duration::from_secs(1), "{answered} answers, {failed:?}");
 
     a_setting_that_no_kubelet_knows_breaks_one(&lab);
     a_version_without_images_takes_nothing_down(&lab);
@@ -35,8 +45,10 @@ fn an_endpoint_moves_when_its_host_goes() {
     assert!(after.contains(&lab.machines[1].address()), "{after}");
     lab.nothing_is_left(&lab.machines[0]);
     assert!(!lab.is_claimed("cp-0"));
-    let of_kubelet = lab.machines[3].check(["cat", "/etc/kubernetes/kubelet.conf"]).unwrap();
-    assert!(of_kubelet.contains(&after), "{of_kubelet}");
+    // Kubelets need no change; their balancers forget the control plane.
+    balancer::uses_its_balancer(&lab.machines[3]);
+    let settings = lab.machines[3].check(["cat", "/etc/slipway/api-balancer.json"]).unwrap();
+    assert!(settings.contains(&after) && !settings.contains(&lab.machines[0].address()), "{settings}");
     lab.done(&["validate", "hosts-ha", "--wait", "5m"]);
     assert_eq!(lab.nodes(), ["cp-1", "cp-2", "worker-0"]);
     assert_eq!(lab.ready_since("worker-0"), ready, "the worker stayed ready");

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::balancer;
 use crate::lab::Lab;
 
 const EXTRA: &str = "---
@@ -28,6 +29,20 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.changes("two more control planes", &["+ etcd_voter.cp-1/etcd", "+ kubernetes_node.cp-2"]);
     assert_eq!(lab.voters("cp-0"), ["cp-0", "cp-1", "cp-2"]);
     assert_eq!(lab.nodes(), ["cp-0", "cp-1", "cp-2", "worker-0"]);
+
+    // A cluster that began with one control plane has no balancers, until its spec asks for them: kubelets move in their turn.
+    assert!(
+        lab.machine("worker-0").run(["test", "-e", "/etc/slipway/api-balancer.json"]).unwrap().status.code()
+            != Some(0)
+    );
+    lab.edit("endpoint: { elected: {} }", "endpoint: { elected: {} }\n    nodeLocalBalancer: true");
+    let workers_ready = lab.ready_since("worker-0");
+    lab.changes(
+        "balancers on nodes that exist",
+        &["+ api_balancer", "~ kubelet_credentials", "ConfigMap/kube-system/kube-proxy"],
+    );
+    lab.machines.iter().filter(|machine| machine.name() != "worker-1").for_each(balancer::uses_its_balancer);
+    assert_eq!(lab.ready_since("worker-0"), workers_ready, "it stayed ready");
 
     // A pool is added and removed.
     let spec = fs::read_to_string(lab.file("cluster.yaml")).unwrap();
@@ -64,6 +79,8 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.machine("cp-0").kill();
     let gap = lab.answers(&administrator, &["cp-1", "cp-2"]);
     eprintln!("cp-0, the endpoint, is stopped: the API answers again after {:.1} s", gap.as_secs_f64());
+    // Nobody needs the endpoint but people.
+    balancer::nodes_live_on(&lab, &["cp-1", "cp-2", "worker-0", "worker-1"]);
 
     // The spec says that the host is lost for ever; before that, the plan decides nothing about it.
     lab.edit("role: controlPlane\n  size: { fixed: 3 }", "role: controlPlane\n  size: { fixed: 2 }");

@@ -189,6 +189,13 @@ test ! -e /var/lib/etcd";
         self.ask(&self.administrator(), arguments).unwrap()
     }
 
+    /// Runs kubectl at the API server of one machine.
+    pub fn kubectl_at(&self, machine: &str, arguments: &[&str]) -> String {
+        let server = format!("https://{}:6443", self.address(machine));
+        let all = [&["--server", server.as_str()][..], arguments].concat();
+        self.ask(&self.administrator(), &all).unwrap()
+    }
+
     /// The nodes, in the order of their names.
     pub fn nodes(&self) -> Vec<String> {
         let listed = self.kubectl(&["get", "nodes", "-o", "name"]);

@@ -9,6 +9,7 @@
 )]
 
 mod backups;
+mod balancer;
 mod crash;
 mod dark;
 mod endpoint;

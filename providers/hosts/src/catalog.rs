@@ -1,5 +1,7 @@
 //! The catalog: the machines of a cluster and the facts read on them, pinned in the state.
 
+mod balancer;
+
 use std::collections::BTreeMap;
 
 use futures_util::future::join_all;
@@ -67,18 +69,20 @@ impl HostsSession {
             None => machines.iter().find_map(|machine| machine.found.as_ref()?.key_algorithm),
         };
         let token_ended = pinned.as_ref().and_then(|pinned| pinned.join_token_ends);
-        let join_token_ends = match self.offline {
-            // A plan that enters no machine is for reading, and says nothing of the time.
-            true => token_ended,
-            false => Placement::end_of_join_token(token_ended, Timestamp::now()),
+        let has_balancer = match (&pinned, adopting, rebuilding) {
+            (Some(pinned), ..) => pinned.balancer,
+            (None, true, _) => None,
+            (None, false, true) => balancer::of_nodes(&nodes),
+            (None, false, false) => balancer::of_new(&cluster, founders.len()),
         };
         let mut placement = Placement {
             machines,
             elected,
+            balancer: balancer::as_asked(cluster.control_plane.node_local_balancer, has_balancer),
             founders,
             proxies_found,
             key_algorithm,
-            join_token_ends,
+            join_token_ends: self.end_of_join_token(token_ended),
             is_join_token_endless: pinned.is_some() && token_ended.is_none() && !self.offline,
         };
         if adopting {
@@ -90,6 +94,14 @@ impl HostsSession {
         // A host that leaves the specs is entered once more to be given back.
         let described: Vec<&Host> = assigned.iter().map(|one| one.host).collect();
         catalog(&placement, &described)
+    }
+
+    fn end_of_join_token(&self, pinned: Option<Timestamp>) -> Option<Timestamp> {
+        match self.offline {
+            // A plan that enters no machine is for reading, and says nothing of the time.
+            true => pinned,
+            false => Placement::end_of_join_token(pinned, Timestamp::now()),
+        }
     }
 
     async fn machine(

@@ -31,8 +31,10 @@ pub(crate) struct SeenNode {
     pub etcd_members: Vec<Founder>,
     /// Whether that etcd joined members that were there before.
     pub joined: bool,
-    /// The address of the API that its kubelet is sent to.
+    /// The address of the API that its kubelet is sent to, or that clients outside use if the node has a balancer.
     pub server: Option<IpAddr>,
+    /// Whether it has a node-local balancer.
+    pub has_balancer: bool,
     /// The algorithm of its API server's key.
     pub key_algorithm: Option<EncryptionAlgorithm>,
 }
@@ -65,6 +67,7 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
             "cri-used" => seen.node.get_or_insert_default().cri_socket = Some(value.to_owned()),
             "etcd" => seen.node.get_or_insert_default().etcd_members = members(value),
             "server" => seen.node.get_or_insert_default().server = host_of(value),
+            "balancer" => seen.node.get_or_insert_default().has_balancer = true,
             "etcd-state" => seen.node.get_or_insert_default().joined = value == "existing",
             "serves" => seen.node.get_or_insert_default().key_algorithm = algorithm(value),
             "path" if seen.facts.init_system == InitSystem::None => {
@@ -155,6 +158,12 @@ mod tests {
         assert_eq!(members, ["cp-0=10.0.0.1", "cp-1=fd00::2"]);
         assert_eq!(node.server, Some("10.0.0.1".parse().unwrap()));
         assert_eq!(node.key_algorithm, None);
+        assert!(!node.has_balancer);
+        let balanced =
+            "node=yes\nserver=https://127.0.0.1:6444\nbalancer=yes\nserver=https://10.0.0.2:6443\n";
+        let node = read(balanced, &host, &Config::default()).node.unwrap();
+        assert!(node.has_balancer);
+        assert_eq!(node.server, Some("10.0.0.2".parse().unwrap()), "the endpoint, not the balancer");
         assert!(read("hostname=fresh\n", &host, &Config::default()).node.is_none());
     }
 

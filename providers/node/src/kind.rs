@@ -1,5 +1,6 @@
 //! The types of a node, and what each of them must be able to do.
 
+mod api_balancer;
 mod certificate;
 mod certificate_request;
 mod directory;
@@ -198,7 +199,8 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 18] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 19] = [
+            ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),

@@ -4,6 +4,7 @@
 //! names the objects that are ours, and is written before the object. An object that is not in the ledger is
 //! never deleted.
 
+mod api_balancer;
 mod attributes;
 mod config;
 pub mod cri;
@@ -19,6 +20,7 @@ mod kind;
 mod ledger;
 pub mod machine_facts;
 mod mounts;
+mod own_program;
 mod owner;
 mod planning;
 mod previous;
@@ -33,6 +35,7 @@ mod session;
 mod steady;
 mod supervise;
 
+pub use api_balancer::serve_api_balancer;
 pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
 pub use etcd_backup::{fetch_etcd_snapshot, serve_etcd_backups};

@@ -43,6 +43,10 @@ if [ -e /etc/kubernetes/kubelet.conf ]; then
   sed -n 's/.*--container-runtime-endpoint=\([^ "]*\).*/cri-used=\1/p' /var/lib/kubelet/kubeadm-flags.env 2>/dev/null
   sed -n 's/^ *- --initial-cluster=/etcd=/p; s/^ *- --initial-cluster-state=/etcd-state=/p' /etc/kubernetes/manifests/etcd.yaml 2>/dev/null
   sed -n 's/^ *server: *"*\(https:[^" ]*\).*/server=\1/p' /etc/kubernetes/kubelet.conf 2>/dev/null
+  if [ -e /etc/slipway/api-balancer.json ]; then
+    echo balancer=yes
+    sed -n 's/^ *"endpoint": *"\(https:[^" ]*\)".*/server=\1/p' /etc/slipway/api-balancer.json
+  fi
   if [ -r /etc/kubernetes/pki/apiserver.crt ]; then printf 'serves=%s\n' "$(base64 < /etc/kubernetes/pki/apiserver.crt | tr -d '\n')"; fi
 fi
 echo "path=$PATH"

@@ -6,19 +6,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use slipway_provider_node::{Node, serve_etcd_backups};
+use slipway_provider_node::{Node, serve_api_balancer, serve_etcd_backups};
 use slipway_provider_sdk::{ServeOptions, serve, serve_stream};
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [verb, option, path] = arguments.as_slice()
-        && (verb.as_str(), option.as_str()) == ("etcd-backup", "--config")
+        && option == "--config"
     {
         let tell = |text: &str| eprintln!("{text}");
-        return serve_etcd_backups(Path::new(path), &tell)
-            .await
-            .map_err(|error| anyhow::anyhow!(error.message));
+        let path = Path::new(path);
+        let served = match verb.as_str() {
+            "etcd-backup" => serve_etcd_backups(path, &tell).await,
+            "api-balancer" => serve_api_balancer(path, &tell).await,
+            _ => anyhow::bail!("there is no command {verb}"),
+        };
+        return served.map_err(|error| anyhow::anyhow!(error.message));
     }
     let provider = Arc::new(Node::new());
     if arguments.first().is_some_and(|argument| argument == "--stdio") {

@@ -66,14 +66,14 @@ impl Supervisor {
         self == Self::Own
     }
 
+    /// Whether services run on this node. An image does not run.
+    pub(crate) fn runs(self, host: &Host) -> bool {
+        self == Self::Own || host.disk.root().is_machine() || !host.config.path.is_empty()
+    }
+
     /// Whether it knows the process of a service that runs.
     pub(crate) fn tells_processes(self, host: &Host) -> bool {
-        match self {
-            // An image does not run.
-            Self::Systemd => host.disk.root().is_machine() || !host.config.path.is_empty(),
-            Self::OpenRc => false,
-            Self::Own => true,
-        }
+        self != Self::OpenRc && self.runs(host)
     }
 
     /// How a service is; `None` when there is none of that name.

@@ -293,6 +293,11 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "node api-balancer",
+        Usual,
+        &[("Forward connections as the unit does", "slipway node api-balancer")],
+    ),
+    page(
         "node token create",
         Usual,
         &[

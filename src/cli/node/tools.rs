@@ -17,6 +17,18 @@ pub(crate) struct ServeArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ApiBalancerArguments {
+    /// Settings that `slipway apply` wrote.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/slipway/api-balancer.json",
+        value_hint = ValueHint::FilePath
+    )]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct EtcdBackupArguments {
     /// Settings that `slipway apply` wrote.
     #[arg(

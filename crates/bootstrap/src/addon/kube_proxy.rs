@@ -14,7 +14,7 @@ const KUBECONFIG: &str = "/var/lib/kube-proxy/kubeconfig.conf";
 pub fn kube_proxy(configuration: &Configuration, facts: &Facts) -> Vec<Value> {
     let data = vec![
         ("config.conf", yaml::to_string(&settings(configuration)).trim_end_matches('\n').to_owned()),
-        ("kubeconfig.conf", kubeconfig(&configuration.server_endpoint().url())),
+        ("kubeconfig.conf", kubeconfig(&configuration.node_endpoint().url())),
     ];
     let mut settings = config_map(SYSTEM, "kube-proxy", data, configuration.kube_proxy.is_none());
     settings["metadata"]["labels"] = json!({"app": "kube-proxy"});

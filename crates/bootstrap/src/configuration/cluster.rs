@@ -3,7 +3,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use slipway_cluster_input::value::KubernetesVersion;
 
-use super::{ApiServer, Component, Endpoint, Etcd, GoDuration, Image, Networking};
+use super::{ApiBalancer, ApiServer, Component, Endpoint, Etcd, GoDuration, Image, Networking};
 use crate::version;
 
 /// What all nodes of a cluster share.
@@ -17,6 +17,9 @@ pub struct ClusterSettings {
     /// The stable address of the API for nodes and users, where there is one beside each node's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<Endpoint>,
+    /// The balancer through which the components of each node reach the API. kubeadm has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_balancer: Option<ApiBalancer>,
     /// The ranges of services and pods, and the DNS domain.
     pub networking: Networking,
     /// The absolute path of the folder of keys and certificates; `/etc/kubernetes/pki` unless given.
@@ -52,6 +55,7 @@ impl Default for ClusterSettings {
             name: "kubernetes".to_owned(),
             kubernetes_version: version::DEFAULT_KUBERNETES,
             control_plane_endpoint: None,
+            api_balancer: None,
             networking: Networking::default(),
             certificates_dir: "/etc/kubernetes/pki".to_owned(),
             image_repository: "registry.k8s.io".to_owned(),

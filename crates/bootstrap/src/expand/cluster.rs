@@ -1,5 +1,5 @@
 //! Additions to kubeadm's control plane: encryption at rest, narrow anonymous access, an audit log, admission, no
-//! profiling, and a shutdown that does not wait for watches.
+//! profiling, and a shutdown that does not wait for watches and that balancers notice before.
 
 use slipway_cluster_input::Profile;
 use slipway_resource::Value;
@@ -60,6 +60,10 @@ pub(super) fn configured(configuration: &Configuration, inputs: &Inputs) -> Conf
     let mut configuration = configuration.clone();
     let own_admission = writes_admission(&configuration, inputs);
     let mut flags = by_profile(&mut configuration, own_admission);
+    if configuration.cluster.api_balancer.is_some() {
+        // Balancers notice that it is going to end while it still answers, and their clients move without a failed request.
+        flags.push(("shutdown-delay-duration", "3s".to_owned()));
+    }
     let mut files = false;
     if inputs.encryption.is_some() {
         flags.push(("encryption-provider-config", ENCRYPTION.to_owned()));

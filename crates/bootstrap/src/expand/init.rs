@@ -2,10 +2,13 @@ use slipway_resource::{Address, Value};
 
 use super::inputs::Inputs;
 use super::phased::{Phased, Resources, refer};
-use super::{ExpandError, Facts, certificates, cluster, control_plane, kubeconfigs, kubelet, objects};
+use super::{
+    ExpandError, Facts, api_balancer, certificates, cluster, control_plane, kubeconfigs, kubelet, objects,
+};
 use crate::configuration::Configuration;
 use crate::kube_vip;
 use crate::patch::Patches;
+use crate::pki::inventory;
 use crate::static_pod::Component;
 use crate::yaml;
 
@@ -22,9 +25,11 @@ pub fn init(
     let configuration = &cluster::configured(configuration, inputs);
     let mut resources = Resources::default();
     certificates::add(&mut resources, configuration, facts, inputs, false);
+    let balancer = balancer(&mut resources, configuration, inputs);
     kubeconfigs::add(&mut resources, configuration, facts, inputs, false);
-    let kubeconfig = resources.those(&[("kubeconfig", "kubelet")]);
-    let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, kubeconfig)?;
+    let mut before = resources.those(&[("kubeconfig", "kubelet")]);
+    before.extend(balancer);
+    let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     control_plane::first_etcd(&mut resources, configuration, facts, inputs, &patches, &service)?;
     let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &[&service])?;
     virtual_address(&mut resources, inputs, true, &[&service]);
@@ -38,6 +43,7 @@ pub fn init(
     let administrators = objects::administrators(&mut resources, &[&api]);
     let after = [&api, &administrators];
     objects::settings(&mut resources, configuration, facts, &after);
+    api_balancer::readers(&mut resources, configuration, &after);
     objects::tokens(&mut resources, configuration, inputs, &after)?;
     objects::addons(&mut resources, configuration, facts, inputs, &patches, &after)?;
     if let Some(kube_vip) = &inputs.kube_vip {
@@ -47,6 +53,20 @@ pub fn init(
     }
     mark(&mut resources, "mark-control-plane", configuration, inputs, &[&service, &administrators]);
     Ok(resources.done())
+}
+
+/// The balancer of a control plane, after the CA's certificate.
+pub(super) fn balancer(
+    resources: &mut Resources,
+    configuration: &Configuration,
+    inputs: &Inputs,
+) -> Option<Address> {
+    let authority = inventory::certificate("ca")?;
+    let mut after = certificates::of_authority(resources, authority);
+    if after.is_empty() {
+        after.clone_from(&inputs.shared_after);
+    }
+    api_balancer::add(resources, configuration, &authority.certificate_path(configuration), &after)
 }
 
 /// The phases of a control plane's own pods.

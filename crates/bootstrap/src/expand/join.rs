@@ -1,9 +1,9 @@
 use slipway_resource::{Address, Value};
 
-use super::init::{Phases, mark, static_pods, virtual_address};
+use super::init::{Phases, balancer, mark, static_pods, virtual_address};
 use super::inputs::{Discovered, Inputs};
 use super::phased::{Phased, Resources};
-use super::{ExpandError, Facts, certificates, cluster, control_plane, kubeconfigs, kubelet};
+use super::{ExpandError, Facts, api_balancer, certificates, cluster, control_plane, kubeconfigs, kubelet};
 use crate::configuration::{Configuration, Join};
 use crate::kubeconfig::inventory::BOOTSTRAP_USER;
 use crate::kubelet::BOOTSTRAP_KUBECONFIG_PATH;
@@ -22,7 +22,14 @@ pub fn join_worker(
     let patches = Patches::read(&facts.patches)?;
     let mut resources = Resources::default();
     let mut before = vec![authority(&mut resources, configuration, discovered)];
-    before.extend(bootstrap(&mut resources, configuration, discovered, &discovered.server));
+    before.extend(api_balancer::add(
+        &mut resources,
+        configuration,
+        &authority_path(configuration),
+        &before.clone(),
+    ));
+    let server = server(configuration, discovered);
+    before.extend(bootstrap(&mut resources, configuration, discovered, &server));
     let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     kubelet::credentials(&mut resources, "kubelet-wait-bootstrap", configuration, true, &[&service]);
     Ok(resources.done())
@@ -42,8 +49,8 @@ pub fn join_control_plane(
     let configuration = &cluster::configured(configuration, inputs);
     let mut resources = Resources::default();
     certificates::add(&mut resources, configuration, facts, inputs, true);
+    let mut before: Vec<Address> = balancer(&mut resources, configuration, inputs).into_iter().collect();
     kubeconfigs::add(&mut resources, configuration, facts, inputs, true);
-    let mut before = Vec::new();
     match resources.find("file", "pki/ca.crt") {
         Some(address) => before.push(address),
         None if inputs.shared_files.is_empty() => {
@@ -51,9 +58,12 @@ pub fn join_control_plane(
         }
         None => {}
     }
-    // The kubelet uses its node's own API server, which it starts before there is a certificate for it.
+    // The kubelet uses its node's own API server, which it starts before there is a certificate for it. A balancer has others.
     let local = configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode");
-    let server = if local { configuration.local_endpoint().url() } else { discovered.server.clone() };
+    let server = match local {
+        true => configuration.component_endpoint().url(),
+        false => server(configuration, discovered),
+    };
     before.extend(bootstrap(&mut resources, configuration, discovered, &server));
     let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     let voter = control_plane::joining_etcd(&mut resources, configuration, inputs, &patches, &service)?;
@@ -82,15 +92,26 @@ const PHASES: Phases = Phases {
 
 /// The CA's certificate, with which the kubelet verifies servers and clients.
 fn authority(resources: &mut Resources, configuration: &Configuration, discovered: &Discovered) -> Address {
-    let default = format!("{}/ca.crt", configuration.cluster.certificates_dir);
-    let path = configuration.join.as_ref().map_or(default, |join| join.ca_cert_path.clone());
     let attributes = vec![
-        ("path", path.into()),
+        ("path", authority_path(configuration).into()),
         ("content", discovered.authority.clone().into()),
         ("mode", "0644".into()),
         ("keep_existing", true.into()),
     ];
     resources.add("kubelet-start", "file", "ca", attributes, &[])
+}
+
+fn authority_path(configuration: &Configuration) -> String {
+    let default = || format!("{}/ca.crt", configuration.cluster.certificates_dir);
+    configuration.join.as_ref().map_or_else(default, |join| join.ca_cert_path.clone())
+}
+
+/// The URL at which a joining kubelet reaches the API.
+fn server(configuration: &Configuration, discovered: &Discovered) -> String {
+    match configuration.cluster.api_balancer {
+        Some(_) => configuration.node_endpoint().url(),
+        None => discovered.server.clone(),
+    }
 }
 
 /// The kubeconfig with which the kubelet requests its certificate; `None` when the user's discovery file has

@@ -2,10 +2,10 @@
 
 use slipway_resource::Value;
 
-use super::Facts;
 use super::certificates::of_authority;
 use super::inputs::Inputs;
 use super::phased::{Resources, refer};
+use super::{Facts, api_balancer};
 use crate::configuration::Configuration;
 use crate::kubeconfig::inventory::KUBECONFIGS;
 use crate::kubelet;
@@ -30,6 +30,7 @@ pub(super) fn add(
     if after.is_empty() {
         after.clone_from(&inputs.shared_after);
     }
+    let balancer = resources.those(&[(api_balancer::KIND, api_balancer::NAME)]);
     for kubeconfig in KUBECONFIGS.iter().filter(|kubeconfig| !joining || kubeconfig.on_join) {
         let subject = kubeconfig.subject(configuration);
         let mut attributes = vec![
@@ -51,13 +52,11 @@ pub(super) fn add(
         if kubeconfig.name == "kubelet" {
             attributes.push(("rotated_certificate_path", ROTATED.into()));
         }
-        resources.add(
-            phase(kubeconfig.name, joining),
-            "kubeconfig",
-            kubeconfig.name,
-            attributes,
-            &refer(&after),
-        );
+        let mut needs = refer(&after);
+        if kubeconfig.is_of_component() {
+            needs.extend(&balancer);
+        }
+        resources.add(phase(kubeconfig.name, joining), "kubeconfig", kubeconfig.name, attributes, &needs);
     }
 }
 

@@ -1,4 +1,4 @@
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr as _;
 
 use jiff::Timestamp;
@@ -8,11 +8,12 @@ use slipway_cluster_input::{
 };
 
 use super::authorities::join_token;
+use super::endpoint::PORT;
 use super::{Machine, Placement};
 use crate::configuration::{
-    ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration, Detected,
-    Discovery, EncryptionAlgorithm, Endpoint, Etcd, GoDuration, Join, KubeProxy, LocalEndpoint, LocalEtcd,
-    Networking, NodeSettings, Taint, TokenDiscovery, argument_value,
+    ApiBalancer, ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration,
+    Detected, Discovery, EncryptionAlgorithm, Endpoint, Etcd, GoDuration, Join, KubeProxy, LocalEndpoint,
+    LocalEtcd, Networking, NodeSettings, Taint, TokenDiscovery, argument_value,
 };
 use crate::kubelet::use_external_cloud_provider;
 
@@ -92,6 +93,7 @@ fn settings(
         },
         kubernetes_version: cluster.kubernetes_version.clone(),
         control_plane_endpoint: Endpoint::from_str(&endpoint.to_string()).ok(),
+        api_balancer: placement.is_balanced().then(|| api_balancer(cluster, placement)),
         networking: Networking {
             service_subnet: ranges(&network.service_cidrs),
             pod_subnet: ranges(&network.pod_cidrs),
@@ -134,12 +136,22 @@ fn etcd(cluster: &ClusterInput, placement: &Placement, founding: bool) -> LocalE
     LocalEtcd { extra_args, ..LocalEtcd::default() }
 }
 
+/// The balancer in front of all control planes.
+fn api_balancer(cluster: &ClusterInput, placement: &Placement) -> ApiBalancer {
+    let machines = placement.machines.iter().filter(|machine| is_control_plane(cluster, machine));
+    ApiBalancer { members: machines.map(|machine| SocketAddr::new(machine.address, PORT)).collect() }
+}
+
 /// Every control plane can become the endpoint, so that every certificate has the addresses of all.
 fn certificate_names(cluster: &ClusterInput, placement: &Placement) -> Vec<String> {
     let mut names = cluster.control_plane.additional_sans.clone();
     if matches!(cluster.control_plane.endpoint, Wanted::Elected {}) {
         let machines = placement.machines.iter().filter(|machine| is_control_plane(cluster, machine));
         names.extend(machines.map(|machine| machine.address.to_string()));
+    }
+    // Also after the balancers are gone: certificates are not made again while nodes still leave them.
+    if placement.balancer.is_some() {
+        names.push(ApiBalancer::HOST.to_owned());
     }
     names.sort();
     names.dedup();

@@ -180,6 +180,7 @@ mod tests {
         // Validation holds the ranges against it.
         "network.ipFamily",
         "controlPlane.endpoint",
+        "controlPlane.nodeLocalBalancer",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

@@ -16,6 +16,10 @@ pub struct Placement {
     /// The machine whose address is the control plane's endpoint, if one was elected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elected: Option<String>,
+    /// Whether the nodes of the cluster have a node-local balancer. `None` for a cluster that never had one, and whose spec
+    /// never said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balancer: Option<bool>,
     /// The control planes that the cluster began with, including deleted ones: the initial members of etcd do
     /// not change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -151,6 +155,12 @@ impl Placement {
     #[must_use]
     pub fn machine(&self, name: &str) -> Option<&Machine> {
         self.machines.iter().find(|machine| machine.name == name)
+    }
+
+    /// Whether the components of nodes reach the API through a node-local balancer.
+    #[must_use]
+    pub fn is_balanced(&self) -> bool {
+        self.balancer == Some(true)
     }
 
     /// The machine whose address is the control plane's endpoint, if one was elected.

@@ -1,5 +1,6 @@
 //! The nodes of a cluster as resources: founding, joining and leaving ones.
 
+mod balancer;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,6 +74,7 @@ pub(super) fn nodes(
     for machine in placement.machines.iter().filter(|machine| !is_control_plane(cluster, machine)) {
         made.worker(machine, leader)?;
     }
+    made.components_follow_the_balancer();
     made.token_is_renewed_on_demand();
     objects::proxies_follow(&mut made.resources, placement.proxies_found.as_deref());
     for machine in founding.iter().chain(&joining) {
@@ -178,7 +180,7 @@ impl Making<'_> {
         let credentials = inside("kubelet_credentials", machine, "kubelet");
         // The kubelet has written its kubeconfig itself. When the endpoint changes, the kubeconfig must
         // change too.
-        let server = Value::from(self.endpoint.url());
+        let server = Value::from(configuration.node_endpoint().url());
         for desired in self.resources.iter_mut().filter(|desired| desired.address == credentials) {
             desired.depends_on.extend(waits.clone());
             desired.attributes.set(&Path::key("server"), server.clone());

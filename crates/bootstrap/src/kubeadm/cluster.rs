@@ -54,6 +54,7 @@ pub(super) fn read(document: Option<&Document>, bind_port: u16, diagnostics: &mu
     let settings = ClusterSettings {
         name: or(given.cluster_name, default.name),
         kubernetes_version: kubernetes_version(context, &given.kubernetes_version),
+        api_balancer: None,
         control_plane_endpoint: endpoint(context, &given.control_plane_endpoint, bind_port),
         networking,
         certificates_dir,

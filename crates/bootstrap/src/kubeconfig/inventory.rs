@@ -34,7 +34,7 @@ pub struct Entry {
 enum Server {
     /// The endpoint of the whole cluster.
     Shared,
-    /// The API server of the node.
+    /// The API server of the node, or the balancer of the node.
     Local,
     /// The API server of the node, unless kubeadm's gate `ControlPlaneKubeletLocalMode` is off.
     Kubelet,
@@ -107,6 +107,11 @@ impl Entry {
         format!("{FOLDER}/{}", self.file)
     }
 
+    /// Whether a component of the node reads it.
+    pub(crate) fn is_of_component(&self) -> bool {
+        self.server != Server::Shared
+    }
+
     /// Its user, who is also the subject of its client certificate.
     #[must_use]
     pub fn subject(&self, configuration: &Configuration) -> Subject {
@@ -122,11 +127,11 @@ impl Entry {
     pub fn server(&self, configuration: &Configuration) -> LocalEndpoint {
         match self.server {
             Server::Shared => configuration.server_endpoint(),
-            Server::Local => configuration.local_endpoint(),
+            Server::Local => configuration.component_endpoint(),
             Server::Kubelet if configuration.cluster.feature_gate("ControlPlaneKubeletLocalMode") => {
-                configuration.local_endpoint()
+                configuration.component_endpoint()
             }
-            Server::Kubelet => configuration.server_endpoint(),
+            Server::Kubelet => configuration.node_endpoint(),
         }
     }
 }

@@ -3,13 +3,15 @@
 use std::net::IpAddr;
 
 use super::questions::{ExpectedFile, ExpectedPort, KernelSetting, Purpose, Questions, RangeQuestion};
-use crate::configuration::{Configuration, PullPolicy};
+use crate::configuration::{ApiBalancer, Configuration, PullPolicy};
 use crate::version::Images;
 
 /// Where static pods are declared.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
 /// The file that makes the kubelet run.
 const KUBELET_FILE: &str = "/var/lib/kubelet/config.yaml";
+/// The file of the balancer that listens on the node.
+const BALANCER_FILE: &str = "/etc/slipway/api-balancer.json";
 
 /// The free space that a control plane's etcd needs, and any node for images and containers, in MiB.
 const SPACE_ETCD: u64 = 1024;
@@ -34,6 +36,9 @@ impl Questions {
         questions.cgroup_v1_tolerated = fails.map(|fails| !fails);
         questions.swap_tolerated = setting("failSwapOn").and_then(serde_json::Value::as_bool) == Some(false);
         questions.port(10250, KUBELET_FILE);
+        if configuration.cluster.api_balancer.is_some() {
+            questions.port(ApiBalancer::PORT, BALANCER_FILE);
+        }
         if purpose.is_control_plane() {
             questions.control_plane(configuration);
         } else {

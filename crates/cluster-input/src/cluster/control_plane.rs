@@ -12,6 +12,11 @@ pub struct ControlPlane {
     /// The address under which nodes and users reach the API servers.
     #[serde(default)]
     pub endpoint: Endpoint,
+    /// Whether the kubelet, kube-proxy, the controller manager and the scheduler of every node reach the API servers through a
+    /// balancer on their own node, in place of one address for all nodes. Only on machines of `Host` documents. `None` leaves a
+    /// cluster as it is; a new one has balancers if it has several control planes and an elected endpoint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_local_balancer: Option<bool>,
     /// The DNS records of the endpoint.
     #[serde(default)]
     pub dns: Dns,
@@ -31,6 +36,7 @@ impl Default for ControlPlane {
     fn default() -> Self {
         Self {
             endpoint: Endpoint::default(),
+            node_local_balancer: None,
             dns: Dns::default(),
             additional_sans: Vec::new(),
             access: anywhere(),

@@ -52,6 +52,7 @@ pub(super) fn read(
     };
     ControlPlane {
         endpoint,
+        node_local_balancer: None,
         dns: Dns { kind, zone: zone(context, kind, outcome) },
         additional_sans,
         access: access.parse_all(outcome),

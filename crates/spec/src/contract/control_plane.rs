@@ -7,8 +7,16 @@ use crate::model;
 
 impl From<model::ControlPlane> for input::ControlPlane {
     fn from(from: model::ControlPlane) -> Self {
-        let model::ControlPlane { endpoint, dns, additional_sans, access, schedulable } = from;
-        Self { endpoint: endpoint.into(), dns: dns.into(), additional_sans, access, schedulable }
+        let model::ControlPlane { endpoint, node_local_balancer, dns, additional_sans, access, schedulable } =
+            from;
+        Self {
+            endpoint: endpoint.into(),
+            node_local_balancer,
+            dns: dns.into(),
+            additional_sans,
+            access,
+            schedulable,
+        }
     }
 }
 

@@ -149,6 +149,12 @@ pub struct ControlPlaneSpec {
     /// cluster has zones, else an elected host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
+    /// Whether the kubelet, kube-proxy, the controller manager and the scheduler of every node reach the API servers through a
+    /// balancer on their own node, in place of one address for all nodes. Only on machines of `Host` documents. Default: an
+    /// existing cluster stays as it is; a new one has balancers if its profile is `slipway`, its endpoint is elected and it has
+    /// several control planes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_local_balancer: Option<bool>,
     /// The DNS records of the endpoint.
     pub dns: Dns,
     /// Further names and addresses in the API server's certificate.

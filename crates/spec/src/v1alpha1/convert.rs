@@ -85,6 +85,7 @@ fn control_plane(spec: ControlPlaneSpec, zones: &[String]) -> ControlPlane {
     let usual = ControlPlane::default();
     ControlPlane {
         endpoint: spec.endpoint.unwrap_or_else(|| defaults::endpoint(zones)),
+        node_local_balancer: spec.node_local_balancer,
         dns: spec.dns,
         additional_sans: spec.additional_sans,
         access: spec.access.unwrap_or(usual.access),

@@ -39,7 +39,24 @@ pub(super) fn check(context: &mut Context<'_>) {
         }
         Endpoint::Elected {} => {}
     }
+    balancer(context);
     dns(context);
+}
+
+/// Node-local balancers are installed on machines of Host documents only.
+fn balancer(context: &mut Context<'_>) {
+    if context.cluster.control_plane.node_local_balancer.is_none() {
+        return;
+    }
+    let made = context.cluster.pools.iter().find(|pool| pool.role.is_node() && pool.hosts.is_none());
+    let Some(pool) = made.map(|pool| pool.name.clone()) else { return };
+    let complaint = error(
+        CONTRADICTION,
+        format!("the pool `{pool}` selects no hosts, and only machines of Host documents have a node-local balancer"),
+        "remove `nodeLocalBalancer`: nodes that a provider makes use the endpoint",
+    )
+    .related("the pool", format!("pools[{pool}]"));
+    context.at("controlPlane.nodeLocalBalancer", complaint);
 }
 
 fn size(context: &mut Context<'_>) {

@@ -192,6 +192,8 @@ const REFUSED: &[&str] = &[
     "NodePool spec.cluster",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
+    // Only machines that exist have one.
+    "Cluster spec.controlPlane.nodeLocalBalancer",
     // A key has one source, which the program reads.
     "Cluster spec.encryption.atRest.key.file",
     "Cluster spec.encryption.atRest.key.sops",

@@ -1,6 +1,5 @@
 //! The program that takes snapshots of etcd on a schedule, on each control plane.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,6 +9,7 @@ use slipway_resource::ProviderError;
 
 use super::settings::Settings;
 use super::take;
+use crate::own_program::OwnProgram;
 
 /// The longest time between two looks at whether a snapshot is due.
 const LOOK: Duration = Duration::from_secs(30);
@@ -61,8 +61,7 @@ pub async fn serve_etcd_backups(
     tell: &(dyn Fn(&str) + Send + Sync),
 ) -> Result<(), ProviderError> {
     let settings = Settings::read(path)?;
-    let program = std::env::current_exe().ok();
-    let begun_as = program.as_deref().and_then(version_of);
+    let program = OwnProgram::now();
     let pause = (settings.interval() / 4).clamp(Duration::from_millis(200), LOOK);
     let (mut cleared, mut said) = (None::<Timestamp>, None::<String>);
     loop {
@@ -78,7 +77,7 @@ pub async fn serve_etcd_backups(
             }
         }
         tokio::time::sleep(pause).await;
-        if begun_as.is_some() && program.as_deref().and_then(version_of) != begun_as {
+        if program.is_replaced() {
             tell("the program was replaced; the new one goes on");
             return Ok(());
         }
@@ -144,12 +143,6 @@ fn is_due(newest: Option<Timestamp>, interval: Duration, now: Timestamp) -> bool
         let age = now.duration_since(newest);
         age >= interval || age < -interval
     })
-}
-
-/// The values that distinguish one version of a program's file from the next.
-fn version_of(path: &Path) -> Option<(u64, u64, i64)> {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.dev(), metadata.ino(), metadata.mtime()))
 }
 
 #[cfg(test)]

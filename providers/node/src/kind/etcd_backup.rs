@@ -1,9 +1,5 @@
 //! Snapshots of etcd that a control plane takes by itself.
 
-mod unit;
-
-use std::time::Duration;
-
 use async_trait::async_trait;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -13,7 +9,6 @@ use slipway_resource::provider::{Applied, PlanItem, Planned};
 use slipway_resource::schema::Operation;
 use slipway_resource::{Attribute, Digest, Path, ProviderError, ResourceType, Type, Value, with_causes};
 use slipway_state_store::backend::url::Location;
-use tokio::time::Instant;
 
 use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work, etcd_restore};
@@ -22,13 +17,22 @@ use crate::disk::{Access, Disk};
 use crate::error::{invalid, permanent};
 use crate::etcd_backup::{self, Attempt, Listed, MANIFEST, Manifest, Settings};
 use crate::ledger::Found;
+use crate::own_program::OwnService;
 use crate::{purge, supervise};
 
 /// The service that takes snapshots, with its settings and the folder for a snapshot that is under way.
 pub(crate) struct EtcdBackup;
 
-/// The name of the service.
-const SERVICE: &str = "slipway-etcd-backup";
+/// The service.
+const SERVICE: OwnService = OwnService {
+    name: "slipway-etcd-backup",
+    description: "Slipway: snapshots of etcd",
+    verb: "etcd-backup",
+    restart_seconds: 10,
+    unit: "Wants=network-online.target\nAfter=network-online.target\n",
+    service: "Nice=10\nUMask=0077\n",
+    depend: "\tneed net\n",
+};
 
 /// The settings of the service.
 pub(super) const SETTINGS: &str = "/etc/slipway/etcd-backup.json";
@@ -53,9 +57,6 @@ const WRITE: &str = "write-object";
 
 /// Takes a snapshot now.
 const SNAPSHOT: &str = "snapshot";
-
-/// How long the service has until it runs.
-const STARTS: Duration = Duration::from_secs(10);
 
 /// The attributes that are paths on the node.
 const PATHS: [&str; 4] = ["ca_path", "cert_path", "key_path", "authority_key_path"];
@@ -141,7 +142,7 @@ impl Kind for EtcdBackup {
     }
 
     fn identity(&self, _: Attributes<'_>) -> Result<String, ProviderError> {
-        Ok(SERVICE.to_owned())
+        Ok(SERVICE.name.to_owned())
     }
 
     fn plan(&self, _: &PlanItem, planned: &mut Planned) -> Result<(), ProviderError> {
@@ -168,8 +169,8 @@ impl Kind for EtcdBackup {
         let memory: Memory = recall(work.place.memory()).unwrap_or_default();
         let settings = wanted_settings(&work.host().disk, work.wanted())?;
         let text = serde_json::to_string_pretty(&settings).map_err(|error| permanent(error.to_string()))?;
-        let supervisor = supervise::of(work.host());
-        let definition = unit::definition(supervisor, SERVICE, &work.host().disk.target(SETTINGS)?)?;
+        let settings_path = work.host().disk.target(SETTINGS)?;
+        let definition = SERVICE.definition(supervise::of(work.host()), &settings_path)?;
         let with = Digest::of(&(&text, &definition)).map_err(|error| invalid(error.to_string()))?;
         work.blocking(move |work| {
             let disk = &work.host().disk;
@@ -181,30 +182,12 @@ impl Kind for EtcdBackup {
             disk.write(SETTINGS, text.as_bytes(), Access::mode(0o600))
         })
         .await?;
-        let is_new = supervisor.define(work, &definition).await?;
-        supervisor.enable(work, true).await?;
-        let is_running = supervisor.state(work.host(), SERVICE).await?.is_some_and(|state| state.running);
-        if !is_running {
-            supervisor.start(work, &definition).await?;
-        } else if is_new || memory.started_with != with.as_str() {
-            supervisor.restart(work, &definition).await?;
-        }
-        let until = Instant::now() + STARTS;
-        while !supervisor.state(work.host(), SERVICE).await?.is_some_and(|state| state.running) {
-            if Instant::now() >= until {
-                let text = format!("{SERVICE} does not run {} s after its start", STARTS.as_secs());
-                return Err(permanent(text).with_hint(format!("journalctl -u {SERVICE} on the node")));
-            }
-            work.pause(Duration::from_millis(50)).await?;
-        }
+        SERVICE.run(work, &definition, memory.started_with != with.as_str()).await?;
         memorise(&Memory { started_with: with.as_str().to_owned() })
     }
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
-        let supervisor = supervise::of(work.host());
-        supervisor.stop(work).await?;
-        supervisor.enable(work, false).await?;
-        supervisor.forget(work, true).await?;
+        SERVICE.remove(work).await?;
         let wanted = work.place.wanted();
         let keeps = wanted.optional_flag("keep_on_delete").unwrap_or(true);
         if work.host().config.leaving && !keeps {
@@ -222,12 +205,8 @@ impl Kind for EtcdBackup {
         let disk = &place.host.disk;
         let Some(text) = disk.read_text(SETTINGS)? else { return Ok(None) };
         let Ok(settings) = serde_json::from_str::<Settings>(&text) else { return Ok(None) };
-        let supervisor = supervise::of(&place.host);
-        let state = supervisor.state(&place.host, SERVICE).await?;
-        let definition = unit::definition(supervisor, SERVICE, &disk.target(SETTINGS)?)?;
-        let is_defined = supervisor.is_ours()
-            || state.as_ref().and_then(|state| state.unit.as_ref()).map(|unit| unit::without_program(unit))
-                == definition.unit.as_deref().map(unit::without_program);
+        let definition = SERVICE.definition(supervise::of(&place.host), &disk.target(SETTINGS)?)?;
+        let is_running = SERVICE.is_running(&place.host, &definition).await?;
         let wanted = place.wanted();
         let is_wanted = wanted_settings(disk, wanted).is_ok_and(|wanted| wanted == settings);
         let seconds = |seconds: u64| Value::Integer(i64::try_from(seconds).unwrap_or(i64::MAX));
@@ -237,7 +216,7 @@ impl Kind for EtcdBackup {
             ("endpoint", settings.endpoint.as_str().into()),
             ("interval_seconds", seconds(settings.interval_seconds)),
             ("retention_seconds", seconds(settings.retention_seconds)),
-            ("running", (is_defined && state.is_some_and(|state| state.running)).into()),
+            ("running", is_running.into()),
         ]);
         // Paths on the node, and not those of this process: in the desired form, if the file has the same
         // values.

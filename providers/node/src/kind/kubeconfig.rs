@@ -45,6 +45,12 @@ impl Kind for Kubeconfig {
                 ),
                 ("server", Attribute::required(Type::String).describe("The URL of the cluster's API.")),
                 (
+                    "keep_server",
+                    Attribute::optional(Type::Bool).write_only().describe(
+                        "Whether the server of an existing file stays: `kubelet_credentials` changes it, and restarts the kubelet.",
+                    ),
+                ),
+                (
                     "ca_path",
                     optional("The cluster's CA, which is embedded; it also signs the client certificate.")
                         .write_only(),
@@ -99,7 +105,7 @@ impl Kind for Kubeconfig {
         );
         let renewal = x509::renewal_attributes();
         kind.attributes.extend(renewal.map(|(name, attribute)| (name.to_owned(), attribute)));
-        form::keep(&mut kind, &["client_certificate_path", "client_key_path", "needs_renewal"]);
+        form::keep(&mut kind, &["client_certificate_path", "client_key_path", "needs_renewal", "server"]);
         kind
     }
 
@@ -130,6 +136,11 @@ impl Kind for Kubeconfig {
                 let kept = observed.get(name).cloned().unwrap_or_default();
                 planned.normalised.set(&Path::key(name), kept);
             }
+        }
+        if Attributes(&planned.normalised).flag("keep_server")
+            && let Some(server) = observed.get("server").filter(|server| !server.is_null())
+        {
+            planned.normalised.set(&Path::key("server"), server.clone());
         }
         if let Some(applied) = item.last_applied.as_ref().filter(|_| has_done_its_work(observed)) {
             // The kubeconfig is gone because it is not needed any more, so a renewed token need not be
@@ -285,7 +296,9 @@ fn token(wanted: Attributes<'_>) -> Result<Option<String>, ProviderError> {
 
 /// The desired document; parts of the existing one that still fit are kept.
 fn make(disk: &Disk, wanted: Attributes<'_>, there: Option<&There>) -> Result<Document, ProviderError> {
-    let (cluster, server) = (wanted.text("cluster_name")?, wanted.text("server")?);
+    let cluster = wanted.text("cluster_name")?;
+    let kept = there.filter(|_| wanted.flag("keep_server")).and_then(There::server);
+    let server = kept.as_deref().unwrap_or(wanted.text("server")?);
     let user = wanted.text("user_name")?;
     let authority = match (wanted.optional_text("ca_path")?, wanted.optional_text("certificate_authority")?) {
         (Some(path), _) => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_bootstrap::kubeconfig::Kubeconfig as Document;
@@ -16,11 +17,16 @@ use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::permanent;
 use crate::ledger::Found;
+use crate::ready::Condition;
+use crate::steady::{self, Steady};
 use crate::{purge, supervise};
 
 /// How long a kubelet may run without its certificate. Its attempts to register become rarer, and the
 /// readiness of its node is delayed by up to 20 s. A restarted kubelet registers at once.
 const KUBELET_PATIENCE: Duration = Duration::from_secs(3);
+
+/// How long another API may take to answer before the kubelet is sent to it, in seconds.
+const ANSWERS: i64 = 60;
 
 /// The last step of a kubelet's setup: its kubeconfig names the certificate that it renews itself, and its
 /// bootstrap credentials are removed.
@@ -37,7 +43,7 @@ struct Memory {
 impl Kind for KubeletCredentials {
     fn resource_type(&self) -> ResourceType {
         let path = |text: &str| Attribute::required(Type::String).describe(text);
-        form::resource_type(
+        let mut kind = form::resource_type(
             "That the kubelet has the client certificate which it renews itself.",
             2_000,
             [
@@ -54,6 +60,12 @@ impl Kind for KubeletCredentials {
                         "The URL of the API that the kubelet is to ask; absent leaves what it came with.",
                     ),
                 ),
+                (
+                    "server_ca_path",
+                    Attribute::optional(Type::String).write_only().describe(
+                        "The CA of that API. With it, the API has to answer before the kubelet is sent to it.",
+                    ),
+                ),
                 ("certificate_path", path("The file with certificate and key that the kubelet renews.")),
                 (
                     "bootstrap_kubeconfig_path",
@@ -68,7 +80,9 @@ impl Kind for KubeletCredentials {
                         .describe("How long to wait for the certificate, in seconds; else 300."),
                 ),
             ],
-        )
+        );
+        kind.attributes.extend(steady::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
+        kind
     }
 
     fn identity(&self, desired: Attributes<'_>) -> Result<String, ProviderError> {
@@ -134,6 +148,13 @@ impl Kind for KubeletCredentials {
             work.pause(Duration::from_millis(100)).await?;
         }
         let late = begun.elapsed() > KUBELET_PATIENCE;
+        let steady = Steady::of(wanted)?;
+        if let Some(before) = work.blocking(|work| moves_from(&work.host().disk, work.wanted())).await?
+            && !steady.is_empty()
+        {
+            send(work, &before, &steady).await?;
+            return Ok(work.place.memory().clone());
+        }
         let changed = work.blocking(|work| settle(&work.host().disk, work.wanted())).await?;
         if changed || late {
             supervise::of(work.host()).bounce(work, wanted.text("name")?).await?;
@@ -185,6 +206,56 @@ impl Kind for KubeletCredentials {
         })
         .await
     }
+}
+
+/// The kubeconfig of a kubelet that asks another API than it should.
+struct Before {
+    text: String,
+    mode: u32,
+    server: String,
+}
+
+/// The present kubeconfig, if its server is not the desired one.
+fn moves_from(disk: &Disk, wanted: Attributes<'_>) -> Result<Option<Before>, ProviderError> {
+    let path = wanted.text("kubeconfig_path")?;
+    let (Some(server), Some(text)) = (wanted.optional_text("server")?, disk.read_text(path)?) else {
+        return Ok(None);
+    };
+    let found = Document::parse(&text).and_then(|document| document.cluster());
+    let Some(found) = found.ok().map(|cluster| cluster.server).filter(|found| found != server) else {
+        return Ok(None);
+    };
+    let mode = disk.status(path)?.map_or(0o600, |status| status.mode());
+    Ok(Some(Before { text, mode, server: found }))
+}
+
+/// Sends a running kubelet to another API, which answers already. If the kubelet does not run well with it, the previous
+/// kubeconfig is restored.
+async fn send(work: &Work, before: &Before, steady: &Steady) -> Result<(), ProviderError> {
+    let wanted = work.wanted();
+    let (server, service) = (wanted.text("server")?, wanted.text("name")?);
+    if let Some(authority) = wanted.optional_text("server_ca_path")? {
+        let answers = Value::map([
+            ("ready_url", Value::from(format!("{server}/readyz"))),
+            ("ready_ca_path", authority.into()),
+            ("ready_timeout_seconds", Value::Integer(ANSWERS)),
+        ]);
+        Condition::of(Attributes(&answers))?.wait(work).await?;
+    }
+    let was_ready = steady.is_node_ready(&work.host().disk).await;
+    let begun = Timestamp::now();
+    work.blocking(|work| settle(&work.host().disk, work.wanted())).await?;
+    supervise::of(work.host()).bounce(work, service).await?;
+    let Err(why) = steady.hold(work, begun, was_ready).await? else { return Ok(()) };
+    let (text, access) = (before.text.clone(), Access::mode(before.mode));
+    let path = wanted.text("kubeconfig_path")?.to_owned();
+    work.blocking(move |work| work.host().disk.write(&path, text.as_bytes(), access)).await?;
+    supervise::of(work.host()).bounce(work, service).await?;
+    let text = format!(
+        "the kubelet does not run well with the API at {server}, and uses {} again: {why}",
+        before.server
+    );
+    Err(permanent(text).with_hint("see the log of the kubelet on the node, then apply again"))
 }
 
 /// Has the kubeconfig name the certificate, and removes the one before; whether the kubelet must read it again.

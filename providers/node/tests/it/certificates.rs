@@ -241,6 +241,13 @@ async fn a_kubelets_kubeconfig_comes_to_name_the_file_that_it_renews() {
     let document = Kubeconfig::parse(&bench.text(path)).unwrap();
     assert_eq!(document.client_files().unwrap().0, current);
     assert_eq!(document.cluster().unwrap().server, "https://10.0.0.2:6443");
+    // Or it is left to the resource that restarts the kubelet too, also when the file is made again.
+    let kept = with(with(admin("https://10.0.0.3:6443"), "path", path), "keep_server", true);
+    assert_eq!(bench.changes("kubeconfig.kubelet", path, &kept).await, [""; 0]);
+    bench.put(path, &bench.text(path).replace("kubernetes-admin@", "somebody@"));
+    bench.update("kubeconfig.kubelet", path, kept).await.unwrap();
+    let document = Kubeconfig::parse(&bench.text(path)).unwrap();
+    assert_eq!(document.cluster().unwrap().server, "https://10.0.0.2:6443");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
 
+mod api_balancer;
 mod bench;
 mod certificates;
 mod crash;
@@ -9,6 +10,7 @@ mod etcd;
 mod etcd_backup;
 mod expansion;
 mod files;
+mod kubelet_credentials;
 mod leftovers;
 mod services;
 mod static_pods;

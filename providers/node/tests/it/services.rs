@@ -10,7 +10,7 @@ use slipway_resource::{Observation, Value};
 use super::bench::{Bench, value};
 
 /// Waits for an event within seconds.
-async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..600 {
         if let Some(found) = look() {
             return found;
@@ -261,7 +261,7 @@ async fn a_program_whose_process_is_not_noted_yet_is_waited_for() {
 }
 
 /// Answers every request with 200, as long as the test runs.
-fn healthy() -> String {
+pub(crate) fn healthy() -> String {
     use std::io::{Read as _, Write as _};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/healthz", listener.local_addr().unwrap());

@@ -7,7 +7,7 @@ use slipway_resource::{Address, Desired, Turn, Value};
 
 use super::super::configuration::is_control_plane;
 use super::super::{Machine, Placement};
-use super::{KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
+use super::{KUBELET_CREDENTIALS, KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
 
 impl Making<'_> {
     /// A deleted control plane is removed as a node while its own components still run.
@@ -74,7 +74,8 @@ impl Making<'_> {
             let host = desired.attributes.get("host").and_then(Value::as_str);
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
             let control_plane = is_control_plane(self.cluster, machine);
-            desired.lifecycle.turn = part_of(desired).map(|part| Turn {
+            let follows = self.placement.balancer.is_some();
+            desired.lifecycle.turn = part_of(desired, follows).map(|part| Turn {
                 group: MACHINES.to_owned(),
                 unit: match part {
                     Part::Node if control_plane => format!("{}/node", machine.name),
@@ -97,8 +98,9 @@ enum Part {
 }
 
 /// The part of a machine that a change of a resource can break; `None` where it cannot. Certificates and keys
-/// are not settings, and encryption at rest must change everywhere at the same time.
-fn part_of(desired: &Desired) -> Option<Part> {
+/// are not settings, and encryption at rest must change everywhere at the same time. A kubelet moves to the balancer of its node,
+/// or back, in its turn; an endpoint that is gone is left at once.
+fn part_of(desired: &Desired, follows_balancer: bool) -> Option<Part> {
     let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
     match (desired.address.kind(), name) {
         ("static_pod", _)
@@ -108,6 +110,7 @@ fn part_of(desired: &Desired) -> Option<Part> {
         ("file", "encryption-configuration" | "ca" | "admin.conf") => None,
         ("file", name) if name.starts_with("pki/") => None,
         ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
+        (KUBELET_CREDENTIALS, _) if follows_balancer => Some(Part::Node),
         _ => None,
     }
 }

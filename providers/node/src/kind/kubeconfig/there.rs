@@ -69,7 +69,8 @@ impl There {
             Ok(cluster) => {
                 for (name, found) in [("server", &cluster.server), ("cluster_name", &cluster.name)] {
                     let asked = wanted.text(name)?;
-                    if found != asked {
+                    let stays = name == "server" && wanted.flag("keep_server");
+                    if found != asked && !stays {
                         problems.push(format!("its {name} is {found}, not {asked}"));
                     }
                 }
@@ -94,6 +95,11 @@ impl There {
             problems.extend(self.certificate_problems(disk, wanted)?.iter().map(ToString::to_string));
         }
         Ok(problems)
+    }
+
+    /// The URL of the API in it.
+    pub(super) fn server(&self) -> Option<String> {
+        self.document.cluster().ok().map(|cluster| cluster.server)
     }
 
     /// Whether it trusts another CA than it should.
