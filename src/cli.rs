@@ -8,6 +8,7 @@ mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
 mod provider;
+pub(crate) mod rotate;
 mod run;
 mod spec;
 pub(crate) mod state;
@@ -130,6 +131,13 @@ pub(crate) enum Command {
     Roll(RollArguments),
     /// Upgrade a cluster to another Kubernetes version, one minor version at a time.
     Upgrade(UpgradeArguments),
+    /// Rotate a key of a cluster on hosts, one stage at a time.
+    ///
+    /// Each run of the command makes one plan: the next stage. Until the last stage, the old and the new key are accepted, and
+    /// `--back` returns to the stage before. The last stage deletes the old key and needs a confirmation by its name. After an
+    /// interruption, run the command again: it continues the stage.
+    #[command(subcommand)]
+    Rotate(rotate::RotateCommand),
     /// Delete a cluster and everything that Slipway created for it.
     ///
     /// The cluster's name confirms the deletion: typed when asked, or given with `--confirm NAME`. `--yes` alone is not
@@ -198,6 +206,7 @@ impl Command {
             Self::Export(_) | Self::Explain(_) => true,
             Self::Roll(arguments) => arguments.dry_run,
             Self::Upgrade(arguments) => arguments.dry_run,
+            Self::Rotate(command) => command.parts().1.dry_run,
             Self::Delete(arguments) => arguments.dry_run,
             _ => false,
         }
@@ -210,6 +219,7 @@ impl Command {
             Self::Drift(arguments) => &arguments.show,
             Self::Roll(arguments) => &arguments.show,
             Self::Upgrade(arguments) => &arguments.show,
+            Self::Rotate(command) => &command.parts().1.show,
             Self::Delete(arguments) => &arguments.show,
             _ => return false,
         };

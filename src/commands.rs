@@ -17,6 +17,7 @@ mod node;
 pub(crate) mod plan;
 mod provider;
 mod roll;
+mod rotate;
 mod show;
 mod spec;
 mod state;
@@ -41,6 +42,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Drift(arguments) => drift::run(context, &arguments).await,
         Command::Roll(arguments) => roll::run(context, &arguments).await,
         Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,
+        Command::Rotate(command) => rotate::run(context, &command).await,
         Command::Delete(arguments) => delete::run(context, &arguments).await,
         Command::Validate(arguments) => validate::run(context, &arguments).await,
         Command::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,

@@ -14,6 +14,7 @@ mod nodes;
 mod objects;
 mod preflight;
 mod programs;
+mod rotation;
 mod settings;
 mod weakened;
 
@@ -26,13 +27,17 @@ use crate::expand::ExpandError;
 pub(crate) use configuration::{of_machine, serving_names};
 pub(crate) use objects::{audit, flannel};
 
-pub use authorities::{CA, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS, keys};
+pub use authorities::{
+    AT_REST, CA, ENCRYPTION_CONFIGURATION, ETCD_CA, FRONT_PROXY_CA, JOIN_TOKEN, SERVICE_ACCOUNTS,
+    configuration_name, keys,
+};
 pub use effects::{WithoutEffect, without_effect};
 pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use objects::{UserObjects, settings_of_proxies};
 pub use preflight::questions;
 pub use programs::{lists_kubelet, programs_without_effect};
+pub use rotation::{Rotation, Stage, Subject, name_of_generation};
 
 /// Why a cluster cannot be expanded on its machines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,5 +1,6 @@
 //! The types of secrets: their fields and outputs.
 
+mod encryption_configuration;
 mod encryption_key;
 mod keypair;
 mod token;
@@ -26,6 +27,9 @@ pub const TOKEN: &str = "token";
 /// A key for data.
 pub const ENCRYPTION_KEY: &str = "encryption_key";
 
+/// A configuration of an API server with several keys for data.
+pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
+
 type Make = fn(&Value) -> Result<(Value, Fields), String>;
 
 /// One type.
@@ -40,8 +44,9 @@ pub(crate) struct Kind {
 
 type Fingerprint = fn(&Value, &dyn Fn(&str) -> Option<String>) -> Option<String>;
 
-static KINDS: LazyLock<[Kind; 3]> =
-    LazyLock::new(|| [encryption_key::kind(), keypair::kind(), token::kind()]);
+static KINDS: LazyLock<[Kind; 4]> = LazyLock::new(|| {
+    [encryption_configuration::kind(), encryption_key::kind(), keypair::kind(), token::kind()]
+});
 
 /// The type of an address.
 pub(crate) fn of(address: &Address) -> Option<&'static Kind> {
@@ -78,8 +83,12 @@ impl Kind {
         self
     }
 
-    /// Adds its fingerprint to the public attributes of a secret.
+    /// Adds its fingerprint to the public attributes of a secret, and the name of a key for data.
     pub fn with_fingerprint(&self, attributes: &mut Value, field: &dyn Fn(&str) -> Option<String>) {
+        if self.name == ENCRYPTION_KEY {
+            let name = encryption_key::name_of(field("configuration").as_deref());
+            attributes.set(&Path::key(encryption_key::KEY_NAME), name);
+        }
         if let Some(fingerprint) = self.fingerprint.and_then(|of| of(attributes, field)) {
             attributes.set(&Path::key(FINGERPRINT), fingerprint.into());
         }
@@ -112,9 +121,14 @@ impl Kind {
             desired.get("form").and_then(Value::as_str).is_none_or(|form| form == "bootstrap");
         let is_authority = desired.get("certificate_authority").is_some_and(|value| !value.is_null());
         let of_authority = ["certificate_pem", "certificate_base64", "pin", "not_after"];
+        // Only a key in a configuration that lists keys has a name there.
+        let is_named = desired
+            .get("at_rest")
+            .is_some_and(|settings| settings.get("provider").and_then(Value::as_str) != Some("kms"));
         let value = |(name, attribute): (&String, &Attribute)| {
             let value = match attribute.mode {
                 Mode::Computed if !is_authority && of_authority.contains(&name.as_str()) => Value::Null,
+                Mode::Computed if !is_named && name == encryption_key::KEY_NAME => Value::Null,
                 Mode::Computed => {
                     observed.and_then(|observed| observed.get(name)).cloned().unwrap_or(Value::Unknown)
                 }

@@ -14,7 +14,7 @@ mod session;
 mod vault;
 
 pub use found::Found;
-pub use kind::{ENCRYPTION_KEY, KEYPAIR, TOKEN};
+pub use kind::{ENCRYPTION_CONFIGURATION, ENCRYPTION_KEY, KEYPAIR, TOKEN};
 pub use provider::{Builtin, NAME};
 pub use readers::SEALED_FOR;
 pub use vault::Vault;

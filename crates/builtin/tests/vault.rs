@@ -253,3 +253,41 @@ async fn a_deleted_secret_is_gone() {
     let gone = place.vault.text(&uid, &identity, "key").await.unwrap_err();
     assert_eq!(gone.class, ErrorClass::NotFound);
 }
+
+#[tokio::test]
+async fn a_configuration_has_the_keys_of_a_rotation_in_their_order() {
+    let mut place = place(Arc::new(MemoryBackend::new()), age::Identity::generate().unwrap()).await;
+    let _holder = hold(&mut place).await;
+    let uid = ClusterUid::new("u1");
+    let settings = Value::from_json(&serde_json::json!({"provider": "secretbox", "resources": ["secrets"]}));
+    let (mut names, mut texts) = (Vec::new(), Vec::new());
+    for (address, has_own) in [("encryption_key.at-rest", false), ("encryption_key.at-rest-2", true)] {
+        let desired = Value::map([("at_rest", settings.clone()), ("own_name", has_own.into())]);
+        let made =
+            place.session.apply(create(address, address, desired), EventSink::discard()).await.unwrap();
+        let text = place.vault.text(&uid, &made.identity.unwrap(), "key").await.unwrap();
+        names.push(made.attributes.get("key_name").and_then(Value::as_str).unwrap().to_owned());
+        texts.push(Value::from(text.expose()));
+    }
+    assert_eq!(names[0], "key1");
+    assert!(names[1].starts_with("key-") && names[1].len() == 12, "{names:?}");
+    names.reverse();
+    texts.reverse();
+    let desired = Value::map([
+        ("at_rest", settings),
+        ("keys", Value::List(texts.clone())),
+        ("names", Value::list(names.iter().map(String::as_str))),
+    ]);
+    let request = create("encryption_configuration.at-rest-2-used", "t3", desired.clone());
+    let made = place.session.apply(request, EventSink::discard()).await.unwrap();
+    let shown = format!("{:?}", made.attributes);
+    let text = place.vault.text(&uid, &made.identity.unwrap(), "configuration").await.unwrap();
+    let positions = texts.iter().map(|key| text.expose().find(key.as_str().unwrap()).unwrap());
+    let positions: Vec<usize> = positions.collect();
+    assert!(positions[0] < positions[1], "{names:?}");
+    assert!(shown.contains("sha256:") && texts.iter().all(|key| !shown.contains(key.as_str().unwrap())));
+    // A plan of the same keys changes nothing.
+    let address = "encryption_configuration.at-rest-2-used";
+    let normalised = planned(&place, address, desired, Some(made.attributes.clone())).await;
+    assert_eq!(normalised.get("fingerprint"), made.attributes.get("fingerprint"));
+}

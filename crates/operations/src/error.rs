@@ -167,6 +167,42 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
+    /// A key of the cluster cannot be rotated.
+    #[error("{subject} of {cluster} cannot be rotated: {why}")]
+    CannotRotate {
+        /// The cluster.
+        cluster: String,
+        /// The key, as the command line names it.
+        subject: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// A stage of a rotation was interrupted, and another plan would undo a part of it.
+    #[error("the rotation of {subject} of {cluster} was interrupted in a stage; nothing was planned")]
+    RotationInterrupted {
+        /// The cluster.
+        cluster: String,
+        /// The key, as the command line names it.
+        subject: &'static str,
+    },
+    /// A rotation has no way back.
+    #[error("the rotation of {subject} of {cluster} has no way back: {why}")]
+    NoWayBack {
+        /// The cluster.
+        cluster: String,
+        /// The key, as the command line names it.
+        subject: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// The state reached another stage of a rotation while this one was decided.
+    #[error("{cluster}: the rotation of {subject} has reached another stage since this command began")]
+    RotationMoved {
+        /// The cluster.
+        cluster: String,
+        /// The key, as the command line names it.
+        subject: &'static str,
+    },
     /// A verb that changes a running cluster where there is none.
     #[error(
         "{cluster} was not applied yet: the state in {place} has no generation of it; {verb} creates nothing"

@@ -36,6 +36,7 @@ pub mod providers;
 pub mod rebuilding;
 pub mod recorded;
 mod request;
+pub mod rotation;
 pub mod secrets;
 mod spec;
 mod stage;

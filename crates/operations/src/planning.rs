@@ -31,6 +31,7 @@ use crate::opened::{Opened, records};
 use crate::plannable::Planned;
 use crate::protection;
 use crate::request::Request;
+use crate::rotation::{self, RotationChange};
 use crate::secrets::{self, UserSecrets};
 use crate::stage::Stage;
 use crate::state::{head, spec_of, to_json};
@@ -48,8 +49,14 @@ impl Opened {
     ) -> Result<Planned, Error> {
         self.check_request(request, prior)?;
         let name = &self.spec.cluster.name;
-        let pinned = prior.map(|prior| emptied::settled(&prior.catalogs)).transpose()?.unwrap_or_default();
+        let mut pinned = prior.map(|prior| emptied::settled(&prior.catalogs)).transpose()?.unwrap_or_default();
         self.check_api(&pinned)?;
+        let mut before_rotation = None;
+        if let Some(change) = &request.rotation {
+            change.check(name, &pinned)?;
+            before_rotation = Some(self.expand(change.pin(pinned.clone(), change.from)?).await?.desired);
+            pinned = change.pin(pinned, change.to)?;
+        }
         let desired = async {
             match request.mode {
                 Mode::Delete => Ok(Expansion { catalogs: pinned.clone(), ..Expansion::default() }),
@@ -68,6 +75,9 @@ impl Opened {
         self.check_api(&expansion.catalogs)?;
         expansion.add_keys(prior);
         self.add_inside(&self.spec, request, prior, &mut expansion).await?;
+        self.check_rotation(request, prior, &expansion.desired)?;
+        expansion.notes.extend(request.rotation.as_ref().map(RotationChange::note));
+        let rotated = before_rotation.map(|from| version_change::brings(&from, &expansion.desired));
         let stage = self.looking(request.mode, prior, &expansion).await?;
         let mut beside = match &request.version_change {
             Some(change) => Some(change.expand(self, request, prior).await?),
@@ -122,8 +132,9 @@ impl Opened {
         if request.mode == Mode::Delete && !options.delete_retained {
             options.retained = self.retained(&observed, prior, pinned).await?;
         }
-        options.only =
+        let brought =
             beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
+        options.only = brought.or(rotated);
         let observations = beside.as_ref().map(|_| observed.observations.clone());
         let mut spec = to_json(&self.spec.planned())?;
         let changed = self.changed_fields(prior, &spec)?;
@@ -154,7 +165,7 @@ impl Opened {
         };
         let mut plan = match slipway_plan::plan(inputs).await {
             Ok(plan) => plan,
-            Err(error) => return Err(self.explained(error).await),
+            Err(error) => return Err(self.explained(error, request).await),
         };
         if request.mode == Mode::Apply {
             version::check_existing(&plan, &self.spec)?;
@@ -233,6 +244,21 @@ impl Opened {
             }
         }
         Ok(())
+    }
+
+    /// Refuses a plan that would undo a part of a rotation that was interrupted.
+    fn check_rotation(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+        desired: &[Desired],
+    ) -> Result<(), Error> {
+        let is_interrupted = self.state.as_ref().is_some_and(State::is_interrupted);
+        if request.mode != Mode::Apply || request.rotation.is_some() || !is_interrupted || !self.is_on_hosts()
+        {
+            return Ok(());
+        }
+        rotation::check_interrupted(&self.spec.cluster.name, prior, desired)
     }
 
     /// The stage that looks at a cluster whose spec is expanded. Where its API was is known from the state, and where it will

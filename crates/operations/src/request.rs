@@ -7,6 +7,7 @@ use slipway_plan::{Mode, Options};
 use crate::composition;
 use crate::error::Error;
 use crate::opened::Opened;
+use crate::rotation::RotationChange;
 use crate::version_change::VersionChange;
 
 /// The kind of plan that is requested, with its options.
@@ -18,13 +19,15 @@ pub struct Request {
     pub options: Options,
     /// For an upgrade: the scope of the plan, and the omitted changes.
     pub(crate) version_change: Option<VersionChange>,
+    /// For a rotation: the stage, which is the scope of the plan.
+    pub(crate) rotation: Option<RotationChange>,
     /// For a deletion: whether a run that did not complete may have taken the protection away.
     pub(crate) unprotect: bool,
 }
 
 impl Request {
     fn new(mode: Mode, options: Options) -> Self {
-        Self { mode, options, version_change: None, unprotect: false }
+        Self { mode, options, version_change: None, rotation: None, unprotect: false }
     }
 
     /// Brings a cluster to its spec. Providers check beforehand for problems that would stop the plan.
@@ -87,11 +90,19 @@ impl Request {
         Self { version_change: Some(change), ..Self::new(Mode::Apply, options) }
     }
 
+    /// Changes the stage of a rotation of a key and nothing else.
+    pub(crate) fn rotation(change: RotationChange) -> Self {
+        let options =
+            Options { preflight: true, overwrites: change.overwrites.clone(), ..Options::default() };
+        Self { rotation: Some(change), ..Self::new(Mode::Apply, options) }
+    }
+
     /// The operation as the history names it.
     pub(crate) fn operation(&self) -> &'static str {
         match self.mode {
             Mode::Delete => "delete",
             _ if self.version_change.is_some() => "upgrade",
+            _ if self.rotation.is_some() => "rotate",
             _ if self.options.roll.is_some() => "roll",
             _ => "apply",
         }

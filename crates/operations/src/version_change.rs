@@ -53,14 +53,8 @@ pub(crate) fn narrowed(
     from: &KubernetesVersion,
     to: &KubernetesVersion,
 ) -> Result<(ClusterSpec, VersionChange), Error> {
-    let name = &written.cluster.name;
     let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
-    let applied = state.map(|state| spec_of(&state.snapshot)).transpose()?.flatten();
-    let mut applied = applied.ok_or_else(|| Error::NoAppliedSpec { cluster: name.clone() })?;
-    where_things_are_now(&mut applied, &written.cluster);
-    let mut at_found = written.clone();
-    at_found.cluster = applied;
-    let applied = at_found;
+    let applied = applied_here(written, state)?;
     let change = VersionChange {
         from: Box::new(at_version(&applied, written, from)),
         found,
@@ -70,6 +64,20 @@ pub(crate) fn narrowed(
     // The written spec lists the kubelet of the new version; the applied one may not.
     upgraded.cluster.assets.programs.clone_from(&written.cluster.assets.programs);
     Ok((upgraded, change))
+}
+
+/// The spec that is applied, with access to the provider and the hosts, and paths of files, from the written spec.
+///
+/// # Errors
+/// When the state does not have the spec.
+pub(crate) fn applied_here(written: &ClusterSpec, state: Option<&State>) -> Result<ClusterSpec, Error> {
+    let applied = state.map(|state| spec_of(&state.snapshot)).transpose()?.flatten();
+    let missing = || Error::NoAppliedSpec { cluster: written.cluster.name.clone() };
+    let mut applied = applied.ok_or_else(missing)?;
+    where_things_are_now(&mut applied, &written.cluster);
+    let mut here = written.clone();
+    here.cluster = applied;
+    Ok(here)
 }
 
 /// Takes the access to the provider and the hosts, and the paths of files, from the written spec.

@@ -31,6 +31,8 @@ pub(crate) struct Guard<'a> {
     /// The addresses of which the state has no object any more, or never had one.
     pub forgotten: &'a BTreeMap<Address, Vec<Identity>>,
     pub observations: &'a Observations,
+    /// The fingerprints of keys in files that this plan may overwrite: another object that stays has the same key.
+    pub overwrites: &'a BTreeSet<String>,
     /// The rule of a resource's type.
     pub rule_of: &'a (dyn Fn(&Address) -> Option<&'a Irreplaceable> + 'a),
     /// Whether desired objects of the type set the fingerprint attribute where the object will hold data.
@@ -289,6 +291,7 @@ impl<'a> Guard<'a> {
             ChangeAction::Update if held != Held::Nothing && !rule.fingerprint.is_empty() => {
                 match rule.held(None, &change.after) {
                     after if after == held && held != Held::Unknown => None,
+                    _ if fingerprint.as_ref().is_some_and(|held| self.overwrites.contains(held)) => None,
                     Held::Known(by) => loss(LossKind::Overwritten { by: Some(by) }),
                     Held::Nothing | Held::Unknown => loss(LossKind::Overwritten { by: None }),
                 }

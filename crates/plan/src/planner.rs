@@ -50,6 +50,9 @@ pub struct Options {
     pub preflight: bool,
     /// Whether the plan uses infrastructure that does not implement all that the spec asks for.
     pub infrastructure_only: bool,
+    /// The fingerprints of keys in files that this plan overwrites with other keys, as a stage of a rotation does: the state
+    /// keeps these keys. Any other plan refuses to overwrite a key.
+    pub overwrites: BTreeSet<String>,
 }
 
 impl Options {

@@ -21,6 +21,7 @@ mod leave;
 mod lost;
 mod people;
 mod recover;
+mod rotate;
 mod secure;
 mod upgrade;
 
@@ -67,6 +68,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);
     hardened::is_reached_in_place(&lab);
+    rotate::keys_are_replaced(&lab);
 
     lab.done(&["delete", "hosts-single", "--yes", "--confirm", "hosts-single"]);
     lab.nothing_is_left(&lab.machines[0]);

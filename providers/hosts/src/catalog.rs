@@ -84,6 +84,7 @@ impl HostsSession {
             key_algorithm,
             join_token_ends: self.end_of_join_token(token_ended),
             is_join_token_endless: pinned.is_some() && token_ended.is_none() && !self.offline,
+            rotations: pinned.as_ref().map(|pinned| pinned.rotations.clone()).unwrap_or_default(),
         };
         if adopting {
             // If the cluster cannot be expanded, the expansion reports the error.

@@ -1,6 +1,7 @@
 //! The members of an etcd cluster, by etcd's JSON gateway (`/v3/cluster/member/…`).
 
 mod maintenance;
+mod prefix;
 
 use std::time::Duration;
 

@@ -61,13 +61,25 @@ impl Client {
         self.send(Method::POST, url, Bytes::from(document.to_string())).await
     }
 
+    pub(crate) async fn put(&self, url: &str, document: &serde_json::Value) -> Result<Answer, Failure> {
+        self.send(Method::PUT, url, Bytes::from(document.to_string())).await
+    }
+
     /// Asks for an answer that comes line by line, each of which may take as long as one answer.
     pub(crate) async fn post_for_lines(
         &self,
         url: &str,
         document: &serde_json::Value,
     ) -> Result<Lines, Failure> {
-        let request = request(Method::POST, url, Bytes::from(document.to_string()))?;
+        self.for_lines(request(Method::POST, url, Bytes::from(document.to_string()))?).await
+    }
+
+    /// The same without a document.
+    pub(crate) async fn get_for_lines(&self, url: &str) -> Result<Lines, Failure> {
+        self.for_lines(request(Method::GET, url, Bytes::new())?).await
+    }
+
+    async fn for_lines(&self, request: Request<Full<Bytes>>) -> Result<Lines, Failure> {
         let answer = tokio::time::timeout(self.limit, self.http.request(request)).await;
         let answer = answer.map_err(|_| Failure(format!("no answer within {} s", self.limit.as_secs())))?;
         let answer = answer.map_err(|error| Failure(with_causes(&error)))?;

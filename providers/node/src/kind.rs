@@ -1,9 +1,11 @@
 //! The types of a node, and what each of them must be able to do.
 
 mod api_balancer;
+mod api_server_encryption;
 mod certificate;
 mod certificate_request;
 mod directory;
+mod encrypted_objects;
 mod etcd_backup;
 mod etcd_member;
 mod etcd_restore;
@@ -199,11 +201,13 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 19] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 20] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
+            ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),
+            ("encrypted_objects", Box::new(encrypted_objects::EncryptedObjects)),
             ("etcd_backup", Box::new(etcd_backup::EtcdBackup)),
             ("etcd_member", Box::new(etcd_member::EtcdMember)),
             ("etcd_voter", Box::new(etcd_voter::EtcdVoter)),

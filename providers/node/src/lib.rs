@@ -5,6 +5,7 @@
 //! never deleted.
 
 mod api_balancer;
+mod api_server;
 mod attributes;
 mod config;
 pub mod cri;

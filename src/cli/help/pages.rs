@@ -71,6 +71,30 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "rotate encryption-key",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Show the next stage", "slipway rotate encryption-key -f cluster.yaml --dry-run"),
+            ("Carry out the next stage", "slipway rotate encryption-key -f cluster.yaml"),
+            (
+                "Delete the old key in the last stage",
+                "slipway rotate encryption-key -f cluster.yaml --confirm encryption_key.at-rest",
+            ),
+        ],
+    ),
+    page(
+        "rotate sa-key",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Carry out the next stage", "slipway rotate sa-key -f cluster.yaml"),
+            ("Go back to the stage before", "slipway rotate sa-key -f cluster.yaml --back"),
+            (
+                "Delete the old key in the last stage",
+                "slipway rotate sa-key -f cluster.yaml --confirm keypair.service-accounts",
+            ),
+        ],
+    ),
+    page(
         "delete",
         Two("with `--dry-run`: something would be deleted"),
         &[

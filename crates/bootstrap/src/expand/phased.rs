@@ -15,7 +15,7 @@ pub struct Phased {
 pub(super) fn fingerprint_of(content: &Value) -> Value {
     match content {
         Value::Secret(secret) => match secret.keeper() {
-            Some((keeper, _)) if IRREPLACEABLE.contains(&keeper.kind()) => {
+            Some((keeper, _)) if FINGERPRINTED.contains(&keeper.kind()) => {
                 Value::reference(keeper, crate::material::FINGERPRINT)
             }
             _ => Value::Null,
@@ -24,8 +24,8 @@ pub(super) fn fingerprint_of(content: &Value) -> Value {
     }
 }
 
-/// The types of what the state keeps that nothing can make again.
-const IRREPLACEABLE: [&str; 2] = ["keypair", "encryption_key"];
+/// The types of what the state keeps that have fingerprints: keys that nothing can make again, and texts with such keys.
+const FINGERPRINTED: [&str; 3] = ["keypair", "encryption_key", "encryption_configuration"];
 
 /// Resources as they are put together.
 #[derive(Default)]

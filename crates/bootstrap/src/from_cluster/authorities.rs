@@ -1,10 +1,11 @@
 use std::collections::BTreeMap;
 
-use slipway_cluster_input::ClusterInput;
-use slipway_resource::{Address, Desired, Path, Secret, Value};
+use slipway_cluster_input::{AtRest, ClusterInput};
+use slipway_resource::{Address, Desired, Path, Reference, Secret, TemplatePart, Value};
 
 use super::Placement;
 use super::configuration::algorithm;
+use super::rotation::{Rotation, Stage, Subject, name_of_generation};
 use crate::expand::Tokens;
 
 /// The name of the authority of the API, among the pairs of keys in the state.
@@ -18,7 +19,11 @@ pub const SERVICE_ACCOUNTS: &str = "service-accounts";
 
 /// The name of the token with which machines join, among the tokens in the state.
 pub const JOIN_TOKEN: &str = "join";
-const AT_REST: &str = "at-rest";
+/// The name of the key that encrypts objects at rest, among the encryption keys in the state.
+pub const AT_REST: &str = "at-rest";
+/// The type of a configuration with several encryption keys.
+pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
+const ENCRYPTION_KEY: &str = "encryption_key";
 
 fn key_pair(name: &str) -> Address {
     Address::new("keypair", name)
@@ -53,22 +58,66 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
         authority(CA, "kubernetes"),
         authority(FRONT_PROXY_CA, "front-proxy-ca"),
         authority(ETCD_CA, "etcd-ca"),
-        Desired::new(key_pair(SERVICE_ACCOUNTS), Value::map([("algorithm", algorithm)])),
     ];
+    for generation in placement.rotation(Subject::SaKey).generations() {
+        resources.push(Desired::new(service_accounts(generation), Value::map([("algorithm", algorithm)])));
+    }
     if let Some(at_rest) = &cluster.encryption.at_rest {
-        let key = at_rest.key.as_ref().map(|key| Value::from(Secret::new(key.source())));
-        let settings = serde_json::json!({
-            "provider": at_rest.provider, "kmsEndpoint": at_rest.kms_endpoint, "resources": at_rest.resources,
-        });
-        let mut attributes = Value::map([("at_rest", Value::from_json(&settings))]);
-        if let Some(key) = key {
-            attributes.set(&Path::key("key"), key);
+        resources.extend(encryption_keys(at_rest, placement.rotation(Subject::EncryptionKey)));
+    }
+    resources
+}
+
+/// The keys that encrypt objects at rest, and the configuration of a stage with two of them.
+fn encryption_keys(at_rest: &AtRest, rotation: Rotation) -> Vec<Desired> {
+    let settings = serde_json::json!({
+        "provider": at_rest.provider, "kmsEndpoint": at_rest.kms_endpoint, "resources": at_rest.resources,
+    });
+    let settings = Value::from_json(&settings);
+    let mut resources = Vec::new();
+    for generation in rotation.generations() {
+        let mut attributes = Value::map([("at_rest", settings.clone())]);
+        if let Some(key) = &at_rest.key {
+            attributes.set(&Path::key("key"), Value::from(Secret::new(key.source())));
         }
-        let mut resource = Desired::new(Address::new("encryption_key", AT_REST), attributes);
+        if generation > 1 {
+            attributes.set(&Path::key("own_name"), true.into());
+        }
+        let mut resource = Desired::new(encryption_key(generation), attributes);
         resource.origins.insert(Path::root(), "encryption.atRest".to_owned());
         resources.push(resource);
     }
+    if let Some(name) = configuration_name(rotation) {
+        let keys = rotation.in_use_first().into_iter().map(encryption_key);
+        let (texts, names): (Vec<Value>, Vec<Value>) = keys
+            .map(|key| (Value::from(Secret::kept(&key, "key")), Value::reference(key, "key_name")))
+            .unzip();
+        let attributes =
+            Value::map([("at_rest", settings), ("keys", Value::List(texts)), ("names", Value::List(names))]);
+        resources.push(Desired::new(Address::new(ENCRYPTION_CONFIGURATION, name), attributes));
+    }
     resources
+}
+
+/// The name of the configuration with two encryption keys, among those in the state; `None` in a stage with one key.
+#[must_use]
+pub fn configuration_name(rotation: Rotation) -> Option<String> {
+    let stage = match rotation.stage {
+        Stage::Rest => return None,
+        Stage::Added => "added",
+        Stage::Used => "used",
+    };
+    Some(format!("{}-{stage}", name_of_generation(AT_REST, rotation.new_generation())))
+}
+
+/// A generation of the key that encrypts objects at rest.
+pub(super) fn encryption_key(generation: u32) -> Address {
+    Address::new(ENCRYPTION_KEY, name_of_generation(AT_REST, generation))
+}
+
+/// A generation of the key of service accounts.
+pub(super) fn service_accounts(generation: u32) -> Address {
+    key_pair(&name_of_generation(SERVICE_ACCOUNTS, generation))
 }
 
 /// The public part of the token. It names an object of the cluster, so it must be known before the token is
@@ -89,19 +138,33 @@ pub(super) fn ca_certificate_base64() -> Value {
 }
 
 /// The files of authorities that every control plane has, below the folder of certificates.
-pub(super) fn files() -> BTreeMap<String, Value> {
+pub(super) fn files(placement: &Placement) -> BTreeMap<String, Value> {
     let mut files = BTreeMap::new();
     for (file, name) in [("ca", CA), ("front-proxy-ca", FRONT_PROXY_CA), ("etcd/ca", ETCD_CA)] {
         files.insert(format!("{file}.crt"), Value::reference(key_pair(name), "certificate_pem"));
-        files.insert(format!("{file}.key"), private(name));
+        files.insert(format!("{file}.key"), private(&key_pair(name)));
     }
-    files.insert("sa.pub".to_owned(), Value::reference(key_pair(SERVICE_ACCOUNTS), "public_key_pem"));
-    files.insert("sa.key".to_owned(), private(SERVICE_ACCOUNTS));
+    let rotation = placement.rotation(Subject::SaKey);
+    files.insert("sa.pub".to_owned(), public_keys(rotation));
+    files.insert("sa.key".to_owned(), private(&service_accounts(rotation.used())));
     files
 }
 
-fn private(name: &str) -> Value {
-    Value::from(Secret::kept(&key_pair(name), "private_key_pem"))
+/// The public keys by which API servers verify the tokens of service accounts. The first one is that of the key in use.
+fn public_keys(rotation: Rotation) -> Value {
+    let part = |generation: u32| Reference {
+        address: service_accounts(generation),
+        path: Path::key("public_key_pem"),
+    };
+    let parts: Vec<Reference> = rotation.in_use_first().into_iter().map(part).collect();
+    match parts.as_slice() {
+        [one] => one.clone().into(),
+        _ => Value::Template(parts.into_iter().map(TemplatePart::Reference).collect()),
+    }
+}
+
+fn private(key: &Address) -> Value {
+    Value::from(Secret::kept(key, "private_key_pem"))
 }
 
 /// The token with which machines join.
@@ -120,7 +183,12 @@ pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
 }
 
 /// The text of the `EncryptionConfiguration`, if encryption at rest is on.
-pub(super) fn encryption(cluster: &ClusterInput) -> Option<Value> {
+pub(super) fn encryption(cluster: &ClusterInput, placement: &Placement) -> Option<Value> {
     cluster.encryption.at_rest.as_ref()?;
-    Some(Value::from(Secret::kept(&Address::new("encryption_key", AT_REST), "configuration")))
+    let rotation = placement.rotation(Subject::EncryptionKey);
+    let keeper = match configuration_name(rotation) {
+        Some(name) => Address::new(ENCRYPTION_CONFIGURATION, name),
+        None => encryption_key(rotation.used()),
+    };
+    Some(Value::from(Secret::kept(&keeper, "configuration")))
 }

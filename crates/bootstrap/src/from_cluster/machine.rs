@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::rotation::{Rotation, Subject};
 use crate::configuration::EncryptionAlgorithm;
 use crate::expand::Facts;
 
@@ -37,6 +38,9 @@ pub struct Placement {
     /// no machine joins.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_join_token_endless: bool,
+    /// How far keys are rotated; none for keys that were never rotated.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub rotations: BTreeMap<Subject, Rotation>,
 }
 
 /// A control plane that a cluster began with.
@@ -161,6 +165,12 @@ impl Placement {
     #[must_use]
     pub fn is_balanced(&self) -> bool {
         self.balancer == Some(true)
+    }
+
+    /// How far a key is rotated.
+    #[must_use]
+    pub fn rotation(&self, subject: Subject) -> Rotation {
+        self.rotations.get(&subject).copied().unwrap_or_default()
     }
 
     /// The machine whose address is the control plane's endpoint, if one was elected.

@@ -1,6 +1,7 @@
 //! The nodes of a cluster as resources: founding, joining and leaving ones.
 
 mod balancer;
+mod rotated;
 mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,6 +84,7 @@ pub(super) fn nodes(
     made.members_leave_in_turn(&founding);
     made.members_know_each_other(&members);
     made.programs_come_first();
+    made.keys_are_rotated(&members, leader);
     made.machines_change_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
@@ -242,10 +244,10 @@ impl Making<'_> {
         let pool = cluster.pool(&machine.pool);
         let own_defaults = cluster.profile.has_own_defaults();
         Inputs {
-            shared_files: if control_plane { authorities::files() } else { Default::default() },
+            shared_files: if control_plane { authorities::files(self.placement) } else { Default::default() },
             authority_base64: Some(authorities::ca_certificate_base64()),
             tokens: Some(authorities::tokens(cluster, self.placement)),
-            encryption: authorities::encryption(cluster).filter(|_| control_plane),
+            encryption: authorities::encryption(cluster, self.placement).filter(|_| control_plane),
             audit: objects::audit(cluster),
             pod_security: cluster.pod_security.clone(),
             flannel: objects::flannel(cluster),

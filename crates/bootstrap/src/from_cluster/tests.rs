@@ -5,7 +5,7 @@ use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::source::SourceFile;
 
-use super::{Founder, Machine, Placement, endpoint, expand};
+use super::{Founder, Machine, Placement, Rotation, Stage, Subject, endpoint, expand};
 
 fn cluster(wanted: &str) -> ClusterInput {
     with_pool(wanted, "")
@@ -443,6 +443,20 @@ fn components_reach_the_api_through_the_balancer_of_their_node() {
     }
 }
 
+/// The resources of three control planes in a stage of a rotation.
+fn rotated(subject: Subject, rotation: Rotation) -> Vec<Desired> {
+    let mut placed = placement(3);
+    placed.rotations.insert(subject, rotation);
+    expand(&cluster("elected: {}"), &placed, &[]).unwrap().resources
+}
+
+fn kept_by(desired: &Desired) -> String {
+    match desired.attributes.get("content") {
+        Some(Value::Secret(secret)) => secret.source.trim_start_matches("state:").to_owned(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_cluster_without_balancers_is_as_it_was_and_one_that_had_them_goes_back() {
     let never = with_balancer(None);
@@ -478,4 +492,71 @@ fn kubelets_move_to_their_balancer_one_first_and_after_the_certificates() {
     }
     let made = find(&resources, "kubeconfig.cp-0/kubelet");
     assert_eq!(made.attributes.get("keep_server"), Some(&Value::Bool(true)));
+}
+
+#[test]
+fn a_new_encryption_key_is_second_then_first_then_alone() {
+    let mut stage = Rotation::default();
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let resources = rotated(Subject::EncryptionKey, stage);
+        let file = kept_by(find(&resources, "file.cp-1/encryption-configuration"));
+        let keys = resources.iter().filter(|desired| desired.address.kind() == "encryption_key");
+        seen.push((file, keys.count()));
+        let objects = resources.iter().find(|desired| desired.address.kind() == "encrypted_objects");
+        assert_eq!(objects.is_some(), stage.stage != Stage::Rest);
+        if let Some(objects) = objects {
+            // The objects are written when every API server uses the configuration.
+            let before = stands_on(&resources, &objects.address.to_string());
+            for machine in ["cp-0", "cp-1", "cp-2"] {
+                assert!(before.contains(&format!("api_server_encryption.{machine}/kube-apiserver")));
+                assert!(before.contains(&format!("file.{machine}/encryption-configuration")));
+            }
+            let key = if stage.stage == Stage::Used { "at-rest-2" } else { "at-rest" };
+            assert!(before.contains(&format!("encryption_key.{key}")), "{before:?}");
+        }
+        stage = stage.next();
+    }
+    let expected = [
+        ("encryption_key.at-rest#configuration", 1),
+        ("encryption_configuration.at-rest-2-added#configuration", 2),
+        ("encryption_configuration.at-rest-2-used#configuration", 2),
+        ("encryption_key.at-rest-2#configuration", 1),
+    ];
+    assert_eq!(seen, expected.map(|(keeper, keys)| (keeper.to_owned(), keys)));
+}
+
+#[test]
+fn pods_follow_the_keys_of_service_accounts() {
+    let unrotated = expand(&cluster("elected: {}"), &placement(3), &[]).unwrap().resources;
+    let inputs = |resources: &[Desired], pod: &str| {
+        let pod = find(resources, &format!("static_pod.cp-1/{pod}"));
+        pod.attributes.get("volatile_inputs").map(|inputs| format!("{inputs:?}")).unwrap_or_default()
+    };
+    assert!(!inputs(&unrotated, "kube-apiserver").contains("service-account-keys"));
+    let mut stage = Rotation::default();
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        let resources = rotated(Subject::SaKey, stage);
+        let private = kept_by(find(&resources, "file.cp-1/pki/sa.key"));
+        let mut public = Vec::new();
+        find(&resources, "file.cp-1/pki/sa.pub")
+            .attributes
+            .get("content")
+            .unwrap()
+            .for_each_reference(&mut |reference| public.push(reference.address.name().to_owned()));
+        assert!(inputs(&resources, "kube-apiserver").contains("service-account-keys"));
+        assert!(inputs(&resources, "kube-controller-manager").contains("service-account-keys"));
+        seen.push((private, public.join(" ")));
+        stage = stage.next();
+    }
+    let (old, new) =
+        ("keypair.service-accounts#private_key_pem", "keypair.service-accounts-2#private_key_pem");
+    let expected = [
+        (old, "service-accounts"),
+        (old, "service-accounts service-accounts-2"),
+        (new, "service-accounts-2 service-accounts"),
+        (new, "service-accounts-2"),
+    ];
+    assert_eq!(seen, expected.map(|(private, public)| (private.to_owned(), public.to_owned())));
 }

@@ -63,6 +63,10 @@ impl Error {
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
+            Self::CannotRotate { .. } => "ROTATE0001",
+            Self::RotationInterrupted { .. } => "ROTATE0002",
+            Self::NoWayBack { .. } => "ROTATE0003",
+            Self::RotationMoved { .. } => "ROTATE0004",
             Self::Unconfirmed(_) => "RUN0008",
             Self::UnknownToStore { .. } => "STATE0051",
             Self::Foreign { .. } => "STATE0054",
@@ -213,6 +217,13 @@ impl Error {
             ],
             Self::OtherSpecApplied { .. } => {
                 one("run `slipway upgrade` again: it starts from the spec that is applied now")
+            }
+            Self::RotationInterrupted { subject, .. } => vec![
+                format!("`slipway rotate {subject} -f …` goes on with the stage"),
+                format!("`slipway rotate {subject} -f … --back` goes back to the stage before"),
+            ],
+            Self::RotationMoved { subject, .. } => {
+                vec![format!("run `slipway rotate {subject} -f …` again: it goes on from the present stage")]
             }
             Self::NotMadeYet { .. } => one(
                 "`slipway apply -f …` creates the cluster; `--state URL` names another place for the state",

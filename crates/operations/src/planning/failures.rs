@@ -7,6 +7,8 @@ use slipway_state_store::{ClusterName, Head};
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::providers::KUBERNETES;
+use crate::request::Request;
+use crate::rotation;
 use crate::secrets;
 use crate::state::head;
 
@@ -40,12 +42,18 @@ impl Opened {
     }
 
     /// A failure to plan with the way out that fits the state: nothing is rebuilt that is whole.
-    pub(super) async fn explained(&self, error: slipway_plan::Error) -> Error {
+    pub(super) async fn explained(&self, error: slipway_plan::Error, request: &Request) -> Error {
         let (Some(store), Some(state)) = (&self.environment.store, &self.state) else { return error.into() };
         if error.code() != "PLAN0020" {
             return error.into();
         }
         let Ok(name) = ClusterName::new(self.spec.cluster.name.as_str()) else { return error.into() };
+        if state.is_interrupted() && request.rotation.is_none() {
+            let explained = rotation::explained(&self.spec.cluster.name, &state.snapshot.catalogs);
+            if let Some(interrupted) = explained {
+                return interrupted;
+            }
+        }
         let damage = slipway_state_store::verify::verify(&*store.backend, &name).await;
         let is_sound = damage.is_ok_and(|report| report.findings.is_empty());
         let lost = secrets::lost(&self.environment.keyring, &store.backend, &name, Some(state)).await;

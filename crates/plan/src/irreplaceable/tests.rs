@@ -82,6 +82,7 @@ struct World {
     records: BTreeMap<Address, Record>,
     forgotten: BTreeMap<Address, Vec<Identity>>,
     observations: Observations,
+    overwrites: BTreeSet<String>,
 }
 
 fn world(cases: &[Case]) -> World {
@@ -121,7 +122,7 @@ fn world(cases: &[Case]) -> World {
     }
     let mut observations = Observations::default();
     observations.add_discovery(discovery);
-    World { decided, records, forgotten: BTreeMap::new(), observations }
+    World { decided, records, forgotten: BTreeMap::new(), observations, overwrites: BTreeSet::new() }
 }
 
 fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Error> {
@@ -132,6 +133,7 @@ fn enforce(world: &mut World, rule: &Irreplaceable, mode: Mode) -> Result<(), Er
         records: &world.records,
         forgotten: &world.forgotten,
         observations: &world.observations,
+        overwrites: &world.overwrites,
         rule_of: &rule_of,
         is_asked_for: &|_| true,
         is_key: &|_, path| *path == Path::key("key"),
@@ -216,6 +218,17 @@ fn a_key_that_the_state_does_not_know_is_never_overwritten() {
     let same = Case { after: Some(1), ..lost.clone() };
     enforce(&mut world(&[same]), &rule(""), Mode::Apply).unwrap();
     enforce(&mut world(&[lost]), &rule(""), Mode::Drift).unwrap();
+}
+
+#[test]
+fn a_rotation_overwrites_only_the_keys_that_it_names() {
+    let case =
+        Case { recorded: true, there: Some(1), twin: None, action: ChangeAction::Update, after: Some(2) };
+    for (named, is_refused) in [(None, true), (Some(2), true), (Some(1), false)] {
+        let mut world = world(std::slice::from_ref(&case));
+        world.overwrites.extend(named.map(print));
+        assert_eq!(enforce(&mut world, &rule(""), Mode::Apply).is_err(), is_refused, "{named:?}");
+    }
 }
 
 #[test]
@@ -354,6 +367,7 @@ fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
         records: &world.records,
         forgotten: &world.forgotten,
         observations: &world.observations,
+        overwrites: &world.overwrites,
         rule_of: &rule_of,
         is_asked_for: &|_| true,
         is_key: &|_, _| false,

@@ -70,6 +70,7 @@ pub(super) async fn finish(
         records,
         forgotten: inputs.prior.map_or(&NOTHING_FORGOTTEN, |prior| &prior.forgotten),
         observations: &inputs.observations,
+        overwrites: &inputs.options.overwrites,
         rule_of: &rule_of,
         is_asked_for: &is_asked_for,
         is_key: &is_key,

@@ -57,7 +57,7 @@ impl Etcd {
     }
 
     /// Asks the first endpoint.
-    async fn call(&self, verb: &str, document: &Json) -> Result<Json, ProviderError> {
+    pub(super) async fn call(&self, verb: &str, document: &Json) -> Result<Json, ProviderError> {
         let endpoint = self.endpoints.first().map(String::as_str).unwrap_or_default();
         let url = format!("{}/v3/{verb}", endpoint.trim_end_matches('/'));
         let answer = self.client.post(&url, document).await;
@@ -71,7 +71,7 @@ impl Etcd {
 }
 
 /// The first key behind all those with a prefix, as etcd's clients compute it.
-fn end(prefix: &str) -> Vec<u8> {
+pub(super) fn end(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
     while let Some(last) = end.pop() {
         if last < u8::MAX {

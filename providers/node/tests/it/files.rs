@@ -379,6 +379,34 @@ async fn a_key_is_never_overwritten_by_another_one() {
     }
 }
 
+/// A configuration is replaced by one that decrypts what it has encrypted, and by no other.
+#[tokio::test]
+async fn an_encryption_configuration_may_get_a_second_key() {
+    let bench = Bench::new().await;
+    let path = "/etc/kubernetes/apiserver/encryption.yaml";
+    let content = |keys: &[&str]| {
+        let keys = keys.iter().map(|key| format!("      - name: {key}\n        secret: {key}{key}\n"));
+        let keys = keys.collect::<String>();
+        format!(
+            "kind: EncryptionConfiguration\nresources:\n- providers:\n  - secretbox:\n      keys:\n{keys}"
+        )
+    };
+    let wanted = |keys: &[&str]| {
+        let mut wanted = value(json!({"path": path, "mode": "0600"}));
+        wanted.set(&Path::key("content"), secret(&content(keys)));
+        wanted
+    };
+    bench.create("file.encryption", wanted(&["a"])).await.unwrap();
+    let skipped = bench.update("file.encryption", path, wanted(&["b"])).await.unwrap_err();
+    assert_eq!(skipped.class, ErrorClass::Conflict);
+    for keys in [&["a", "b"][..], &["b", "a"], &["b"]] {
+        bench.update("file.encryption", path, wanted(keys)).await.unwrap();
+        assert_eq!(bench.text(path), content(keys));
+    }
+    let back = bench.update("file.encryption", path, wanted(&["a"])).await.unwrap_err();
+    assert_eq!(back.class, ErrorClass::Conflict);
+}
+
 #[tokio::test]
 async fn a_secret_key_is_compared_by_its_public_fingerprint() {
     let bench = Bench::new().await;

@@ -1,5 +1,6 @@
 //! Keys, authorities and encryption configurations in files: compared by public fingerprints, never overwritten by others.
 
+use slipway_bootstrap::encryption;
 use slipway_bootstrap::material::{self, FINGERPRINT};
 use slipway_resource::{Path, ProviderError, Value};
 
@@ -68,7 +69,15 @@ pub(super) fn show(bytes: &[u8], place: &Place, into: &mut Value) {
     }
 }
 
-/// Refuses to overwrite a key with another content, unless the step names the fingerprint of the lost key.
+/// Whether both contents are encryption configurations, and the new one has the key that the old one encrypts with: no stored
+/// object is lost, as in the stages of a rotation.
+fn still_reads(there: Option<&[u8]>, bytes: &[u8]) -> bool {
+    let text = |bytes| std::str::from_utf8(bytes).unwrap_or_default();
+    there.is_some_and(|there| encryption::reads_what_is_written(text(there), text(bytes)))
+}
+
+/// Refuses to overwrite a key with another content, unless the step names the fingerprint of the lost key or nothing depends on
+/// it.
 pub(super) fn refuse_overwriting(
     work: &Work,
     there: Option<&[u8]>,
@@ -79,7 +88,10 @@ pub(super) fn refuse_overwriting(
     let declared = is_declared(wanted.0) || is_declared(work.place.wanted().0);
     let Some(old) = there.and_then(|there| material::of_file(path, there, declared)) else { return Ok(()) };
     let new = material::of_file(path, bytes, declared);
-    if new.as_ref() == Some(&old) || wanted.optional_text(REPLACES)? == Some(old.as_str()) {
+    if new.as_ref() == Some(&old)
+        || wanted.optional_text(REPLACES)? == Some(old.as_str())
+        || still_reads(there, bytes)
+    {
         return Ok(());
     }
     let new = new.unwrap_or_else(|| "another content".to_owned());

@@ -1,0 +1,207 @@
+//! The change of one stage, as part of a request.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_bootstrap::from_cluster::{
+    AT_REST, ENCRYPTION_CONFIGURATION, Rotation, SERVICE_ACCOUNTS, Stage, Subject,
+};
+use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
+use slipway_plan::Snapshot;
+use slipway_resource::provider::{Catalog, ExpandNote};
+use slipway_resource::{Address, Desired};
+
+use crate::composition;
+use crate::error::Error;
+use crate::opened::Opened;
+
+/// A change from one stage of a rotation to another one beside it.
+#[derive(Clone, Debug)]
+pub(crate) struct RotationChange {
+    /// The key.
+    pub subject: Subject,
+    /// The stage that the state pins.
+    pub pinned: Rotation,
+    /// The stage in which machines are before.
+    pub from: Rotation,
+    /// The stage that the plan brings and pins.
+    pub to: Rotation,
+    /// The fingerprints of keys in files that the plan may overwrite.
+    pub overwrites: BTreeSet<String>,
+}
+
+impl RotationChange {
+    /// Refuses a state that pins another stage than when the change was decided.
+    pub fn check(&self, cluster: &str, pinned: &BTreeMap<String, Catalog>) -> Result<(), Error> {
+        if rotation(pinned, self.subject)? == self.pinned {
+            return Ok(());
+        }
+        Err(Error::RotationMoved { cluster: cluster.to_owned(), subject: self.subject.name() })
+    }
+
+    /// The pinned choices of the providers, with a stage of the rotation.
+    pub fn pin(
+        &self,
+        mut catalogs: BTreeMap<String, Catalog>,
+        rotation: Rotation,
+    ) -> Result<BTreeMap<String, Catalog>, Error> {
+        for catalog in catalogs.values_mut() {
+            let Some(mut placement) = composition::placement(catalog)? else { continue };
+            // An encryption key that was never rotated leaves no trace. Pods have been restarted for a key of service accounts.
+            if self.subject == Subject::EncryptionKey && rotation == Rotation::default() {
+                placement.rotations.remove(&self.subject);
+            } else {
+                placement.rotations.insert(self.subject, rotation);
+            }
+            *catalog = composition::with_placement(catalog, &placement)?;
+        }
+        Ok(catalogs)
+    }
+
+    /// What the plan does, for its reader.
+    pub fn note(&self) -> ExpandNote {
+        let back = format!("`slipway rotate {} --back` goes back", self.subject.name());
+        let message = match (self.to.generation > self.pinned.generation, self.to == self.pinned) {
+            (true, _) => format!(
+                "last stage: the old key is removed and deleted. There is no way back. {}",
+                after_last(self.subject)
+            ),
+            (_, true) => {
+                format!("machines are brought to the stage that the others have reached ({})", stage(self.to))
+            }
+            _ => format!("{}; {back}", stage(self.to)),
+        };
+        ExpandNote { field: format!("rotation of the {}", self.subject.name()), message }
+    }
+}
+
+/// What a stage means.
+const fn stage(rotation: Rotation) -> &'static str {
+    match rotation.stage {
+        Stage::Rest => "there is one key",
+        Stage::Added => "stage 1 of 3: all API servers accept the new key too, and use the old one",
+        Stage::Used => "stage 2 of 3: all API servers use the new key, and accept the old one too",
+    }
+}
+
+const fn after_last(subject: Subject) -> &'static str {
+    match subject {
+        Subject::EncryptionKey => {
+            "Snapshots of etcd from before stage 2 cannot be read without the old key; keep a copy of `secrets/` of the cluster in the state \
+             store for them"
+        }
+        Subject::SaKey => {
+            "Tokens that were signed with the old key are refused afterwards: those in Secrets of the type \
+             kubernetes.io/service-account-token, and bound tokens that their pods have not read again since stage 2. The kubelet \
+             renews a bound token when 80 percent of its time is over, or after 24 hours"
+        }
+    }
+}
+
+/// How far a key is rotated, by the pinned choices of the providers.
+fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: Subject) -> Result<Rotation, Error> {
+    for catalog in catalogs.values() {
+        if let Some(placement) = composition::placement(catalog)? {
+            return Ok(placement.rotation(subject));
+        }
+    }
+    Ok(Rotation::default())
+}
+
+/// How far a key of a cluster is rotated.
+pub(super) fn pinned(opened: &Opened, subject: Subject) -> Result<Rotation, Error> {
+    let nothing = BTreeMap::new();
+    rotation(opened.prior().map_or(&nothing, |prior| &prior.catalogs), subject)
+}
+
+/// Refuses another plan than one of the rotation after a stage was interrupted: the state has a key that belongs to a stage which
+/// is not complete, and the plan would delete it.
+///
+/// # Errors
+/// [`Error::RotationInterrupted`].
+pub(crate) fn check_interrupted(
+    cluster: &str,
+    prior: Option<&Snapshot>,
+    desired: &[Desired],
+) -> Result<(), Error> {
+    let is_desired = |address: &Address| desired.iter().any(|desired| desired.address == *address);
+    let records = prior.into_iter().flat_map(|prior| prior.resources.keys());
+    let left = records.filter(|address| !is_desired(address)).find_map(subject_of);
+    match left {
+        Some(subject) => Err(interrupted(cluster, subject)),
+        None => Ok(()),
+    }
+}
+
+/// The error of a plan that would overwrite a key after a run was interrupted, while a rotation is under way; `None` if none is.
+pub(crate) fn explained(cluster: &str, catalogs: &BTreeMap<String, Catalog>) -> Option<Error> {
+    let is_under_way =
+        |subject: &Subject| rotation(catalogs, *subject).is_ok_and(|found| found.stage != Stage::Rest);
+    let subject = [Subject::EncryptionKey, Subject::SaKey].into_iter().find(is_under_way)?;
+    Some(interrupted(cluster, subject))
+}
+
+fn interrupted(cluster: &str, subject: Subject) -> Error {
+    Error::RotationInterrupted { cluster: cluster.to_owned(), subject: subject.name() }
+}
+
+/// The rotation that a key of the state belongs to; `None` for a key that no rotation has made.
+fn subject_of(address: &Address) -> Option<Subject> {
+    let is_later = |name: &str| address.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    match address.kind() {
+        ENCRYPTION_CONFIGURATION => Some(Subject::EncryptionKey),
+        ENCRYPTION_KEY if is_later(AT_REST) => Some(Subject::EncryptionKey),
+        KEYPAIR if is_later(SERVICE_ACCOUNTS) => Some(Subject::SaKey),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(to: Rotation) -> RotationChange {
+        RotationChange {
+            subject: Subject::EncryptionKey,
+            pinned: Rotation::default(),
+            from: Rotation::default(),
+            to,
+            overwrites: BTreeSet::new(),
+        }
+    }
+
+    fn catalogs() -> BTreeMap<String, Catalog> {
+        let placement = serde_json::json!({ "placement": { "machines": [], "elected": "a" }, "hosts": [] });
+        BTreeMap::from([("hosts".to_owned(), Catalog::new(&placement).unwrap())])
+    }
+
+    #[test]
+    fn a_stage_is_pinned_beside_the_other_choices() {
+        let added = Rotation::default().next();
+        let pinned = change(added).pin(catalogs(), added).unwrap();
+        assert_eq!(rotation(&pinned, Subject::EncryptionKey).unwrap(), added);
+        assert_eq!(pinned["hosts"].data["placement"]["elected"], "a");
+        assert!(change(added).check("a", &catalogs()).is_ok());
+        assert_eq!(change(added).check("a", &pinned).unwrap_err().code(), Some("ROTATE0004"));
+        let back = change(Rotation::default()).pin(pinned, Rotation::default()).unwrap();
+        assert_eq!(back["hosts"].data, catalogs()["hosts"].data);
+    }
+
+    #[test]
+    fn the_last_stage_says_that_there_is_no_way_back() {
+        let used = Rotation::default().next().next();
+        let note = |to: Rotation| change(to).note().message;
+        assert!(note(used).contains("--back"));
+        assert!(note(used.next()).contains("There is no way back"));
+    }
+
+    #[test]
+    fn only_keys_of_rotations_belong_to_one() {
+        let of = |address: &str| subject_of(&address.parse().unwrap());
+        assert_eq!(of("encryption_key.at-rest"), None);
+        assert_eq!(of("encryption_key.at-rest-2"), Some(Subject::EncryptionKey));
+        assert_eq!(of("encryption_configuration.at-rest-2-used"), Some(Subject::EncryptionKey));
+        assert_eq!(of("keypair.service-accounts"), None);
+        assert_eq!(of("keypair.service-accounts-3"), Some(Subject::SaKey));
+        assert_eq!(of("keypair.kubernetes-ca"), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! Arguments of `slipway rotate`.
+
+use clap::{Args, Subcommand};
+use slipway_operations::rotation::Subject;
+
+use super::{RunArguments, ShowOptions, SpecArguments};
+
+/// Rotate a key of a cluster on hosts, one stage at a time.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RotateCommand {
+    /// Rotate the key that encrypts objects in etcd.
+    ///
+    /// Stage 1: all API servers can decrypt with a new key. Stage 2: they encrypt with it, all objects are written again, and the bytes
+    /// in etcd are checked. Stage 3: the old key is deleted. API servers are not restarted: each reads its configuration
+    /// again within a minute.
+    EncryptionKey(RotateArguments),
+    /// Rotate the key that signs the tokens of service accounts.
+    ///
+    /// Stage 1: all API servers accept tokens of a new key. Stage 2: they sign with it. Stage 3: the old key is deleted, and its
+    /// tokens are refused. API servers are restarted in each stage, one control plane after the other.
+    SaKey(RotateArguments),
+}
+
+impl RotateCommand {
+    /// The key, and the arguments.
+    pub fn parts(&self) -> (Subject, &RotateArguments) {
+        match self {
+            Self::EncryptionKey(arguments) => (Subject::EncryptionKey, arguments),
+            Self::SaKey(arguments) => (Subject::SaKey, arguments),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RotateArguments {
+    #[command(flatten)]
+    pub specs: SpecArguments,
+    /// Go back to the stage before. After the last stage there is no way back.
+    #[arg(long)]
+    pub back: bool,
+    /// Show the plan of the stage and change nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub show: ShowOptions,
+    #[command(flatten)]
+    pub run: RunArguments,
+}
