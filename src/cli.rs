@@ -288,6 +288,8 @@ pub(crate) enum OutputFormat {
     Json,
     /// Markdown for a comment on a pull request.
     Markdown,
+    /// Page for a browser, in one file.
+    Html,
     /// Graph of steps for Graphviz.
     Dot,
     /// Graph of steps as a picture.

@@ -83,6 +83,7 @@ pub(crate) fn plan_at(
         OutputFormat::Text => text(context, place, plan, Shown { full: options.full, several: false }),
         OutputFormat::Json => render::json(plan).to_string(),
         OutputFormat::Markdown => render::markdown(plan, MARKDOWN_LIMIT),
+        OutputFormat::Html => render::html(plan),
         OutputFormat::Dot => render::dot(plan),
         OutputFormat::Svg => render::svg(plan),
     };

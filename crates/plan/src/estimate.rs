@@ -11,20 +11,28 @@ use crate::step::{Step, StepId};
 /// Expected duration of some steps in milliseconds, under the pace limits.
 #[must_use]
 pub fn estimate_ms(steps: &[Step], rate_classes: &BTreeMap<String, RateClass>) -> u64 {
+    schedule(steps, rate_classes).iter().map(|(_, end)| *end).max().unwrap_or(0)
+}
+
+/// The times at which each step is expected to begin and to end, in milliseconds from the start.
+#[must_use]
+pub fn schedule(steps: &[Step], rate_classes: &BTreeMap<String, RateClass>) -> Vec<(u64, u64)> {
+    let mut times = vec![(0, 0); steps.len()];
     let mut queue = ReadyQueue::new(steps, rate_classes);
     let mut running: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
     let mut pace = Pace::new(rate_classes);
     let mut now = 0;
     loop {
         while let Some(id) = queue.pop(&mut |_| true) {
-            let Some(step) = steps.get(id.index()) else {
+            let (Some(step), Some(time)) = (steps.get(id.index()), times.get_mut(id.index())) else {
                 continue;
             };
             let begin = pace.admit(&step.rate_class, now);
-            running.push(Reverse((begin + step.estimate_ms, id.0)));
+            *time = (begin, begin.saturating_add(step.estimate_ms));
+            running.push(Reverse((time.1, id.0)));
         }
         let Some(Reverse((end, id))) = running.pop() else {
-            return now;
+            return times;
         };
         now = now.max(end);
         queue.finish(StepId(id));

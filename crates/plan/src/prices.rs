@@ -61,7 +61,7 @@ impl Prices {
 }
 
 /// Thousandths of a US dollar, as people write them.
-fn dollars(millis: u64) -> String {
+pub(crate) fn dollars(millis: u64) -> String {
     let cents = (millis + 5) / 10;
     format!("{}.{:02} USD", cents / 100, cents % 100)
 }
@@ -108,7 +108,8 @@ pub(crate) async fn ask(inputs: &Inputs<'_>) -> Result<Option<Prices>, Error> {
     Ok(Some(prices))
 }
 
-const fn known(price: Option<&MonthlyPrice>) -> u64 {
+/// The known part of a price, in thousandths of a US dollar.
+pub(crate) const fn known(price: Option<&MonthlyPrice>) -> u64 {
     match price {
         Some(MonthlyPrice::Known(millis)) => *millis,
         _ => 0,

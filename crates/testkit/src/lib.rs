@@ -7,6 +7,7 @@
 pub mod age;
 pub mod azurite;
 pub mod cache;
+pub mod chromium;
 pub mod cloud_controller;
 pub mod cluster_api;
 pub mod control_plane;
@@ -36,6 +37,7 @@ pub mod suite;
 pub mod wait;
 
 pub use azurite::Azurite;
+pub use chromium::Chromium;
 pub use control_plane::ControlPlane;
 pub use fake_gcs::FakeGcs;
 pub use hosts::Hosts;

@@ -1,4 +1,4 @@
-//! The system packages that machines of tests need.
+//! The system packages that tests need.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cache;
 
-/// A file, and the package of Debian and Ubuntu that has it.
+/// A file that machines need, and the package of Debian and Ubuntu that has it.
 const NEEDED: [(&str, &str); 16] = [
     ("/usr/bin/containerd", "containerd"),
     ("/usr/sbin/runc", "runc"),
@@ -27,13 +27,22 @@ const NEEDED: [(&str, &str); 16] = [
     ("/usr/share/doc/busybox-static/copyright", "busybox-static"),
 ];
 
-/// Has the packages that are missing installed, without a question, and without starting what they bring.
+/// Has the packages installed that machines need and that are missing, without a question, and without starting what they
+/// bring.
 ///
 /// # Errors
 /// When something is missing, and this is no Debian or Ubuntu, or not root, or the packages cannot be installed.
 pub fn install() -> Result<Vec<&'static str>> {
+    install_missing(&NEEDED)
+}
+
+/// The same for other files, each with the package that has it.
+///
+/// # Errors
+/// As for [`install`].
+pub fn install_missing(needed: &[(&'static str, &'static str)]) -> Result<Vec<&'static str>> {
     let missing = || {
-        let absent = NEEDED.iter().filter(|(file, _)| !Path::new(file).exists());
+        let absent = needed.iter().filter(|(file, _)| !Path::new(file).exists());
         absent.map(|(_, package)| *package).collect::<Vec<_>>()
     };
     if missing().is_empty() {

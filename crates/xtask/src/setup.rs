@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
+    Azurite, Chromium, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
     packages,
 };
 
@@ -13,8 +13,8 @@ use crate::output::say;
 /// Installs what the tests start into the user's cache folder.
 ///
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
-/// moto comes through pip unless `python3` has it, everything else is built with Go. Machines need some of the
-/// system's packages (apt, as root), and a store of images, which only root can fill.
+/// moto comes through pip unless `python3` has it, everything else is built with Go. Chromium and what machines need are
+/// system packages (apt, as root). Machines also need a store of images, which only root can fill.
 #[derive(clap::Args)]
 pub struct Setup {
     /// Only these.
@@ -30,6 +30,8 @@ pub struct Setup {
 pub enum Part {
     /// What stands in for clouds, and age.
     Clouds,
+    /// A browser, from the system's packages.
+    Browser,
     /// Kubernetes, etcd and kubeadm's end-to-end suite.
     Kubernetes,
     /// Packages and images for machines.
@@ -44,6 +46,8 @@ const CLOUDS: [(&str, Install); 4] = [
     ("age", age::install),
     ("moto", Moto::install),
 ];
+
+const BROWSER: [(&str, Install); 1] = [("Chromium", Chromium::install)];
 
 const KUBERNETES: [(&str, Install); 6] = [
     ("etcd", kubernetes::install_etcd),
@@ -84,6 +88,9 @@ impl Setup {
         let start = Instant::now();
         if wanted(Part::Clouds) {
             install(&CLOUDS)?;
+        }
+        if wanted(Part::Browser) {
+            install(&BROWSER)?;
         }
         if wanted(Part::Kubernetes) {
             install(&KUBERNETES)?;

@@ -66,7 +66,9 @@ const NOT_QUICK: &[&str] = &[
     "kubernetes of kubernetes",
     "provider of machine-inventory",
     "proxy of etcd-storage",
+    "render of plan browser::",
     "slipway_testkit azurite::",
+    "slipway_testkit chromium::",
     "slipway_testkit fake_gcs::",
     "slipway_testkit machine::program::",
     "slipway_testkit moto::",
@@ -256,7 +258,7 @@ impl Test {
 
     /// Installs the components of the chosen tests, so that no test has to wait for one.
     fn setup(&self) -> anyhow::Result<()> {
-        let mut only = vec![setup::Part::Clouds, setup::Part::Kubernetes];
+        let mut only = vec![setup::Part::Clouds, setup::Part::Browser, setup::Part::Kubernetes];
         only.extend(self.chooses(Stage::Machines).then_some(setup::Part::Machines));
         Setup::of(only).run()
     }

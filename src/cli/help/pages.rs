@@ -25,6 +25,7 @@ pub(crate) const PAGES: &[Page] = &[
                 "Write a comment for a pull request from another person",
                 "slipway plan -f clusters/ --untrusted --state s3://bucket/prefix -o markdown",
             ),
+            ("Write a page to look at in a browser", "slipway plan -f cluster.yaml -o html > plan.html"),
             ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
         ],
     ),

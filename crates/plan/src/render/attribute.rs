@@ -13,10 +13,15 @@ use super::line::{Line, Mark, Style};
 use super::screen::Screen;
 use super::text::TextOptions;
 use super::value::{is_long_text, lines, value};
-use compare::{Compared, compare};
+use compare::compare;
+
+pub(super) use compare::Compared;
 
 /// The longest path that other lines are aligned with.
 const ALIGNED: usize = 32;
+
+/// Values of more columns together than this are compared line by line, however wide the terminal is.
+const WIDEST: usize = 160;
 
 /// Maximum number of lines of one diff without `--verbose`.
 const DIFF_LINES: usize = 60;
@@ -29,8 +34,9 @@ pub(super) struct Attribute {
     forces: bool,
 }
 
+/// The value of an attribute, or its difference.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Body {
+pub(super) enum Body {
     /// A value that is set.
     Value(String),
     /// Both values on one line.
@@ -43,6 +49,16 @@ impl Attribute {
     /// Its path.
     pub(super) fn path(&self) -> &str {
         &self.path
+    }
+
+    /// Its value or difference.
+    pub(super) fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Whether it forces the replacement of the resource.
+    pub(super) fn forces(&self) -> bool {
+        self.forces
     }
 
     /// Removes the mark of a forced replacement, for a change that is only reported.
@@ -76,7 +92,7 @@ pub(super) fn changed(changes: &[Change], sensitive: &[Path], options: &TextOpti
             let before = screen.veil(&change.before);
             let after = screen.veil(&change.after);
             let path = clean(&change.path.to_string()).into_owned();
-            let room = options.width.saturating_sub(columns(&path).max(12) + 10);
+            let room = options.width.min(WIDEST).saturating_sub(columns(&path).max(12) + 10);
             Attribute {
                 body: difference(&decoded(&before), &decoded(&after), room, options.verbose),
                 forces: change.replaces,

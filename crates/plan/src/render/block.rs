@@ -41,8 +41,18 @@ pub(super) struct Block<'p> {
 impl<'p> Block<'p> {
     /// The block of a planned change.
     pub(super) fn of(change: &'p ResourceChange, view: &View<'p>, options: &TextOptions) -> Self {
+        Self::planned(change, view, options, roll::gates(change, view, options, INDENT))
+    }
+
+    /// The block of a planned change without the gates of its machines, which are shown elsewhere.
+    pub(super) fn without_gates(change: &'p ResourceChange, view: &View<'p>, options: &TextOptions) -> Self {
+        Self::planned(change, view, options, Vec::new())
+    }
+
+    fn planned(change: &'p ResourceChange, view: &View<'p>, options: &TextOptions, gates: Vec<Line>) -> Self {
         let mut notes = notes(change, view, options);
         notes.extend(roll::lines(change, view, options, INDENT));
+        notes.extend(gates);
         for step in view.surplus(change) {
             let identity = step.identity.as_ref().map_or("", Identity::as_str);
             let text =

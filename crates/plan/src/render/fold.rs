@@ -10,6 +10,7 @@ use super::line::{Line, Style};
 use super::names;
 use super::roll::wrapped;
 use super::text::TextOptions;
+use crate::change::ChangeAction;
 use crate::reason::ReasonCode;
 
 /// Minimum number of new resources of one type with the same attributes that are folded into one entry.
@@ -52,6 +53,11 @@ fn long_fields(blocks: &[Block<'_>]) -> HashSet<(String, String)> {
     many.map(|((kind, field), _)| (kind.to_owned(), field.to_owned())).collect()
 }
 
+/// Whether a block lists the attributes of one object instead of differences.
+fn is_listed(block: &Block<'_>) -> bool {
+    matches!(block.change.action, ChangeAction::Create | ChangeAction::Delete)
+}
+
 /// The equal parts of two blocks that are folded into one entry.
 #[derive(PartialEq, Eq, Hash)]
 struct Shape<'b> {
@@ -65,15 +71,14 @@ struct Shape<'b> {
 
 impl<'b> Shape<'b> {
     fn of(block: &'b Block<'_>) -> Self {
-        let create = block.group == Group::Create;
+        let listed = is_listed(block);
         Self {
             group: block.group,
             kind: block.change.address.kind(),
             how: block.how,
-            // New resources differ in their names and ranges at least: it is enough that they have the same
-            // attributes.
-            paths: if create { block.attributes.iter().map(Attribute::path).collect() } else { Vec::new() },
-            attributes: if create { &[] } else { &block.attributes },
+            // Resources differ in their names and ranges at least: it is enough that they have the same attributes.
+            paths: if listed { block.attributes.iter().map(Attribute::path).collect() } else { Vec::new() },
+            attributes: if listed { &[] } else { &block.attributes },
             notes: &block.notes,
         }
     }
@@ -106,11 +111,21 @@ pub(super) fn fold<'p>(blocks: Vec<Block<'p>>, options: &TextOptions) -> Vec<Fol
     }
     let mut all = alike(rest);
     all.extend(folds);
-    for fold in &mut all {
+    sorted(all)
+}
+
+/// Puts those that look the same together, none of them without its attributes.
+pub(super) fn fold_alike(blocks: Vec<Block<'_>>) -> Vec<Fold<'_>> {
+    sorted(alike(blocks))
+}
+
+/// The folds with their resources in the order of the names.
+fn sorted(mut folds: Vec<Fold<'_>>) -> Vec<Fold<'_>> {
+    for fold in &mut folds {
         fold.blocks
             .sort_by(|left, right| names::compare(left.change.address.name(), right.change.address.name()));
     }
-    all
+    folds
 }
 
 /// Puts those together that have the same attributes.
@@ -153,6 +168,21 @@ impl Fold<'_> {
         if self.blocks.len() > 1 { self.blocks.len() } else { 0 }
     }
 
+    /// The blocks, in the order of their names.
+    pub(super) fn blocks(&self) -> &[Block<'_>] {
+        &self.blocks
+    }
+
+    /// The positions of the attributes that differ between the resources.
+    pub(super) fn differing(&self) -> Vec<usize> {
+        let Some((first, others)) = self.blocks.split_first() else { return Vec::new() };
+        let differs = |position: &usize| {
+            let own = first.attributes.get(*position);
+            others.iter().any(|other| other.attributes.get(*position) != own)
+        };
+        (0..first.attributes.len()).filter(differs).collect()
+    }
+
     /// The lines: of the one block, or of all at once.
     pub(super) fn lines(&self, options: &TextOptions) -> Vec<Line> {
         match self.blocks.as_slice() {
@@ -178,7 +208,7 @@ impl Fold<'_> {
     /// The attributes of all, those that differ only counted.
     fn common(&self) -> Vec<Attribute> {
         let Some(first) = self.blocks.first() else { return Vec::new() };
-        if first.group != Group::Create {
+        if !is_listed(first) {
             return first.attributes.clone();
         }
         (0..first.attributes.len())

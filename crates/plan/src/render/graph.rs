@@ -8,7 +8,7 @@ use super::duration::duration;
 use super::line::Style;
 use crate::step::{Step, StepAction};
 
-pub(super) use gather::gathered;
+pub(super) use gather::{chosen, gathered, gathered_of};
 pub(super) use reduce::reduce;
 
 /// A graph to draw; a node's edges come from nodes before it.
@@ -18,6 +18,8 @@ pub(super) struct Drawing {
     pub(super) nodes: Vec<Node>,
     /// For each node, the positions of those that must be done before, sorted, each once.
     pub(super) before: Vec<Vec<usize>>,
+    /// For each node, the positions of its steps, sorted.
+    pub(super) members: Vec<Vec<usize>>,
 }
 
 /// A node to draw.
@@ -36,12 +38,47 @@ pub(super) struct Node {
 impl Drawing {
     /// Every step, with the edges that are not implied by others.
     pub(super) fn of(steps: &[Step]) -> Self {
-        Self { nodes: steps.iter().map(node).collect(), before: reduce(edges(steps)) }
+        let all: Vec<&Step> = steps.iter().collect();
+        Self::each(&all, edges(steps))
+    }
+
+    /// A node for each of these steps, with the edges between them.
+    fn each(steps: &[&Step], before: Vec<Vec<usize>>) -> Self {
+        Self {
+            nodes: steps.iter().map(|step| node(step)).collect(),
+            before: reduce(before),
+            members: (0..steps.len()).map(|position| vec![position]).collect(),
+        }
+    }
+
+    /// For each node the length of the longest chain that leads to it: the level on which it is drawn from the left.
+    pub(super) fn levels(&self) -> Vec<usize> {
+        levels(&self.before)
     }
 }
 
+/// For each node the length of the longest chain that leads to it.
+pub(super) fn levels(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut levels: Vec<usize> = Vec::with_capacity(before.len());
+    for before in before {
+        let level =
+            before.iter().filter_map(|earlier| levels.get(*earlier)).max().map_or(0, |level| level + 1);
+        levels.push(level);
+    }
+    levels
+}
+
+/// The edges between some of the steps, given by their sorted positions: positions among them.
+pub(super) fn inner(before: &[Vec<usize>], members: &[usize]) -> Vec<Vec<usize>> {
+    let own = |member: &usize| {
+        let before = before.get(*member).map(Vec::as_slice).unwrap_or_default();
+        before.iter().filter_map(|earlier| members.binary_search(earlier).ok()).collect()
+    };
+    members.iter().map(own).collect()
+}
+
 /// For each step the positions of its dependencies that come before it.
-fn edges(steps: &[Step]) -> Vec<Vec<usize>> {
+pub(super) fn edges(steps: &[Step]) -> Vec<Vec<usize>> {
     steps
         .iter()
         .enumerate()

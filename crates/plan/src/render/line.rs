@@ -26,6 +26,23 @@ pub(super) enum Style {
     Warning,
 }
 
+impl Style {
+    /// The name of the style in a page.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Strong => "strong",
+            Self::Faint => "faint",
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+            Self::Replaced => "replaced",
+            Self::Rolled => "rolled",
+            Self::Warning => "warning",
+        }
+    }
+}
+
 /// The first column in a comment's diff, which colours the line there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) enum Mark {
@@ -77,6 +94,16 @@ impl Line {
     pub(super) fn indented(mut self, by: usize) -> Self {
         self.indent += by;
         self
+    }
+
+    /// Columns before it.
+    pub(super) fn indent(&self) -> usize {
+        self.indent
+    }
+
+    /// Its pieces with their styles.
+    pub(super) fn spans(&self) -> &[(Style, String)] {
+        &self.spans
     }
 
     /// Appends the line to a terminal's text.

@@ -8,18 +8,18 @@ mod part;
 
 use std::collections::BTreeMap;
 
-use slipway_resource::provider::Disruption;
-
-use super::block::{Block, disruption};
+use super::block::Block;
 use super::clean::{clean, plural};
 use super::duration::duration;
+use super::effect::effects;
 use super::fold::fold;
 use super::group::{Group, View};
-use super::section;
+use super::ranked::Ranked;
 use super::text::{TextOptions, estimate, nothing_to_do};
-use crate::change::ResourceChange;
-use crate::file::{Mode, Plan};
-use escape::{code, fence, html};
+use super::verdict::{kind, verdict};
+use super::{markup, section};
+use crate::file::Plan;
+use escape::{code, fence};
 use part::{Part, assemble};
 
 /// Maximum size of a comment in bytes. It fits platforms with a limit of 64 kB, with room for a frame.
@@ -40,16 +40,7 @@ const OPTIONS: TextOptions =
 #[must_use]
 pub fn markdown(plan: &Plan, limit: usize) -> String {
     let view = View::of(plan);
-    let mut dangerous = Vec::new();
-    let mut harmless: Vec<(Group, Vec<Block<'_>>)> = Vec::new();
-    for (group, changes) in view.shown() {
-        let blocks = changes.iter().map(|change| Block::of(change, &view, &OPTIONS));
-        let (dangers, rest): (Vec<_>, Vec<_>) = blocks.partition(|block| block.dangerous);
-        dangerous.extend(dangers);
-        if !rest.is_empty() {
-            harmless.push((group, rest));
-        }
-    }
+    let Ranked { dangerous, harmless } = Ranked::of(&view, |change| Block::of(change, &view, &OPTIONS));
     let head = head(&view, dangerous.len());
     let foot = foot(plan);
     let mut parts = vec![
@@ -59,7 +50,6 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
         table(&view),
         dangers(dangerous),
     ];
-    harmless.sort_by_key(|(group, _)| std::cmp::Reverse(*group));
     parts.extend(harmless.into_iter().map(|(group, blocks)| details(group, blocks)));
     for section in [
         section::drift(&view, &OPTIONS),
@@ -77,41 +67,19 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
 
 fn head(view: &View<'_>, dangerous: usize) -> String {
     let plan = view.plan;
-    let kind = match plan.mode {
-        Mode::Apply => "Plan",
-        Mode::Delete => "Deletion plan",
-        Mode::Drift => "Drift",
-    };
-    let title = format!("### {kind} for {}\n\n", code(&plan.cluster));
+    let title = format!("### {} for {}\n\n", kind(plan.mode), code(&plan.cluster));
     if let Some(sentence) = nothing_to_do(view, &code(&plan.cluster)) {
         return format!("{title}{sentence}\n");
     }
-    let mut verdict = String::new();
-    if view.counts.deferred > 0 {
-        let count = usize::try_from(view.counts.deferred).unwrap_or(usize::MAX);
-        verdict.push_str(&format!(
-            "**Incomplete: {} could not be decided.** ",
-            plural(count, "resource", "resources")
-        ));
-    }
-    if !plan.findings.is_empty() {
-        let findings = plural(plan.findings.len(), "finding", "findings");
-        verdict.push_str(&format!("**Would be stopped by {findings}.** "));
-    }
-    let severity = if dangerous > 0 {
-        format!("**{}.** ", plural(dangerous, "dangerous change", "dangerous changes"))
-    } else if plan.findings.is_empty() {
-        "**No dangerous changes.** ".to_owned()
-    } else {
-        String::new()
-    };
+    let verdict: String =
+        verdict(view, dangerous).iter().map(|(_, sentence)| format!("**{sentence}** ")).collect();
     let time = estimate(plan).map(|time| format!(" {time}")).unwrap_or_default();
     let price = plan
         .prices
         .as_ref()
         .map(|prices| format!("\n{}\n", code(&clean(&prices.sentence()))))
         .unwrap_or_default();
-    format!("{title}{verdict}{severity}Plan: {}.{time}\n{price}", view.counts)
+    format!("{title}{verdict}Plan: {}.{time}\n{price}", view.counts)
 }
 
 fn foot(plan: &Plan) -> String {
@@ -131,36 +99,29 @@ fn foot(plan: &Plan) -> String {
 
 /// The effects on users of the cluster, a row for each change.
 fn table(view: &View<'_>) -> Part {
-    let shown = view.shown().flat_map(|(_, changes)| changes.iter().copied());
-    let changes: Vec<&ResourceChange> =
-        shown.filter(|change| change.disruption != Disruption::None || !change.machines.is_empty()).collect();
-    if changes.is_empty() {
+    let effects = effects(view);
+    if effects.is_empty() {
         return Part::default();
     }
     let mut out = String::from(
         "| Disrupts | How | Machines | Held up by | Work |\n| --- | --- | ---: | --- | ---: |\n",
     );
-    for change in changes.iter().take(ROWS) {
-        let time: u64 = view.steps(&change.address).iter().map(|step| step.estimate_ms).sum();
-        let mut blockers: Vec<&String> =
-            change.machines.iter().flat_map(|machine| &machine.blockers).collect();
-        blockers.sort();
-        blockers.dedup();
-        let blockers: Vec<String> = blockers.iter().take(3).map(|blocker| code(blocker)).collect();
+    for effect in effects.iter().take(ROWS) {
+        let blockers: Vec<String> = effect.blockers.iter().take(3).map(|blocker| code(blocker)).collect();
         out.push_str(&format!(
             "| {} | {} | {} | {} | {} |\n",
-            code(&change.address.to_string()),
-            disruption(change.disruption).unwrap_or("machines are rolled"),
-            change.machines.len(),
+            code(&effect.address.to_string()),
+            effect.how,
+            effect.machines,
             blockers.join("<br>"),
-            duration(time),
+            duration(effect.work_ms),
         ));
     }
-    if changes.len() > ROWS {
-        out.push_str(&format!("| … and {} more | | | | |\n", changes.len() - ROWS));
+    if effects.len() > ROWS {
+        out.push_str(&format!("| … and {} more | | | | |\n", effects.len() - ROWS));
     }
     let short =
-        format!("{} noticed by users of the cluster.\n", plural(changes.len(), "change is", "changes are"));
+        format!("{} noticed by users of the cluster.\n", plural(effects.len(), "change is", "changes are"));
     Part { full: out, short }
 }
 
@@ -199,7 +160,7 @@ fn details(group: Group, blocks: Vec<Block<'_>>) -> Part {
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(kind, count)| (std::cmp::Reverse(*count), *kind));
     let mut types: Vec<String> =
-        counts.iter().take(TYPES).map(|(kind, count)| format!("{count} {}", html(&clean(kind)))).collect();
+        counts.iter().take(TYPES).map(|(kind, count)| format!("{count} {}", markup::text(kind))).collect();
     if counts.len() > TYPES {
         types.push(format!("{} more types", counts.len() - TYPES));
     }

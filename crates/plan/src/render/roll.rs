@@ -17,7 +17,7 @@ use crate::step::{Step, StepAction};
 /// Maximum number of machines, including new ones, whose gates are listed one by one without `--verbose`.
 const LISTED: usize = 16;
 
-/// Lines about the machines of a change: which, why, who blocks them, and the order of the gates.
+/// Lines about the machines of a change: which, why, and who blocks them.
 pub(super) fn lines(
     change: &ResourceChange,
     view: &View<'_>,
@@ -46,7 +46,6 @@ pub(super) fn lines(
         out.extend(wrapped(&format!("{head}{}", names::listed(&names)), indent + 2, options, Style::Plain));
     }
     out.extend(blockers(&change.machines, options, indent + 2));
-    out.extend(gates(change, view, options, indent));
     out
 }
 
@@ -80,37 +79,66 @@ fn blockers(machines: &[MachineChange], options: &TextOptions, indent: usize) ->
         .collect()
 }
 
-/// The gates by machine, in the order in which each has its first one.
-fn gates(change: &ResourceChange, view: &View<'_>, options: &TextOptions, indent: usize) -> Vec<Line> {
-    let mut subjects: Vec<(String, Vec<&str>)> = Vec::new();
-    let mut place: HashMap<String, usize> = HashMap::new();
-    let mut before: Vec<&Step> = Vec::new();
-    for step in operations(change, view) {
-        let subject = node(step, change).or_else(|| machine(step)).unwrap_or_else(|| "all".to_owned());
-        let position = *place.entry(subject.clone()).or_insert_with(|| {
-            subjects.push((subject, Vec::new()));
-            subjects.len() - 1
-        });
-        if let Some((_, gates)) = subjects.get_mut(position) {
-            gates.push(step.action.verb());
+/// What a change waits for before its roll, and the gates of each machine in their order.
+pub(super) struct Turns<'p> {
+    /// Gates on other resources that come before.
+    pub(super) first: Vec<&'p Step>,
+    /// The machines, each with its gates, in the order in which each has its first one.
+    pub(super) machines: Vec<(String, Vec<&'p Step>)>,
+}
+
+impl<'p> Turns<'p> {
+    /// The turns of the machines of a change.
+    pub(super) fn of(change: &ResourceChange, view: &View<'p>) -> Self {
+        let mut turns = Self { first: Vec::new(), machines: Vec::new() };
+        let mut place: HashMap<String, usize> = HashMap::new();
+        let names: HashMap<&str, &str> = change
+            .machines
+            .iter()
+            .map(|machine| (machine.identity.as_str(), machine.name.as_str()))
+            .collect();
+        for step in operations(change, view) {
+            let subject = node(step, &names).or_else(|| machine(step)).unwrap_or_else(|| "all".to_owned());
+            let position = *place.entry(subject.clone()).or_insert_with(|| {
+                turns.machines.push((subject, Vec::new()));
+                turns.machines.len() - 1
+            });
+            if let Some((_, gates)) = turns.machines.get_mut(position) {
+                gates.push(step);
+            }
+            turns.first.extend(prerequisites(step, view.plan));
         }
-        before.extend(prerequisites(step, view.plan));
+        turns.first.sort_by_key(|step| step.id);
+        turns.first.dedup_by_key(|step| step.id);
+        turns
     }
-    before.sort_by_key(|step| step.id);
-    before.dedup_by_key(|step| step.id);
-    let mut out: Vec<Line> = before
+}
+
+/// The gates by machine, in the order in which each has its first one.
+pub(super) fn gates(
+    change: &ResourceChange,
+    view: &View<'_>,
+    options: &TextOptions,
+    indent: usize,
+) -> Vec<Line> {
+    if change.machines.is_empty() {
+        return Vec::new();
+    }
+    let Turns { first, machines } = Turns::of(change, view);
+    let mut out: Vec<Line> = first
         .iter()
         .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&step.title()))))
         .collect();
-    let shown = if options.verbose || subjects.len() <= LISTED { subjects.len() } else { LISTED / 4 };
-    let width = subjects.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
+    let shown = if options.verbose || machines.len() <= LISTED { machines.len() } else { LISTED / 4 };
+    let width = machines.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
     let width = width.unwrap_or(0);
-    for (position, (subject, gates)) in subjects.iter().take(shown).enumerate() {
+    for (position, (subject, gates)) in machines.iter().take(shown).enumerate() {
+        let gates: Vec<&str> = gates.iter().map(|step| step.action.verb()).collect();
         let text = format!("{:>3}. {subject:width$}  {}", position + 1, clean(&gates.join(", ")));
         out.push(Line::at(indent + 2).text(text));
     }
-    if subjects.len() > shown {
-        let text = format!("     … and {} more in the same way", subjects.len() - shown);
+    if machines.len() > shown {
+        let text = format!("     … and {} more in the same way", machines.len() - shown);
         out.push(Line::at(indent + 2).with(Style::Faint, text));
     }
     out
@@ -141,15 +169,14 @@ fn operations<'v, 'p>(
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
 }
 
-/// The name of the node that a gate is about, where the change knows it.
-fn node(step: &Step, change: &ResourceChange) -> Option<String> {
+/// The name of the node that a gate is about, where it is among the names of the change's machines by identity.
+fn node(step: &Step, names: &HashMap<&str, &str>) -> Option<String> {
     let StepAction::Operation { arguments, .. } = &step.action else { return None };
     if step.roll.is_some() && arguments.get("slot").is_none() {
         return Some(clean(step.address.name()).into_owned());
     }
     let member = arguments.get("member")?.as_str()?;
-    let machine = change.machines.iter().find(|machine| machine.identity.as_str() == member)?;
-    Some(clean(&machine.name).into_owned())
+    Some(clean(names.get(member)?).into_owned())
 }
 
 /// The machine that a gate is about.

@@ -5,8 +5,9 @@ mod layer;
 mod order;
 mod place;
 
-use super::graph::gathered;
+use super::graph::{Drawing, gathered};
 use crate::file::Plan;
+use draw::Link;
 
 /// How many boxes a picture has at most before steps are gathered.
 const BOXES: usize = 400;
@@ -22,6 +23,14 @@ pub fn svg(plan: &Plan) -> String {
     let mut layers = layer::layers(&drawing);
     order::order(&mut layers);
     let summary = draw::summary(plan, &drawing);
-    let picture = place::place(&drawing, &layers, &summary);
+    let picture = place::place(&drawing, &layers, Some(&summary));
     draw::draw(plan, &drawing, &layers, &picture, &summary)
+}
+
+/// A graph as an element of a page, which colours it. Its boxes lead to the elements that `link` names.
+pub(super) fn element(drawing: &Drawing, label: &str, link: &Link<'_>) -> String {
+    let mut layers = layer::layers(drawing);
+    order::order(&mut layers);
+    let picture = place::place(drawing, &layers, None);
+    draw::element(drawing, &layers, &picture, label, link)
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use slipway_plan::change::{ChangeAction, MachineChange, RecordTemplate, ResourceChange};
 use slipway_plan::precondition::Precondition;
-use slipway_plan::{Binding, Mode, Plan, Reason, ReasonCode, Step, StepAction, StepId};
+use slipway_plan::{Binding, Mode, Plan, Prices, Reason, ReasonCode, Step, StepAction, StepId};
 use slipway_resource::diff::Change;
-use slipway_resource::provider::{Disruption, ExpandNote, PreflightFinding};
+use slipway_resource::provider::{Disruption, ExpandNote, MonthlyPrice, PreflightFinding, ResourcePrice};
 use slipway_resource::{Address, Digest, ErrorClass, Identity, Secret, SecretText, TemplatePart, Value};
 
 /// A text that must be in no rendering.
@@ -406,6 +406,93 @@ pub fn large(each: usize) -> Plan {
         sorted.sort();
         sorted.dedup();
         step(&mut plan, &at, StepAction::Update, 3, &sorted);
+    }
+    plan
+}
+
+/// The plan with everything, and prices.
+pub fn priced() -> Plan {
+    let price = |at: &str, before: Option<u64>, after: Option<MonthlyPrice>| ResourcePrice {
+        address: address(at),
+        before: before.map(MonthlyPrice::Known),
+        after,
+    };
+    let known = |millis: u64| Some(MonthlyPrice::Known(millis));
+    let prices = Prices {
+        lists: vec!["the list of sim, 2026-10-01".to_owned()],
+        before_millis: 212_400,
+        after_millis: 288_900,
+        resources: vec![
+            price("sim_load_balancer.api", None, known(18_500)),
+            price("sim_machine_pool.workers", Some(180_000), known(240_000)),
+            price("sim_network.main", Some(2_400), known(2_400)),
+            price("sim_record.api.example.com", Some(30_000), known(28_000)),
+            price("sim_volume.etcd", None, Some(MonthlyPrice::Unknown("no price of class fast".to_owned()))),
+        ],
+    };
+    Plan { prices: Some(prices), ..rich() }
+}
+
+/// A text that tries to leave its place in a page.
+pub const HOSTILE: &str = "</script></style></pre></dl></svg>\"'><img src=x onerror=window.hit=1><script>window.hit=1</script>\
+                           <!-- ]]> &lt;b&gt; &#60;i&#62; javascript:alert(1) \u{202e}\u{2066}\u{0}\u{7}\u{1b}[31m\u{feff}\u{85}\nnext";
+
+/// A plan in which every text is this one.
+pub fn hostile(text: &str) -> Plan {
+    let mut plan = priced();
+    let bad = |kind: &str| Address::new(format!("{kind}{text}"), text);
+    plan.cluster = text.to_owned();
+    let mut why = located(reason(ReasonCode::Provider, text), text, text);
+    why.causes.push(reason(ReasonCode::FieldChanged, text));
+    let long = format!("first\n{text}\nlast\n");
+    for (number, change) in plan.changes.iter_mut().chain(&mut plan.drift).chain(&mut plan.kept).enumerate() {
+        change.address = bad(&format!("kind{number}"));
+        change.previous_address = change.previous_address.as_ref().map(|_| bad("old"));
+        change.identity = Some(Identity::new(text));
+        change.reasons = vec![why.clone()];
+        change.confirmation = change.confirmation.as_ref().map(|_| text.to_owned());
+        for value in [&mut change.before, &mut change.after] {
+            if !value.is_null() {
+                *value = Value::map([(text, Value::from(text)), ("long", Value::from(long.as_str()))]);
+            }
+        }
+        for field in &mut change.changes {
+            field.path = slipway_resource::Path::root().child(text);
+            field.before = Value::from(text);
+            field.after = Value::from(long.as_str());
+        }
+        for machine in &mut change.machines {
+            machine.name = text.to_owned();
+            machine.reason = text.to_owned();
+            machine.blockers = vec![text.to_owned()];
+        }
+    }
+    for step in &mut plan.steps {
+        step.address = bad("step");
+        step.identity = Some(Identity::new(text));
+        if let StepAction::Operation { name, arguments } = &mut step.action {
+            *name = text.to_owned();
+            *arguments = Value::map([("member", text)]);
+        }
+    }
+    if let Some(rolled) = plan.changes.iter().find(|change| !change.machines.is_empty()) {
+        let pool = rolled.address.clone();
+        plan.steps.iter_mut().for_each(|step| step.roll = Some(pool.clone()));
+    }
+    plan.notes.iter_mut().for_each(|note| (note.field, note.message) = (text.to_owned(), text.to_owned()));
+    for finding in &mut plan.findings {
+        finding.address = Some(bad("finding"));
+        finding.message = text.to_owned();
+        finding.hint = Some(text.to_owned());
+    }
+    plan.outlook = vec![text.to_owned()];
+    plan.infrastructure_only = vec![text.to_owned()];
+    if let Some(prices) = &mut plan.prices {
+        prices.lists = vec![text.to_owned()];
+        for price in &mut prices.resources {
+            price.address = bad("price");
+            price.after = Some(MonthlyPrice::Unknown(text.to_owned()));
+        }
     }
     plan
 }

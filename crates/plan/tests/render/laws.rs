@@ -30,6 +30,7 @@ fn all(plan: &Plan) -> Vec<(&'static str, String)> {
         ("json", render::json(plan).to_string()),
         ("streamed json", String::from_utf8(streamed).unwrap()),
         ("markdown", render::markdown(plan, render::COMMENT_LIMIT)),
+        ("html", render::html(plan)),
         ("dot", render::dot(plan)),
         ("svg", render::svg(plan)),
         ("changes", changes),

@@ -9,9 +9,9 @@ fn boxes(svg: &str) -> usize {
 }
 
 /// Writes the pictures where `SLIPWAY_PICTURES` says, to look at them.
-fn show(name: &str, svg: &str) {
+pub fn show(name: &str, picture: impl AsRef<[u8]>) {
     if let Some(folder) = std::env::var_os("SLIPWAY_PICTURES") {
-        std::fs::write(std::path::Path::new(&folder).join(name), svg).unwrap();
+        std::fs::write(std::path::Path::new(&folder).join(name), picture).unwrap();
     }
 }
 

@@ -126,7 +126,7 @@ fn no_secret_is_seen_anywhere() -> Result<()> {
         said.push_str(&ended.err);
         Ok(ended)
     };
-    for form in ["text", "json", "markdown", "dot", "svg"] {
+    for form in ["text", "json", "markdown", "html", "dot", "svg"] {
         run(2, FIRST, &[PLAN, &["--full", "-o", form]].concat())?;
     }
     run(2, FIRST, &[PLAN, &["--out", "saved.plan"]].concat())?;

@@ -13,7 +13,7 @@ const CONTEXT: usize = 3;
 
 /// One line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Compared {
+pub(in super::super) enum Compared {
     /// The position of the next lines, or a remark.
     Place(String),
     /// On both sides.

@@ -27,30 +27,35 @@ enum Grain {
 /// The steps in at most `nodes` nodes and chains of at most `depth`, as far as gathering by machine, by
 /// resource and then by type can do it.
 pub(in super::super) fn gathered(steps: &[Step], nodes: usize, depth: usize) -> Drawing {
+    let all: Vec<&Step> = steps.iter().collect();
+    gathered_of(&all, edges(steps), nodes, depth)
+}
+
+/// The same of some steps with the edges between them: for each step the positions of those before it.
+pub(in super::super) fn gathered_of(
+    steps: &[&Step],
+    before: Vec<Vec<usize>>,
+    nodes: usize,
+    depth: usize,
+) -> Drawing {
     let few = |drawing: &Drawing| drawing.nodes.len() <= nodes;
     if steps.len() <= nodes {
-        let all = Drawing::of(steps);
+        let all = Drawing::each(steps, before.clone());
         if longest(&all) <= depth {
             return all;
         }
     }
-    let machines = gather(steps, Grain::Machines);
+    let machines = gather(steps, &before, Grain::Machines);
     if few(&machines) && longest(&machines) <= depth {
         return machines;
     }
-    let gates = gather(steps, Grain::Gates);
-    if few(&gates) { gates } else { gather(steps, Grain::Types) }
+    let gates = gather(steps, &before, Grain::Gates);
+    if few(&gates) { gates } else { gather(steps, &before, Grain::Types) }
 }
 
 /// How many nodes the longest chain has.
 fn longest(drawing: &Drawing) -> usize {
-    let mut depths = Vec::with_capacity(drawing.nodes.len());
-    for before in &drawing.before {
-        let depth =
-            before.iter().filter_map(|earlier| depths.get(*earlier)).max().map_or(1, |depth| depth + 1);
-        depths.push(depth);
-    }
-    depths.into_iter().max().unwrap_or(0)
+    drawing.levels().into_iter().max().map_or(0, |level| level + 1)
 }
 
 /// The key of a node: an action and its subject, or a single step.
@@ -83,7 +88,7 @@ fn pool(step: &Step) -> &Address {
     step.roll.as_ref().unwrap_or(&step.address)
 }
 
-fn gather(steps: &[Step], grain: Grain) -> Drawing {
+fn gather(steps: &[&Step], before: &[Vec<usize>], grain: Grain) -> Drawing {
     let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
     let group: Vec<usize> = steps
         .iter()
@@ -96,7 +101,7 @@ fn gather(steps: &[Step], grain: Grain) -> Drawing {
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(numbers.len(), numbers.len());
     let nodes: Vec<NodeIndex> = (0..numbers.len()).map(|_| graph.add_node(())).collect();
     let mut pairs: BTreeSet<(usize, usize)> = BTreeSet::new();
-    for (before, own) in edges(steps).iter().zip(&group) {
+    for (before, own) in before.iter().zip(&group) {
         pairs.extend(before.iter().filter_map(|earlier| group.get(*earlier)).map(|earlier| (*earlier, *own)));
     }
     for (earlier, later) in pairs.iter().filter(|(earlier, later)| earlier != later) {
@@ -116,10 +121,10 @@ fn gather(steps: &[Step], grain: Grain) -> Drawing {
         }
     }
     let of = |group: &usize| place.get(*group).copied().unwrap_or(0);
-    let mut members: Vec<Vec<&Step>> = vec![Vec::new(); together.len()];
-    for (step, group) in steps.iter().zip(&group) {
+    let mut members: Vec<Vec<usize>> = vec![Vec::new(); together.len()];
+    for (position, group) in group.iter().enumerate() {
         if let Some(members) = members.get_mut(of(group)) {
-            members.push(step);
+            members.push(position);
         }
     }
     let mut before: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); together.len()];
@@ -130,9 +135,15 @@ fn gather(steps: &[Step], grain: Grain) -> Drawing {
         }
     }
     Drawing {
-        nodes: members.iter().map(|members| node(members)).collect(),
+        nodes: members.iter().map(|members| node(&chosen(steps, members))).collect(),
         before: reduce(before.into_iter().map(|set| set.into_iter().collect()).collect()),
+        members,
     }
+}
+
+/// The steps at some positions.
+pub(in super::super) fn chosen<'s>(steps: &[&'s Step], positions: &[usize]) -> Vec<&'s Step> {
+    positions.iter().filter_map(|position| steps.get(*position).copied()).collect()
 }
 
 fn node(steps: &[&Step]) -> Node {

@@ -1,4 +1,4 @@
-//! Foreign text made harmless in markdown and HTML.
+//! Foreign text made harmless in markdown.
 
 use super::super::clean::clean;
 use super::super::line::Line;
@@ -9,11 +9,6 @@ pub(super) fn code(text: &str) -> String {
     let ticks = "`".repeat(longest_run(&text) + 1);
     let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
     format!("{ticks}{pad}{}{pad}{ticks}", text.replace('|', "\\|"))
-}
-
-/// The text inside HTML.
-pub(super) fn html(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// Lines as a fenced diff, the fence longer than any that they hold.
@@ -46,6 +41,5 @@ mod tests {
         assert_eq!(code("`x`` y"), "``` `x`` y ```");
         let lines = [Line::at(0).text("```"), Line::at(0).text("</details>")];
         assert_eq!(fence(&lines), "````diff\n  ```\n  </details>\n````\n");
-        assert_eq!(html("</summary>"), "&lt;/summary&gt;");
     }
 }

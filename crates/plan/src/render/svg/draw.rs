@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::clean::{clean, plural};
+use super::super::clean::plural;
 use super::super::dot::colors;
 use super::super::graph::{Drawing, Node};
 use super::super::group::Counts;
+use super::super::line::Style;
+use super::super::markup;
 use super::super::text::estimate;
 use super::layer::Layers;
 use super::place::{HEIGHT, PADDING, Picture, texts};
@@ -39,24 +41,85 @@ pub(super) fn draw(
          <defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"7\" markerHeight=\"7\" \
          orient=\"auto\"><path d=\"M0 0.5 L8 4 L0 7.5 z\" fill=\"#8b949e\"/></marker></defs>\n\
          <text class=\"heading\" x=\"20\" y=\"28\">Plan for {cluster}</text>\n",
-        cluster = escape(&clean(&plan.cluster)),
+        cluster = markup::text(&plan.cluster),
     );
     for (line, text) in summary.iter().enumerate() {
         let y = 48 + 16 * line;
-        let _ = writeln!(out, "<text class=\"counts\" x=\"20\" y=\"{y}\">{}</text>", escape(text));
+        let _ = writeln!(out, "<text class=\"counts\" x=\"20\" y=\"{y}\">{}</text>", markup::text(text));
     }
-    edges(&mut out, layers, picture);
+    graph(&mut out, drawing, layers, picture, &Look::Alone);
+    out.push_str("</svg>\n");
+    out
+}
+
+/// Writes the picture as an element of a page, named by a label.
+pub(super) fn element(
+    drawing: &Drawing,
+    layers: &Layers,
+    picture: &Picture,
+    label: &str,
+    link: &Link<'_>,
+) -> String {
+    let (width, height) = picture.size;
+    let mut out = format!(
+        "<svg class=\"graph\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         role=\"group\" aria-label=\"{}\">\n",
+        markup::text(label),
+    );
+    graph(&mut out, drawing, layers, picture, &Look::Page(link));
+    out.push_str("</svg>\n");
+    out
+}
+
+/// The name of the element of the page that a node leads to.
+pub(in super::super) type Link<'l> = dyn Fn(usize) -> Option<String> + 'l;
+
+/// Where the colours of a picture come from.
+enum Look<'l> {
+    /// The picture stands alone and has its own colours.
+    Alone,
+    /// The style of a page colours it by classes, and boxes lead to other parts of the page.
+    Page(&'l Link<'l>),
+}
+
+impl Look<'_> {
+    /// The attributes of the group, the rectangle and the first text of a box.
+    fn paint(&self, style: Style) -> [String; 3] {
+        match self {
+            Self::Alone => {
+                let (fill, line) = colors(style);
+                let rectangle = format!(" fill=\"{fill}\" stroke=\"{line}\"");
+                [String::new(), rectangle, format!(" style=\"fill:{line}\"")]
+            }
+            Self::Page(_) => [format!(" class=\"box {}\"", style.name()), String::new(), String::new()],
+        }
+    }
+
+    fn link(&self, node: usize) -> Option<String> {
+        match self {
+            Self::Alone => None,
+            Self::Page(link) => link(node),
+        }
+    }
+}
+
+fn graph(out: &mut String, drawing: &Drawing, layers: &Layers, picture: &Picture, look: &Look<'_>) {
+    edges(out, layers, picture);
     for (index, layer) in layers.layers.iter().enumerate() {
         let (Some(left), Some(width)) = (picture.left.get(index), picture.width.get(index)) else { continue };
         for item in layer {
-            let node = layers.items.get(*item).and_then(|item| drawing.nodes.get(item.node?));
-            if let (Some(node), Some(middle)) = (node, picture.middle.get(*item)) {
-                boxed(&mut out, node, *left, *middle, *width);
+            let number = layers.items.get(*item).and_then(|item| item.node);
+            let node = number.and_then(|number| Some((number, drawing.nodes.get(number)?)));
+            if let (Some((number, node)), Some(middle)) = (node, picture.middle.get(*item)) {
+                let link = look.link(number);
+                if let Some(link) = &link {
+                    let _ = write!(out, "<a href=\"#{}\">", markup::text(link));
+                }
+                boxed(out, node, look, (*left, *middle, *width));
+                out.push_str(if link.is_some() { "</a>\n" } else { "\n" });
             }
         }
     }
-    out.push_str("</svg>\n");
-    out
 }
 
 /// The lines below the heading.
@@ -70,19 +133,19 @@ pub(super) fn summary(plan: &Plan, drawing: &Drawing) -> Vec<String> {
     lines
 }
 
-fn boxed(out: &mut String, node: &Node, left: f64, middle: f64, width: f64) {
-    let (fill, line) = colors(node.style);
+fn boxed(out: &mut String, node: &Node, look: &Look<'_>, (left, middle, width): (f64, f64, f64)) {
+    let [group, rectangle, first] = look.paint(node.style);
     let [verb, remark, subject] = texts(node);
     let top = middle - HEIGHT / 2.0;
     let _ = write!(
         out,
-        "<g><title>{title}</title><rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
-         height=\"{HEIGHT}\" rx=\"6\" fill=\"{fill}\" stroke=\"{line}\"/>\
-         <text class=\"verb\" x=\"{x:.1}\" y=\"{first:.1}\" style=\"fill:{line}\">{verb}</text>",
-        title = escape(&format!("{} {} {}", node.verb, node.subject, node.remark)),
+        "<g{group}><title>{title}</title><rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+         height=\"{HEIGHT}\" rx=\"6\"{rectangle}/>\
+         <text class=\"verb\" x=\"{x:.1}\" y=\"{line:.1}\"{first}>{verb}</text>",
+        title = markup::text(&format!("{} {} {}", node.verb, node.subject, node.remark)),
         x = left + PADDING,
-        first = top + 16.0,
-        verb = escape(&verb),
+        line = top + 16.0,
+        verb = markup::text(&verb),
     );
     if !remark.is_empty() {
         let _ = write!(
@@ -90,15 +153,15 @@ fn boxed(out: &mut String, node: &Node, left: f64, middle: f64, width: f64) {
             "<text class=\"remark\" text-anchor=\"end\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             left + width - PADDING,
             top + 16.0,
-            escape(&remark),
+            markup::text(&remark),
         );
     }
-    let _ = writeln!(
+    let _ = write!(
         out,
         "<text x=\"{:.1}\" y=\"{:.1}\">{}</text></g>",
         left + PADDING,
         top + 31.0,
-        escape(&subject),
+        markup::text(&subject),
     );
 }
 
@@ -130,8 +193,4 @@ fn edges(out: &mut String, layers: &Layers, picture: &Picture) {
             }
         }
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

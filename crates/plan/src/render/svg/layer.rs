@@ -74,13 +74,7 @@ pub(super) fn layers(drawing: &Drawing) -> Layers {
 }
 
 fn ranks(drawing: &Drawing) -> Vec<usize> {
-    let mut ranks = vec![0; drawing.nodes.len()];
-    for (node, before) in drawing.before.iter().enumerate() {
-        let rank = before.iter().filter_map(|earlier| ranks.get(*earlier)).max().map_or(0, |rank| rank + 1);
-        if let Some(place) = ranks.get_mut(node) {
-            *place = rank;
-        }
-    }
+    let mut ranks = drawing.levels();
     // A node without predecessors moves right, next to the first that needs it: short edges read better.
     let mut first_needed: Vec<Option<usize>> = vec![None; drawing.nodes.len()];
     for (node, before) in drawing.before.iter().enumerate() {
@@ -118,6 +112,7 @@ mod tests {
                 4
             ],
             before: vec![vec![], vec![0], vec![1], vec![0, 2]],
+            members: vec![Vec::new(); 4],
         };
         let layers = layers(&drawing);
         assert_eq!(layers.layers, [vec![0], vec![1, 4], vec![2, 5], vec![3]]);

@@ -47,10 +47,10 @@ pub(super) fn texts(node: &Node) -> [String; 3] {
 }
 
 /// Finds a place for every item: layers from left to right, inside a layer in its order, each item as near as
-/// can be to the mean of its neighbours.
-pub(super) fn place(drawing: &Drawing, layers: &Layers, summary: &[String]) -> Picture {
+/// can be to the mean of its neighbours. Above it is room for a heading with the lines of the summary, if there is one.
+pub(super) fn place(drawing: &Drawing, layers: &Layers, summary: Option<&[String]>) -> Picture {
     let mut picture = Picture { middle: vec![0.0; layers.items.len()], ..Picture::default() };
-    let heading = HEADING + number(summary.len()) * LINE.0;
+    let heading = summary.map_or(0.0, |summary| HEADING + number(summary.len()) * LINE.0);
     let mut left = MARGIN;
     for layer in &layers.layers {
         let widest = layer.iter().filter_map(|item| drawing.nodes.get(layers.items.get(*item)?.node?));
@@ -79,7 +79,7 @@ pub(super) fn place(drawing: &Drawing, layers: &Layers, summary: &[String]) -> P
     let shift = if top.is_finite() { MARGIN + heading + HEIGHT / 2.0 - top } else { 0.0 };
     picture.middle.iter_mut().for_each(|middle| *middle += shift);
     let bottom = picture.middle.iter().copied().fold(MARGIN + heading, f64::max);
-    let text = summary.iter().map(|line| columns(line)).max().unwrap_or(0);
+    let text = summary.into_iter().flatten().map(|line| columns(line)).max().unwrap_or(0);
     let least = MARGIN + number(text) * LINE.1;
     let right =
         picture.left.iter().zip(&picture.width).map(|(left, width)| left + width).fold(least, f64::max);
