@@ -9,6 +9,7 @@ pub(crate) mod mistakes;
 pub(crate) mod node;
 mod provider;
 pub(crate) mod rotate;
+pub(crate) mod review;
 mod run;
 mod spec;
 pub(crate) mod state;
@@ -125,6 +126,11 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Approve a saved plan, for `slipway apply --require-approval`.
     Approve(state::ApproveArguments),
+    /// Show on a pull request what a merge would do: a comment with the plan of each cluster, and statuses.
+    ///
+    /// The result of the merge is planned, without a checkout. The comments are updated in place. Reviews and comments of the
+    /// people that the policy names approve a plan.
+    Review(review::ReviewArguments),
     /// Show changes that were made outside Slipway since the last apply. Changes nothing.
     Drift(DriftArguments),
     /// Replace the machines of pools one after the other, even if nothing in the spec changed.
@@ -198,6 +204,7 @@ impl Command {
     pub fn only_shows(&self) -> bool {
         match self {
             Self::Plan(_)
+            | Self::Review(_)
             | Self::Drift(_)
             | Self::Show(_)
             | Self::Validate(_)

@@ -16,6 +16,7 @@ mod logs;
 mod node;
 pub(crate) mod plan;
 mod provider;
+mod review;
 mod roll;
 mod rotate;
 mod show;
@@ -39,6 +40,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Apply(arguments) => apply::run(context, &arguments).await,
         Command::Show(arguments) => show::run(context, &arguments).await,
         Command::Approve(arguments) => approve::run(context, &arguments).await,
+        Command::Review(arguments) => review::run(context, &arguments).await,
         Command::Drift(arguments) => drift::run(context, &arguments).await,
         Command::Roll(arguments) => roll::run(context, &arguments).await,
         Command::Upgrade(arguments) => upgrade::run(context, &arguments).await,

@@ -90,6 +90,11 @@ impl CommandError {
         serde_json::to_string_pretty(&serde_json::json!({ "diagnostics": self.problems })).ok()
     }
 
+    /// The code of its page in `docs/errors/`, where it has one.
+    pub fn code(&self) -> Option<&'static str> {
+        self.code
+    }
+
     /// The error in one sentence.
     pub fn message(&self) -> &str {
         &self.message
@@ -112,9 +117,17 @@ impl CommandError {
 
     /// Prints it to standard error.
     pub fn report(&self, output: &Output) {
-        if self.quiet {
-            return;
+        if !self.quiet {
+            output.notice(&self.text(&output.style_error("error"), &output.style_hint("hint")));
         }
+    }
+
+    /// Its text for a place without colours, as a comment on a pull request.
+    pub fn plain(&self) -> String {
+        self.text("error", "hint")
+    }
+
+    fn text(&self, error: &str, hint_word: &str) -> String {
         let mut text = String::new();
         if let Some(details) = &self.details {
             text.push_str(details);
@@ -124,7 +137,7 @@ impl CommandError {
         // A text of a provider or a host may be of any length, and may contain control characters.
         let theirs = |text: &str| visible(&shorten(text, size::MESSAGE)).into_owned();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}{code}: {}", output.style_error("error"), theirs(&self.message));
+        let _ = writeln!(text, "{error}{code}: {}", theirs(&self.message));
         for cause in self.causes.iter().take(count::CAUSES) {
             let _ = writeln!(text, "  caused by: {}", theirs(cause));
         }
@@ -132,9 +145,9 @@ impl CommandError {
             let _ = writeln!(text, "  and {more} more causes");
         }
         for hint in self.hints.iter().take(count::CAUSES) {
-            let _ = writeln!(text, "{}: {}", output.style_hint("hint"), theirs(hint));
+            let _ = writeln!(text, "{hint_word}: {}", theirs(hint));
         }
-        output.notice(&text);
+        text
     }
 
     fn of(code: &'static str, error: &dyn Error, hint: Option<String>) -> Self {
@@ -186,6 +199,12 @@ impl From<slipway_engine::Error> for CommandError {
             failure.causes.push(format!("class {}", source.class));
         }
         failure
+    }
+}
+
+impl From<slipway_forges::Error> for CommandError {
+    fn from(error: slipway_forges::Error) -> Self {
+        Self::of(error.code(), &error, error.hint())
     }
 }
 

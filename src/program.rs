@@ -206,9 +206,13 @@ impl Context {
 
     /// Opens the state store without decryption.
     pub fn bare_backend(&self) -> Result<Arc<dyn Backend>, CommandError> {
+        self.bare_backend_under(&self.policy)
+    }
+
+    fn bare_backend_under(&self, policy: &Policy) -> Result<Arc<dyn Backend>, CommandError> {
         let url = self.state_url();
         if self.global.state.is_none() && self.configuration.state.url.is_none() {
-            self.policy.unnamed_state(Path::new(&url))?;
+            policy.unnamed_state(Path::new(&url))?;
         }
         let settings = self.configuration.state.settings(Settings::from_process());
         let backend =
@@ -244,6 +248,22 @@ impl Context {
     pub fn environment(&self) -> Result<Environment, CommandError> {
         let store = Store { backend: self.backend()?, place: self.state_url() };
         Ok(Environment { store: Some(store), ..self.without_store()? })
+    }
+
+    /// The environment for specs that another person wrote, as of a command with `--untrusted`: without keys and identities.
+    pub fn untrusted_environment(&self) -> Result<Environment, CommandError> {
+        let policy = Policy::clone(&self.policy).untrusted();
+        let keyring = Arc::new(Keyring::new(Arc::new(NoKeys)));
+        let seals = self.configuration.encryption.state;
+        let sealed = SealedBackend::new(self.bare_backend_under(&policy)?, keyring.clone(), seals);
+        let store = Store { backend: Arc::new(sealed), place: self.state_url() };
+        Ok(Environment {
+            policy: Arc::new(policy),
+            store: Some(store),
+            keyring,
+            identities: Arc::new(|| Ok(Vec::new())),
+            ..self.without_store()
+        })
     }
 
     /// The environment of operations without a state, or with their own.

@@ -58,6 +58,12 @@ pub const LOG_DAYS: u32 = 36_600;
 /// How many rotated logs are kept.
 pub const LOG_FILES: u32 = 10_000;
 
+/// Pages of one list of a forge, of up to 100 items each: a pull request with 10,000 comments is not reviewed by people.
+pub const FORGE_PAGES: u32 = 100;
+
+/// Deliveries of webhooks that are remembered, to refuse the same one a second time: those of several days.
+pub const DELIVERIES: usize = 10_000;
+
 /// Causes and hints of one failure that are shown. The checks of one running control plane find about thirty, and those of
 /// all hosts belong in one report.
 pub const CAUSES: usize = 1_000;

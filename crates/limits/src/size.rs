@@ -104,6 +104,12 @@ pub const HOST_OUTPUT: Size = Size::mebibytes("what a host prints", 64);
 /// The answer of a service that hands out credentials or a token: a page of JSON or XML.
 pub const CREDENTIALS_ANSWER: Size = Size::mebibytes("an answer with credentials", 1);
 
+/// One answer of a forge: a page of 100 comments, each of 64 KiB.
+pub const FORGE_ANSWER: Size = Size::mebibytes("an answer of a forge", 16);
+
+/// The body of a webhook. A forge describes a push with thousands of commits in less.
+pub const WEBHOOK: Size = Size::mebibytes("the body of a webhook", 4);
+
 /// A message that says what went wrong. What a reader does not see on one screen does not help.
 pub const MESSAGE: Size = Size::kibibytes("a message", 4);
 

@@ -38,7 +38,7 @@ pub use duration::duration;
 pub use group::Counts;
 pub use html::html;
 pub use json::{json, json_to};
-pub use markdown::{COMMENT_LIMIT, markdown};
+pub use markdown::{COMMENT_LIMIT, code, dangerous, markdown, quoted};
 pub use reason::because;
 pub use record::{applied, applied_json};
 pub use svg::svg;

@@ -25,6 +25,10 @@ pub struct Programs {
     pub files: Vec<(String, String)>,
     /// Flags of the linker besides those that leave symbols out.
     pub linker_flags: String,
+    /// Build tags, separated by blanks.
+    pub tags: String,
+    /// Whether parts in C are compiled too, which needs a C compiler.
+    pub with_c: bool,
 }
 
 impl Programs {
@@ -77,6 +81,12 @@ impl Programs {
         let mut go = compiler(verb, &self.linker_flags);
         // The temporary module gets the requirements of the required modules only here.
         go.current_dir(work.path()).arg("-mod=mod");
+        if !self.tags.is_empty() {
+            go.args(["-tags", &self.tags]);
+        }
+        if self.with_c {
+            go.env("CGO_ENABLED", "1");
+        }
         go
     }
 }

@@ -81,6 +81,20 @@ impl Policy {
         self
     }
 
+    /// The same for specs that another person wrote.
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.mode = Mode::Untrusted;
+        self
+    }
+
+    /// The same with one more folder in which specs may name files.
+    #[must_use]
+    pub fn with_file_root(mut self, folder: &Path) -> Self {
+        self.settings.file_roots.push(folder.to_owned());
+        self
+    }
+
     /// Whether no file may be written.
     #[must_use]
     pub fn is_read_only(&self) -> bool {

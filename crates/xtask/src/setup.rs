@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, Chromium, FakeGcs, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
+    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
     packages,
 };
 
@@ -28,7 +28,7 @@ pub struct Setup {
 /// What is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// What stands in for clouds, and age.
+    /// What stands in for clouds and forges, and age.
     Clouds,
     /// A browser, from the system's packages.
     Browser,
@@ -40,10 +40,11 @@ pub enum Part {
 
 type Install = fn() -> anyhow::Result<PathBuf>;
 
-const CLOUDS: [(&str, Install); 4] = [
+const CLOUDS: [(&str, Install); 5] = [
     ("Azurite", Azurite::install),
     ("fake-gcs-server", FakeGcs::install),
     ("age", age::install),
+    ("Gitea", Gitea::install),
     ("moto", Moto::install),
 ];
 

@@ -21,6 +21,7 @@ mod plans;
 mod policy;
 mod recovery;
 mod requests;
+mod review;
 mod rollout;
 mod secret_scan;
 mod secrets;

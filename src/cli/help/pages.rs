@@ -48,6 +48,21 @@ pub(crate) const PAGES: &[Page] = &[
     ),
     page("approve", Usual, &[("Approve a saved plan", "slipway approve cluster.plan --comment reviewed")]),
     page(
+        "review",
+        Usual,
+        &[
+            (
+                "Review a pull request in a job of GitHub Actions",
+                "slipway review --forge github --repository o/infra --pull-request 7 --token-variable GITHUB_TOKEN \
+                 --user github-actions[bot] -f 'clusters/*' --policy base:review.toml",
+            ),
+            (
+                "Mark comments as out of date after a push to the base branch",
+                "slipway review --stale --forge gitea --url https://git.example.com --repository o/infra --token-file token",
+            ),
+        ],
+    ),
+    page(
         "drift",
         Two("something was changed outside Slipway"),
         &[("Show changes that were made outside Slipway", "slipway drift demo")],

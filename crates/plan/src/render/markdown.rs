@@ -19,7 +19,8 @@ use super::text::{TextOptions, estimate, nothing_to_do};
 use super::verdict::{kind, verdict};
 use super::{markup, section};
 use crate::file::Plan;
-use escape::{code, fence};
+use escape::fence;
+pub use escape::{code, quoted};
 use part::{Part, assemble};
 
 /// Maximum size of a comment in bytes. It fits platforms with a limit of 64 kB, with room for a frame.
@@ -63,6 +64,13 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
         parts.push(folded(&title, section.count, &section.lines));
     }
     assemble(&head, parts, &foot, limit)
+}
+
+/// The number of dangerous changes of a plan: those that [`markdown`] never folds.
+#[must_use]
+pub fn dangerous(plan: &Plan) -> usize {
+    let view = View::of(plan);
+    Ranked::of(&view, |change| Block::of(change, &view, &OPTIONS)).dangerous.len()
 }
 
 fn head(view: &View<'_>, dangerous: usize) -> String {

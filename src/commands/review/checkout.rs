@@ -1,0 +1,204 @@
+//! What a merge would make of a repository, read from its objects.
+//!
+//! Nothing is checked out, and no hook, filter or submodule runs: trees and blobs are read with the plumbing of Git. New
+//! objects, those of the merge, are in a temporary folder.
+
+mod tree;
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use slipway_forges::Revision;
+use slipway_limits::text::{shorten, visible};
+use slipway_limits::{Size, size};
+use tempfile::TempDir;
+
+use crate::error::CommandError;
+pub(super) use tree::Extracted;
+
+/// Settings that hold whatever the configuration of the repository says.
+const SETTINGS: [&str; 4] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.attributesFile=/dev/null",
+    "submodule.recurse=false",
+];
+
+/// The part of Git's messages that is shown.
+const SHOWN: Size = Size { what: "a message of Git", bytes: 400 };
+
+/// The result of a merge.
+pub(super) enum Merge {
+    /// The tree that it would make.
+    Tree(String),
+    /// There are conflicts.
+    Conflict,
+}
+
+/// A Git repository with the commits of a pull request.
+pub(super) struct Checkout {
+    folder: PathBuf,
+    objects: PathBuf,
+    scratch: TempDir,
+}
+
+impl Checkout {
+    /// Opens a repository.
+    pub(super) fn open(folder: &Path) -> Result<Self, CommandError> {
+        let scratch = tempfile::tempdir()
+            .map_err(|error| CommandError::file("the temporary folder", &std::env::temp_dir(), &error))?;
+        let folder = std::fs::canonicalize(folder)
+            .map_err(|error| CommandError::file("the checkout", folder, &error))?;
+        let mut checkout = Self { objects: PathBuf::new(), folder, scratch };
+        let found = checkout.text(&["rev-parse", "--git-path", "objects"])?;
+        checkout.objects = checkout.folder.join(found.trim_end());
+        std::fs::create_dir(checkout.new_objects())
+            .map_err(|error| CommandError::file("the temporary folder", checkout.scratch.path(), &error))?;
+        Ok(checkout)
+    }
+
+    /// Whether a file is in the checkout.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(&self.folder))
+    }
+
+    /// The tree that a merge of `head` into `base` would make.
+    pub(super) fn merge(&self, base: &Revision, head: &Revision) -> Result<Merge, CommandError> {
+        for revision in [base, head] {
+            self.check_has(revision)?;
+        }
+        let output = self.run(&["merge-tree", "--write-tree", "-z", base.as_str(), head.as_str()])?;
+        match output.status.code() {
+            Some(0) => {
+                let text = String::from_utf8_lossy(&output.stdout);
+                let tree = text.split(['\0', '\n']).next().unwrap_or_default();
+                let tree = Revision::parse(tree).ok_or_else(|| failed("merge-tree", &output))?;
+                Ok(Merge::Tree(tree.to_string()))
+            }
+            Some(1) => Ok(Merge::Conflict),
+            _ => Err(failed("merge-tree", &output)
+                .hint("fetch the whole history of both commits (`fetch-depth: 0`, GIT_DEPTH: 0); Git 2.38 or newer is needed")),
+        }
+    }
+
+    fn check_has(&self, revision: &Revision) -> Result<(), CommandError> {
+        let output = self.run(&["cat-file", "-e", &format!("{revision}^{{commit}}")])?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let message = format!("the checkout {} does not have the commit {revision}", self.folder.display());
+        Err(CommandError::new("FORGE0013", message).hint(
+            "fetch it first: `git fetch origin pull/NUMBER/head` (GitHub, Gitea), `merge-requests/NUMBER/head` (GitLab), and \
+             the base branch",
+        ))
+    }
+
+    /// The paths that differ between a commit and a tree.
+    pub(super) fn changed(&self, base: &Revision, tree: &str) -> Result<Vec<PathBuf>, CommandError> {
+        let names =
+            self.text(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", base.as_str(), tree])?;
+        Ok(names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect())
+    }
+
+    /// The text of a file of a commit.
+    pub(super) fn file(&self, revision: &Revision, path: &Path) -> Result<String, CommandError> {
+        self.check_has(revision)?;
+        let folder = self.extract(revision.as_str(), &[path.to_owned()])?;
+        let place = folder.place(path);
+        let text = slipway_limits::file::read_text(&place, size::CONFIGURATION);
+        text.map_err(|error| {
+            CommandError::file("the file of the base branch", path, &error)
+                .hint(format!("commit it to the base branch, at {}", revision.short()))
+        })
+    }
+
+    /// Writes files and folders of a commit or a tree into a folder of their own. Paths that it does not have are left out.
+    pub(super) fn extract(&self, of: &str, paths: &[PathBuf]) -> Result<Extracted, CommandError> {
+        let paths = paths.iter().map(|path| tree::relative(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut arguments = vec!["ls-tree", "-r", "-z", "-l", "--full-tree", of, "--"];
+        // Without a path, Git lists the whole tree.
+        if !paths.iter().any(String::is_empty) {
+            arguments.extend(paths.iter().map(String::as_str));
+        }
+        let listed = self.text(&arguments)?;
+        let entries = tree::entries(&listed)?;
+        let mut names = tempfile::tempfile_in(self.scratch.path()).map_err(CommandError::from)?;
+        for entry in &entries {
+            writeln!(names, "{}", entry.object)?;
+        }
+        std::io::Seek::rewind(&mut names)?;
+        let mut command = self.command(&["cat-file", "--batch"]);
+        let mut git =
+            command.stdin(names).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_git)?;
+        let folder = TempDir::new_in(self.scratch.path())?;
+        let written = match git.stdout.take() {
+            Some(blobs) => tree::write(folder.path(), &entries, blobs),
+            None => Ok(()),
+        };
+        let _ = git.wait();
+        written?;
+        Extracted::new(folder)
+    }
+
+    fn text(&self, arguments: &[&str]) -> Result<String, CommandError> {
+        let output = self.run(arguments)?;
+        let name = arguments.first().copied().unwrap_or_default();
+        if !output.status.success() {
+            return Err(failed(name, &output));
+        }
+        String::from_utf8(output.stdout).map_err(|_| {
+            CommandError::new("FORGE0014", "the repository has a path that is not UTF-8")
+                .hint("rename the file in the repository")
+        })
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<Output, CommandError> {
+        self.command(arguments).stdin(Stdio::null()).output().map_err(no_git)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut git = Command::new("git");
+        git.env_clear();
+        for name in ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"] {
+            if let Some(value) = std::env::var_os(name) {
+                git.env(name, value);
+            }
+        }
+        if !self.objects.as_os_str().is_empty() {
+            git.env("GIT_OBJECT_DIRECTORY", self.new_objects());
+            git.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+        }
+        let fixed = [
+            ("LC_ALL", "C"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+        ];
+        git.envs(fixed);
+        for setting in SETTINGS {
+            git.args(["-c", setting]);
+        }
+        git.arg("-C").arg(&self.folder).args(arguments.iter().map(OsStr::new));
+        git
+    }
+
+    fn new_objects(&self) -> PathBuf {
+        self.scratch.path().join("objects")
+    }
+}
+
+fn no_git(error: std::io::Error) -> CommandError {
+    CommandError::new("FORGE0013", "git cannot be started")
+        .cause(error.to_string())
+        .hint("install Git 2.38 or newer")
+}
+
+fn failed(name: &str, output: &Output) -> CommandError {
+    let said = String::from_utf8_lossy(&output.stderr);
+    CommandError::new("FORGE0013", format!("`git {name}` failed in the checkout"))
+        .cause(visible(&shorten(said.trim(), SHOWN)).into_owned())
+}

@@ -1,0 +1,240 @@
+//! The clusters that a pull request affects, and their plans.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use slipway_operations::{ClusterSpec, Environment, Opened, Request, Specs, state};
+use slipway_plan::Plan;
+use slipway_spec::diagnostic;
+use slipway_trust::Policy;
+
+use super::checkout::Extracted;
+use crate::error::CommandError;
+use crate::output::Output;
+
+/// What a merge would do to a cluster.
+pub(super) enum Finding {
+    /// It would leave this to do.
+    Planned {
+        /// The plan after the merge.
+        plan: Box<Plan>,
+        /// The plan of the base branch as it is.
+        before: Option<Box<Plan>>,
+    },
+    /// There is no plan.
+    Failed(CommandError),
+    /// Its spec would be gone.
+    Removed,
+}
+
+/// Plans the affected clusters, in the order of their names. `sides` are the files of the base branch and of the merge;
+/// `changed` are the paths that differ.
+pub(super) async fn plan(
+    (environment, output): (&Environment, Output),
+    files: &[PathBuf],
+    (before, merged): (&Extracted, &Extracted),
+    changed: &[PathBuf],
+) -> Result<Vec<(String, Finding)>, CommandError> {
+    let mut after = Side::read(environment, files, merged)?;
+    if !after.remarks.is_empty() {
+        output.message(&merged.without_place(&after.remarks));
+    }
+    // A base branch that cannot be read is compared with nothing; the comments say so.
+    let mut earlier = Side::read(environment, files, before).unwrap_or_default();
+    let sides = [(&earlier.clusters, before), (&after.clusters, merged)];
+    let affected = affected(&sides, changed)?;
+    let mut findings = Vec::new();
+    for name in affected {
+        let of_base = earlier.take(&name);
+        let finding = match after.take(&name) {
+            None => Finding::Removed,
+            Some(spec) => match planned(&after.environment(environment), spec, Request::apply()).await {
+                Err(error) => Finding::Failed(error),
+                Ok(plan) => {
+                    let before = match of_base {
+                        None => None,
+                        Some(spec) => {
+                            let request = Request::apply().without_preflight();
+                            planned(&earlier.environment(environment), spec, request).await.ok()
+                        }
+                    };
+                    Finding::Planned { plan: Box::new(plan), before: before.map(Box::new) }
+                }
+            },
+        };
+        findings.push((name, finding));
+    }
+    Ok(findings)
+}
+
+async fn planned(
+    environment: &Environment,
+    spec: ClusterSpec,
+    request: Request,
+) -> Result<Plan, CommandError> {
+    let opened = Opened::open(environment, spec).await?;
+    Ok(opened.plan(&request).await?.plan)
+}
+
+/// The clusters of one tree.
+#[derive(Default)]
+struct Side {
+    clusters: Vec<ClusterSpec>,
+    remarks: String,
+    policy: Option<Arc<Policy>>,
+}
+
+impl Side {
+    fn read(environment: &Environment, files: &[PathBuf], tree: &Extracted) -> Result<Self, CommandError> {
+        let policy = Policy::clone(&environment.policy);
+        // Whoever may push to the repository may name any file of it.
+        let policy = if policy.is_untrusted() { policy } else { policy.with_file_root(tree.root()) };
+        let mut side = Self::default();
+        for unit in units(files, tree)? {
+            let Specs { clusters, remarks } = Specs::read(&policy, &unit)?;
+            if let Some(name) = clusters.iter().map(|spec| &spec.cluster.name).find(|name| side.has(name)) {
+                let message = format!("several folders of `-f` have the cluster {name}");
+                return Err(CommandError::new("FORGE0016", message).hint("give each cluster its own name"));
+            }
+            if !remarks.is_empty() {
+                side.remarks.push_str(&diagnostic::render_all(&remarks));
+            }
+            side.clusters.extend(clusters);
+        }
+        side.policy = Some(Arc::new(policy));
+        Ok(side)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.clusters.iter().any(|spec| *spec.cluster.name == *name)
+    }
+
+    fn take(&mut self, name: &str) -> Option<ClusterSpec> {
+        let place = self.clusters.iter().position(|spec| spec.cluster.name == *name)?;
+        Some(self.clusters.swap_remove(place))
+    }
+
+    fn environment(&self, environment: &Environment) -> Environment {
+        let policy = self.policy.clone().unwrap_or_else(|| environment.policy.clone());
+        Environment { policy, ..environment.clone() }
+    }
+}
+
+/// The spec files and folders that are read together: all plain paths of the caller, and for a path that ends in `/*` each
+/// folder and each YAML file in it by itself. What the tree does not have is left out.
+fn units(files: &[PathBuf], tree: &Extracted) -> Result<Vec<Vec<PathBuf>>, CommandError> {
+    let mut together = Vec::new();
+    let mut units = Vec::new();
+    for file in files {
+        let Some(parent) = file.parent().filter(|_| file.ends_with("*")) else {
+            together.extend([tree.place(file)].into_iter().filter(|place| place.exists()));
+            continue;
+        };
+        let folder = tree.place(parent);
+        if !folder.is_dir() {
+            continue;
+        }
+        let entries: Vec<PathBuf> = std::fs::read_dir(&folder)?
+            .map(|entry| Ok(entry?.path()))
+            .collect::<Result<_, std::io::Error>>()?;
+        let is_spec = |path: &PathBuf| {
+            let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+            path.is_dir() || yaml
+        };
+        let mut entries: Vec<PathBuf> = entries.into_iter().filter(is_spec).collect();
+        entries.sort();
+        units.extend(entries.into_iter().map(|entry| vec![entry]));
+    }
+    if !together.is_empty() {
+        units.insert(0, together);
+    }
+    Ok(units)
+}
+
+/// What a cluster consists of in the repository.
+struct Parts {
+    name: String,
+    files: BTreeSet<PathBuf>,
+    folder: PathBuf,
+    /// Its spec as JSON, in which it names further files.
+    json: String,
+}
+
+impl Parts {
+    fn of(spec: &ClusterSpec, tree: &Extracted) -> Result<Self, CommandError> {
+        let inside = |path: &Path| path.strip_prefix(tree.root()).unwrap_or(path).to_owned();
+        Ok(Self {
+            name: spec.cluster.name.to_string(),
+            files: spec.sources.files().map(|file| inside(Path::new(file))).collect(),
+            folder: inside(&spec.folder()),
+            json: state::to_json(&spec.cluster)?.to_string(),
+        })
+    }
+
+    fn mentions(&self, path: &Path) -> bool {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| self.json.contains(name))
+    }
+}
+
+/// The names of the clusters that changed paths can affect. A path that belongs to no cluster affects all of them.
+fn affected(
+    sides: &[(&Vec<ClusterSpec>, &Extracted)],
+    changed: &[PathBuf],
+) -> Result<BTreeSet<String>, CommandError> {
+    let mut parts = Vec::new();
+    for (specs, tree) in sides {
+        for spec in *specs {
+            parts.push(Parts::of(spec, tree)?);
+        }
+    }
+    let mut affected = BTreeSet::new();
+    for path in changed.iter().filter(|path| sides.iter().any(|(_, tree)| tree.place(path).exists())) {
+        affected.extend(of_path(&parts, path).map(|parts| parts.name.clone()));
+    }
+    Ok(affected)
+}
+
+fn of_path<'a>(parts: &'a [Parts], path: &'a Path) -> Box<dyn Iterator<Item = &'a Parts> + 'a> {
+    let owns = |parts: &&Parts| parts.files.contains(path);
+    let around = |parts: &&Parts| path.starts_with(&parts.folder);
+    let mentions = move |parts: &&Parts| parts.mentions(path);
+    if parts.iter().any(|parts| owns(&parts)) {
+        return Box::new(parts.iter().filter(move |parts| parts.files.contains(path) || mentions(parts)));
+    }
+    if parts.iter().any(|parts| around(&parts)) {
+        return Box::new(
+            parts.iter().filter(move |parts| path.starts_with(&parts.folder) || mentions(parts)),
+        );
+    }
+    Box::new(parts.iter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(name: &str, file: &str, json: &str) -> Parts {
+        let file = PathBuf::from(file);
+        let folder = file.parent().map(PathBuf::from).unwrap_or_default();
+        Parts { name: name.to_owned(), files: BTreeSet::from([file]), folder, json: json.to_owned() }
+    }
+
+    #[test]
+    fn a_path_affects_the_clusters_that_can_read_it() {
+        let parts = [
+            part("a", "clusters/a.yaml", ""),
+            part("b", "clusters/b.yaml", r#"{"manifest":"/x/shared/dns.yaml"}"#),
+            part("c", "clusters/c/cluster.yaml", ""),
+        ];
+        let of = |path: &str| {
+            of_path(&parts, Path::new(path)).map(|parts| parts.name.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("clusters/a.yaml"), "a");
+        assert_eq!(of("clusters/c/cluster.yaml"), "c");
+        assert_eq!(of("clusters/c/addon.yaml"), "a b c", "it is below the folders of all");
+        assert_eq!(of("clusters/values.yaml"), "a b");
+        assert_eq!(of("shared/other.yaml"), "a b c");
+        assert_eq!(of("clusters/c/dns.yaml"), "a b c");
+    }
+}
