@@ -2,14 +2,15 @@
 
 pub(crate) mod adoption;
 pub(crate) mod clusters;
+pub(crate) mod controller;
 mod duration;
 pub(crate) mod etcd;
 mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
 mod provider;
-pub(crate) mod rotate;
 pub(crate) mod review;
+pub(crate) mod rotate;
 mod run;
 mod spec;
 pub(crate) mod state;
@@ -167,6 +168,9 @@ pub(crate) enum Command {
     /// Write the desired resources in the format of another tool.
     #[command(subcommand)]
     Export(adoption::ExportCommand),
+    /// Keep clusters in line with specs in Git: run a controller, look at it, pause it.
+    #[command(subcommand)]
+    Controller(controller::ControllerCommand),
     /// List the clusters of the state store.
     #[command(subcommand)]
     Get(state::GetCommand),
@@ -198,6 +202,11 @@ impl Command {
     /// Whether the specs are untrusted.
     pub fn is_untrusted(&self) -> bool {
         matches!(self, Self::Plan(arguments) if arguments.untrusted)
+    }
+
+    /// Whether it is a service, whose log is what people see of it.
+    pub fn is_service(&self) -> bool {
+        matches!(self, Self::Controller(controller::ControllerCommand::Run(_)))
     }
 
     /// Whether it only shows something: nothing is written but the files that its arguments name.

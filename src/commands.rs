@@ -3,6 +3,7 @@
 mod adopt;
 mod apply;
 mod approve;
+mod controller;
 mod delete;
 mod documentation;
 mod drift;
@@ -53,6 +54,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::SupportBundle(arguments) => support_bundle::run(context, &arguments).await,
         Command::Adopt(arguments) => adopt::run(context, &arguments).await,
         Command::Export(command) => export::run(context, &command).await,
+        Command::Controller(command) => controller::run(context, &command).await,
         Command::Get(command) => get::run(context, &command).await,
         Command::State(command) => state::run(context, command).await,
         Command::Node(command) => node::run(context, *command).await,

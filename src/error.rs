@@ -208,6 +208,12 @@ impl From<slipway_forges::Error> for CommandError {
     }
 }
 
+impl From<slipway_reconciler::Error> for CommandError {
+    fn from(error: slipway_reconciler::Error) -> Self {
+        Self::of(error.code(), &error, error.hint())
+    }
+}
+
 impl From<slipway_protocol::Error> for CommandError {
     fn from(error: slipway_protocol::Error) -> Self {
         Self::of(error.code(), &error, error.hint())

@@ -105,7 +105,7 @@ impl Program {
         };
         let output = Output::new(cli.global.color).quiet(cli.global.quiet);
         let for_programs = cli.command.shows_json();
-        start_logging(&cli.global);
+        start_logging(&cli.global, cli.command.is_service());
         match self.run_command(cli, output) {
             Ok(code) => code,
             Err(error) => {
@@ -262,7 +262,7 @@ impl Context {
             store: Some(store),
             keyring,
             identities: Arc::new(|| Ok(Vec::new())),
-            ..self.without_store()
+            ..self.without_store()?
         })
     }
 
@@ -304,11 +304,12 @@ impl Context {
     }
 }
 
-fn start_logging(global: &Global) {
+fn start_logging(global: &Global, is_service: bool) {
     use tracing_subscriber::EnvFilter;
     use tracing_subscriber::util::SubscriberInitExt;
     let level = match global.verbosity {
         0 if global.quiet => "error",
+        0 if is_service => "info",
         0 => "warn",
         1 => "info",
         2 => "debug",

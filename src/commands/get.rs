@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use jiff::Timestamp;
 use serde_json::json;
+use slipway_reconciler::board::Board;
 use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, list_clusters, read_head};
 
+use super::controller::tell_pauses;
 use crate::cli::ReportFormat;
 use crate::cli::state::{GetClustersArguments, GetCommand};
 use crate::error::CommandError;
@@ -35,6 +38,11 @@ async fn clusters(context: &Context, arguments: &GetClustersArguments) -> Result
     let mut shown = Vec::new();
     for (found, name) in all {
         match found {
+            Ok(None)
+                if slipway_state_store::read(&*backend, &name).await.is_ok_and(|view| view.is_none()) =>
+            {
+                context.output.message(&format!("{name}: it was not created yet, and has stored plans"));
+            }
             Ok(None) => {
                 sound = false;
                 context.output.message(&format!(
@@ -51,6 +59,7 @@ async fn clusters(context: &Context, arguments: &GetClustersArguments) -> Result
             }
         }
     }
+    let board = tell_pauses(context, shown.iter().map(|(name, _)| name.as_str())).await?;
     let is_local = backend.locality() == Locality::Local;
     let text = match arguments.output {
         ReportFormat::Text if shown.is_empty() => format!("No clusters in {}.\n", context.state_url()),
@@ -60,13 +69,24 @@ async fn clusters(context: &Context, arguments: &GetClustersArguments) -> Result
             table(&["NAME", "PROVIDER", "VERSION", "GENERATION", "HELD BY", "LAST RUN", "WHEN"], &rows)
         }
         ReportFormat::Json => {
-            let clusters: Vec<_> =
-                shown.iter().map(|(name, head)| cluster_json(name, head.as_ref(), is_local)).collect();
+            let clusters: Vec<_> = shown
+                .iter()
+                .map(|(name, head)| with_pause(cluster_json(name, head.as_ref(), is_local), &board))
+                .collect();
             super::state::json(&json!({ "clusters": clusters }))?
         }
     };
     context.output.result(&text)?;
     Ok(if sound { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// The same with the pause of the cluster, where controllers are paused.
+fn with_pause(mut cluster: serde_json::Value, board: &Board) -> serde_json::Value {
+    let pause = cluster["name"].as_str().and_then(|name| board.pause(name, Timestamp::now()));
+    if let Some(pause) = pause {
+        cluster["pause"] = json!(pause);
+    }
+    cluster
 }
 
 /// The head, or what is wrong with it: one damaged cluster hides no other.

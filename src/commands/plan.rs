@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use slipway_engine::State;
 use slipway_operations::{Opened, Request};
 
+use super::controller::tell_pauses;
 use super::pending;
 use crate::cli::{OutputFormat, PlanArguments};
 use crate::error::CommandError;
@@ -26,6 +27,9 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     for spec in all {
         let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
         let opened = Opened::open(&environment, spec).await?;
+        if !arguments.offline {
+            tell_pauses(context, [opened.spec.cluster.name.as_str()]).await?;
+        }
         let mut options = arguments.scope.options(!arguments.no_preflight);
         options.infrastructure_only = arguments.infrastructure_only;
         let planned = opened.plan(&Request::apply_with(options)).await?;

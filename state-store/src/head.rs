@@ -175,6 +175,12 @@ impl Outcome {
 }
 
 impl Head {
+    /// Whether a seal by a later holder shows that this head is an old one. Holders that wrote the first format sealed the journal
+    /// before they changed the head, so one that was killed between the two left such a seal beside the newest head.
+    pub(crate) fn is_before_seals(&self) -> bool {
+        self.format > 1
+    }
+
     /// The head as it is stored: JSON for human readers, with a line end.
     pub(crate) fn encode(&self) -> Result<Bytes> {
         // A head of an older format is written in the newest one.

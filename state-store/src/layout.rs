@@ -10,6 +10,8 @@
 //! <cluster>/approvals/<digest of the plan>/<who>
 //! ```
 //!
+//! Documents of controllers are beside the clusters ([`crate::controllers`]).
+//!
 //! Numbers have twelve digits, so that a listing is in their order.
 
 use crate::backend::{Key, Prefix};

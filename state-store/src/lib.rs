@@ -37,6 +37,7 @@ pub mod archive;
 pub mod backend;
 pub mod clock;
 pub mod conformance;
+pub mod controllers;
 pub mod digest;
 mod error;
 #[cfg(any(test, feature = "faults"))]

@@ -149,12 +149,16 @@ pub(crate) async fn later_than(backend: &dyn Backend, head: &Head) -> Result<Opt
     let Some(last) = backend.list(&layout::journal(&head.cluster, head.epoch)).await?.pop() else {
         return Ok(None);
     };
-    let (Some(sequence), Some((bytes, _))) = (layout::sequence(&last), backend.get(&last).await?) else {
-        return Ok(None);
+    // A segment that is damaged or cannot be opened shows nothing. It is reported where the journal is read.
+    let bytes = match backend.get(&last).await {
+        Ok(found) => found,
+        Err(backend::Error::Corrupt { .. } | backend::Error::Sealed { .. }) => None,
+        Err(error) => return Err(error.into()),
     };
-    // A damaged segment is reported where the journal is read.
+    let (Some(sequence), Some((bytes, _))) = (layout::sequence(&last), bytes) else { return Ok(None) };
     let segment = segment::decode(&last, head.epoch, sequence, &bytes).ok();
-    let is_later = segment.and_then(|segment| segment.seal).is_some_and(|seal| seal.by > head.epoch);
+    let seal = segment.and_then(|segment| segment.seal).filter(|_| head.is_before_seals());
+    let is_later = seal.is_some_and(|seal| seal.by > head.epoch);
     Ok(is_later.then_some(last))
 }
 
@@ -199,7 +203,7 @@ async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>>
             unsealed = Some(epoch);
         }
         for (sequence, segment) in segments {
-            if segment.seal.is_some_and(|seal| seal.by > head.epoch) {
+            if head.is_before_seals() && segment.seal.is_some_and(|seal| seal.by > head.epoch) {
                 return Err(Error::replaced(head, &layout::segment(cluster, epoch, sequence)));
             }
             let record = |value| Record { epoch, sequence, value };

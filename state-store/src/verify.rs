@@ -240,7 +240,9 @@ impl Look<'_> {
             );
             let key = layout::head(cluster).to_string();
             findings.push(Finding { key, problem, mend: Mend::Rebuild });
-        } else if let Some(seal) = self.segments.iter().find(|seen| seen.ends(head.epoch)) {
+        } else if let Some(seal) =
+            self.segments.iter().find(|seen| head.is_before_seals() && seen.ends(head.epoch))
+        {
             let error = Error::replaced(head, seal.key());
             let key = layout::head(cluster).to_string();
             findings.push(Finding { key, problem: error.to_string(), mend: Mend::Rebuild });

@@ -37,6 +37,12 @@ pub const SPEC_FILES: usize = 5_000;
 /// checkout of the Linux kernel with its 80,000 files, ends at once.
 pub const FOLDER_ENTRIES: usize = 50_000;
 
+/// Files of a source in the folders that a controller reads.
+pub const SOURCE_FILES: usize = 20_000;
+
+/// Sources of a controller: each is a repository, and one repository has many clusters.
+pub const SOURCES: usize = 1_000;
+
 /// How deep folders are looked into for specs.
 pub const FOLDER_DEPTH: usize = 16;
 

@@ -65,6 +65,15 @@ pub const SECRET: Size = Size::kibibytes("a secret", 1536);
 /// A file of manifests. Those of large operators, most of them schemas, have 2 to 5 MiB.
 pub const MANIFEST: Size = Size::mebibytes("a file of manifests", 16);
 
+/// All files of one revision of a source: the specs of a command, and a few large manifests.
+pub const REVISION: Size = Size::mebibytes("all files of a revision of a source", 256);
+
+/// A pack that is fetched from a Git repository. A revision of the largest public repositories of manifests has 300 MiB.
+pub const PACK: Size = Size::mebibytes("a pack of a Git repository", 1024);
+
+/// The list of the files of a revision: 100,000 files with paths of 600 bytes.
+pub const FILE_LIST: Size = Size::mebibytes("the list of the files of a revision", 64);
+
 /// A kubeconfig: a thousand clusters with their certificates.
 pub const KUBECONFIG: Size = Size::mebibytes("a kubeconfig", 8);
 

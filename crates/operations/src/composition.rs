@@ -212,17 +212,6 @@ pub(crate) fn is_api(desired: &Desired) -> bool {
     desired.address.kind() == API
 }
 
-/// A catalog with other machines.
-pub(crate) fn with_placement(catalog: &Catalog, placement: &Placement) -> Result<Catalog, Error> {
-    let mut data = catalog.data.clone();
-    let placement = serde_json::to_value(placement)
-        .map_err(|error| Error::internal("the machines of the provider cannot be written", error))?;
-    if let Some(fields) = data.as_object_mut() {
-        fields.insert(Placement::KEY.to_owned(), placement);
-    }
-    Ok(Catalog::new(&data)?)
-}
-
 /// The machines of a catalog; none for a provider that makes its machines itself.
 pub(crate) fn placement(catalog: &Catalog) -> Result<Option<Placement>, Error> {
     Placement::of(&catalog.data)

@@ -49,7 +49,8 @@ impl Opened {
     ) -> Result<Planned, Error> {
         self.check_request(request, prior)?;
         let name = &self.spec.cluster.name;
-        let mut pinned = prior.map(|prior| emptied::settled(&prior.catalogs)).transpose()?.unwrap_or_default();
+        let mut pinned =
+            prior.map(|prior| emptied::settled(&prior.catalogs)).transpose()?.unwrap_or_default();
         self.check_api(&pinned)?;
         let mut before_rotation = None;
         if let Some(change) = &request.rotation {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::{Address, Identity, Path, Reference, Value};
+use slipway_resource::{Address, Identity, Path, Reference, TemplatePart, Value};
 
 /// The facts about a resource that others refer to.
 #[derive(Clone, Debug)]
@@ -60,14 +60,24 @@ impl Resolver {
     }
 }
 
-/// Replaces references that `lookup` knows; a template becomes text once all its parts are known.
+/// Replaces references that `lookup` knows, also in a template, which becomes text once all its parts are known. Whatever stays
+/// a reference is made by the run.
 #[must_use]
 pub fn resolve_known(value: &Value, lookup: &mut impl FnMut(&Reference) -> Option<Value>) -> Value {
     match value {
         Value::Reference(reference) => lookup(reference).unwrap_or_else(|| value.clone()),
-        Value::Template(_) => {
-            let resolved = value.resolve(&mut |reference| lookup(reference).unwrap_or(Value::Unknown));
-            if resolved == Value::Unknown { value.clone() } else { resolved }
+        Value::Template(parts) => {
+            let parts = parts.iter().map(|part| match part {
+                TemplatePart::Reference(reference) => match lookup(reference) {
+                    Some(known) if known != Value::Unknown => TemplatePart::Text(known.to_plain_text()),
+                    _ => part.clone(),
+                },
+                TemplatePart::Text(_) => part.clone(),
+            });
+            // Without references it is a text.
+            let template = Value::Template(parts.collect());
+            let resolved = template.resolve(&mut |_| Value::Unknown);
+            if resolved == Value::Unknown { template } else { resolved }
         }
         Value::List(items) => Value::List(items.iter().map(|item| resolve_known(item, lookup)).collect()),
         Value::Map(entries) => Value::Map(
@@ -94,5 +104,27 @@ pub(crate) fn restore_references(normalised: &mut Value, desired: &Value) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_template_is_no_reference_for_the_run() {
+        let reference =
+            |address: &str| Reference { address: address.parse().unwrap(), path: Path::key("pem") };
+        let part = |address: &str| TemplatePart::Reference(reference(address));
+        let template =
+            Value::Template(vec![part("key.old"), TemplatePart::Text(" ".to_owned()), part("key.new")]);
+        let mut of_old = |asked: &Reference| (*asked == reference("key.old")).then(|| Value::from("a"));
+        let resolved = resolve_known(&template, &mut of_old);
+        let mut left = Vec::new();
+        resolved.for_each_reference(&mut |reference| left.push(reference.clone()));
+        assert_eq!(left, [reference("key.new")]);
+        assert_eq!(resolved.resolve(&mut |_| Value::from("b")), Value::from("a b"));
+        assert_eq!(resolve_known(&template, &mut |_| Some(Value::from("c"))), Value::from("c c"));
+        assert_eq!(resolve_known(&template, &mut |_| None), template);
     }
 }

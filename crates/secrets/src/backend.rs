@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use slipway_state_store::backend::{Error as BackendError, Result as BackendResult};
-use slipway_state_store::{Backend, Key, Locality, Prefix, Tag, layout};
+use slipway_state_store::{Backend, Key, Locality, Prefix, Tag, controllers, layout};
 
 use crate::envelope::{Context, Envelope, Expected};
 use crate::error::{Error, Result};
@@ -15,10 +15,10 @@ use crate::store;
 /// Encrypts and decrypts the contents of objects in envelopes.
 ///
 /// Encrypted objects are decrypted on reads, whatever the configuration says. On writes, everything is
-/// encrypted when the whole state is to be encrypted: snapshots, segments of the journal, plans. Three kinds
+/// encrypted when the whole state is to be encrypted: snapshots, segments of the journal, plans. Four kinds
 /// of objects are not changed: heads, which compare-and-swap must be able to read and which contain names,
-/// numbers and digests only; secrets, which are envelopes already; and keys of one segment, which belong to
-/// no cluster.
+/// numbers and digests only; secrets, which are envelopes already; documents of controllers, which have no
+/// secrets and are compared and swapped too; and keys of one segment, which belong to no cluster.
 #[derive(Debug)]
 pub struct SealedBackend {
     inner: Arc<dyn Backend>,
@@ -80,6 +80,9 @@ impl SealedBackend {
 
 /// Whether an object is stored unchanged.
 pub(crate) fn passes(key: &Key) -> bool {
+    if controllers::is_document(key) {
+        return true;
+    }
     let mut segments = key.as_str().split('/').skip(1);
     match segments.next() {
         None => true,

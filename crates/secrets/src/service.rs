@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use zeroize::Zeroizing;
 
 use crate::error::{Error, Result};
-use crate::key::{DataKey, Identity, KeyName, Method, Recipient, WrappedKey};
+use crate::key::{DataKey, Identity, KeyName, Recipient, WrappedKey};
 
 /// Opens a session with the provider that has the key service. It is called when the key is needed, not
 /// before.

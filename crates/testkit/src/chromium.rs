@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -326,7 +326,8 @@ impl Page<'_> {
 
     fn bytes(&mut self, method: &str, parameters: &Value) -> Result<Vec<u8>> {
         let answer = self.call(method, parameters)?;
-        Ok(BASE64_STANDARD.decode(text(&answer, "data")?)?)
+        // Its error is one of the standard library in some builds only.
+        BASE64_STANDARD.decode(text(&answer, "data")?).map_err(|error| anyhow!("the picture: {error}"))
     }
 
     fn call(&mut self, method: &str, parameters: &Value) -> Result<Value> {

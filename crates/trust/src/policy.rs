@@ -74,6 +74,13 @@ impl Policy {
         Self { settings, mode, read_only: false, home, working: std::env::current_dir().ok() }
     }
 
+    /// The same for specs that are in no folder of the caller, such as the checkout of a source: the working directory does
+    /// not count as theirs, wherever they are.
+    #[must_use]
+    pub fn elsewhere(self) -> Self {
+        Self { working: None, ..self }
+    }
+
     /// The same for a command that only shows something: no file is written.
     #[must_use]
     pub fn read_only(mut self, read_only: bool) -> Self {

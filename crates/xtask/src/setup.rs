@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench, kubernetes,
-    packages,
+    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench,
+    kubernetes, packages,
 };
 
 use crate::output::say;

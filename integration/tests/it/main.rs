@@ -3,6 +3,7 @@
 mod adopt;
 pub(crate) mod cli;
 mod concurrency;
+mod controller;
 mod crash;
 mod documents;
 mod failures;

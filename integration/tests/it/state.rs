@@ -319,7 +319,9 @@ fn a_list_of_clusters_costs_a_call_for_each_and_none_for_what_they_have() -> Res
         place.write("spec.yaml", &SMALL.replace("line", name))?;
         place.expect(0, APPLY)?;
     }
-    let expected = ["list-children ", "get one/head", "get three/head", "get two/head"];
+    // The last one is about controllers, once for all clusters.
+    let expected =
+        ["list-children ", "get one/head", "get three/head", "get two/head", "get _controller/board"];
     ensure!(calls(&place)? == expected, "{:?}", calls(&place)?);
     // More generations of a cluster cost nothing.
     place.write("spec.yaml", &larger().replace("line", "one"))?;

@@ -59,5 +59,22 @@ fn rights(lab: &Lab, user: &str, group: &str) -> BTreeSet<String> {
     }
     let said = Said::by(&mut lab.hosts().kubectl(&administrator, &words).unwrap()).unwrap();
     let said = said.wanted(0, "kubectl auth can-i --list").unwrap();
-    said.out.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    said.out
+        .lines()
+        .map(|line| sorted_lists(&line.split_whitespace().collect::<Vec<_>>().join(" ")))
+        .collect()
+}
+
+/// A line with the words of each list in order: the API server lists them as it found them in a map.
+fn sorted_lists(line: &str) -> String {
+    let list = |list: &str| {
+        let mut words: Vec<&str> = list.split(' ').collect();
+        words.sort_unstable();
+        words.join(" ")
+    };
+    let parts = line.split('[').map(|part| match part.split_once(']') {
+        Some((words, rest)) => format!("{}]{rest}", list(words)),
+        None => part.to_owned(),
+    });
+    parts.collect::<Vec<_>>().join("[")
 }

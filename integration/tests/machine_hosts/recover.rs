@@ -1,5 +1,5 @@
-//! A control plane is reinstalled under its old name, and joins again. Then two of three are destroyed, and etcd has no
-//! majority: the survivor's data becomes a new etcd, and other hosts join it.
+//! Two of three control planes are destroyed, and etcd has no majority: the survivor's data becomes a new etcd, and other hosts
+//! join it. One that is reinstalled under its old name joins again.
 
 use std::path::Path;
 
@@ -93,7 +93,7 @@ fn member_of(lab: &mut Lab, machine: &str) -> String {
 
 /// Two of three control planes lose their disks: no plan makes an empty etcd of them.
 fn begins_no_empty_etcd(lab: &mut Lab) {
-    for name in ["cp-1", "cp-3"] {
+    for name in ["cp-0", "cp-1"] {
         lab.reinstall(name);
     }
     for arguments in [&["plan", "-f", "spec"][..], &["apply", "-f", "spec", "--yes"]] {
@@ -127,8 +127,10 @@ fn comes_back(lab: &mut Lab, administrator: &Path) {
 #[test]
 #[ignore = "needs root and namespaces"]
 fn a_lost_majority_is_recovered_from_the_survivor_and_other_hosts_join() {
-    let mut lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "cp-3", "worker-0"]);
+    let mut lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "cp-3", "cp-4", "worker-0"]);
     lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    // With a balancer, the kubelet of a machine that comes back finds the cluster, and shows its old pods there.
+    lab.edit("endpoint: { elected: {} }", "endpoint: { elected: {} }\n    nodeLocalBalancer: false");
     lab.apply("three control planes and a worker");
     lab.kubectl(&["create", "secret", "generic", "kept", "--from-literal=word=open-sesame"]);
     let word = ["get", "secret", "kept", "-o", "jsonpath={.data.word}"];
@@ -136,8 +138,6 @@ fn a_lost_majority_is_recovered_from_the_survivor_and_other_hosts_join() {
     let administrator = lab.administrator();
     let refused = lab.run(&RECOVER).wanted(1, "slipway etcd recover").unwrap().err;
     assert!(refused.contains("ETCD0006"), "{refused}");
-    joins_again_after_a_reinstallation(&mut lab);
-    assert_eq!(lab.kubectl(&word), before);
 
     for name in ["cp-0", "cp-1"] {
         lab.machine(name).kill();
@@ -155,23 +155,34 @@ fn a_lost_majority_is_recovered_from_the_survivor_and_other_hosts_join() {
         lab.machine("cp-2").run(["ls", "/var/lib/etcd/slipway-restore", "/var/lib/slipway/etcd-restore"]);
     assert!(left.unwrap().stdout.is_empty());
 
-    // Another host takes the place of a lost one, and the other one comes back with its old data.
+    // Two other hosts take the places of the lost ones.
     lab.lose_host("cp-0");
-    lab.machine("cp-1").start().unwrap();
-    lab.apply("a new control plane, and one that was away");
+    lab.lose_host("cp-1");
+    lab.apply("two control planes in place of the lost ones");
     lab.is_as_wanted();
-    assert_eq!(lab.voters("cp-2"), ["cp-1", "cp-2", "cp-3"]);
-    let aside = lab.machine("cp-1").check(["sh", "-c", "ls -d /var/lib/etcd/slipway-old-*/wal"]).unwrap();
-    assert_eq!(aside.lines().count(), 1, "its old data is kept: {aside}");
-    let nodes = ["cp-1", "cp-2", "cp-3", "worker-0"];
+    assert_eq!(lab.voters("cp-2"), ["cp-2", "cp-3", "cp-4"]);
+    let nodes = ["cp-2", "cp-3", "cp-4", "worker-0"];
     assert_eq!(lab.nodes(), nodes);
     assert_eq!(lab.kubectl(&word), before);
     lab.kubectl(&["create", "configmap", "note-later", "-n", "default"]);
 
     comes_back(&mut lab, &administrator);
-    assert_eq!(lab.voters("cp-2"), ["cp-1", "cp-2", "cp-3"]);
+    assert_eq!(lab.voters("cp-2"), ["cp-2", "cp-3", "cp-4"]);
     assert_eq!(lab.nodes(), nodes);
     assert_eq!(lab.kubectl(&["get", "configmap", "note-later", "-o", "name"]), "configmap/note-later\n");
     lab.is_as_wanted();
+}
+
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_reinstalled_control_plane_joins_again_and_begins_no_empty_etcd() {
+    let mut lab = Lab::new("hosts-ha", &["cp-0", "cp-1", "cp-2", "worker-0"]);
+    lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
+    lab.apply("three control planes and a worker");
+    lab.kubectl(&["create", "secret", "generic", "kept", "--from-literal=word=open-sesame"]);
+    let word = ["get", "secret", "kept", "-o", "jsonpath={.data.word}"];
+    let before = lab.kubectl(&word);
+    joins_again_after_a_reinstallation(&mut lab);
+    assert_eq!(lab.kubectl(&word), before);
     begins_no_empty_etcd(&mut lab);
 }

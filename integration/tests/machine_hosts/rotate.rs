@@ -78,8 +78,8 @@ fn encryption_key(lab: &Lab) {
     assert_eq!(text.matches("secret:").count(), 1);
     let word = lab.kubectl(&["get", "secret", "kept", "-o", "jsonpath={.data.word}"]);
     assert_eq!(STANDARD.decode(word).unwrap(), b"open-sesame");
-    lab.kubectl(&["delete", "secret", "kept"]);
     assert_eq!(prefixes(lab), after);
+    lab.kubectl(&["delete", "secret", "kept"]);
 }
 
 /// The beginnings of all Secrets in etcd, with the names of the keys.

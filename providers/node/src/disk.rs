@@ -263,6 +263,11 @@ impl Disk {
         Ok(place)
     }
 
+    /// Where a path of the node is. A link at its end is not followed, so the place stays right when the link changes.
+    pub(crate) fn place(&self, path: &str) -> Result<PathBuf, ProviderError> {
+        self.root.resolve(path)
+    }
+
     /// The place of a folder on the node. It is created when it is missing, with the folders above it.
     pub(crate) fn folder(&self, path: &str) -> Result<PathBuf, ProviderError> {
         let place = self.target(path)?;

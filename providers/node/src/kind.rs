@@ -201,7 +201,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 20] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 21] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
             ("certificate", Box::new(certificate::Certificate)),

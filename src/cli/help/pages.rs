@@ -210,6 +210,45 @@ pub(crate) const PAGES: &[Page] = &[
             "slipway export cloud-controller-manifest aws --image IMAGE --cluster-name demo | kubectl apply -f -",
         )],
     ),
+    page(
+        "controller run",
+        Usual,
+        &[
+            ("Run a controller", "slipway controller run -f controller.toml --state s3://bucket/prefix"),
+            ("Log as JSON", "slipway controller run -f controller.toml --log-format json"),
+        ],
+    ),
+    page(
+        "controller show",
+        Usual,
+        &[
+            ("Show sources and clusters", "slipway controller show"),
+            ("Show one cluster with details", "slipway controller show demo"),
+            ("Give the conditions to a program", "slipway controller show -o json"),
+        ],
+    ),
+    page(
+        "controller pause",
+        Usual,
+        &[(
+            "Let controllers apply nothing for two hours",
+            "slipway controller pause demo --for 2h --reason incident",
+        )],
+    ),
+    page("controller resume", Usual, &[("End a pause", "slipway controller resume demo")]),
+    page(
+        "controller request",
+        Usual,
+        &[("Let controllers plan a cluster now", "slipway controller request demo")],
+    ),
+    page(
+        "controller install",
+        Usual,
+        &[(
+            "Print a systemd unit",
+            "slipway controller install --systemd -f controller.toml > slipway-controller.service",
+        )],
+    ),
     page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),
     page(
         "state init",

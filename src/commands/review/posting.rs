@@ -161,7 +161,7 @@ async fn record(
     host: &str,
 ) -> Result<(), CommandError> {
     for given in &outcome.given {
-        let actor = Actor::new(given.person.as_str(), host);
+        let actor = Actor::new(given.person.as_str(), host)?;
         let approval = Approval {
             format: FORMAT,
             cluster: ClusterName::new(plan.cluster.as_str())?,

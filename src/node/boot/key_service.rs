@@ -124,9 +124,13 @@ mod tests {
 
     use super::*;
 
-    async fn sealed(also: &[Arc<dyn Recipient>], key: &age::Identity) -> Vec<u8> {
+    fn same(keys: &GivenKeys) -> GivenKeys {
+        GivenKeys { recipients: keys.recipients.clone(), identities: keys.identities.clone() }
+    }
+
+    async fn sealed(also: &[Arc<dyn Recipient>], key: &GivenKeys) -> Vec<u8> {
         let context = Context { path: "p".to_owned(), cluster: "a".to_owned(), uid: None, generation: 1 };
-        let operator = Keyring::new(Arc::new(GivenKeys::of_identity(key.clone())));
+        let operator = Keyring::new(Arc::new(same(key)));
         operator.seal_also(context, b"key", also).await.unwrap()
     }
 
@@ -137,13 +141,13 @@ mod tests {
         let request = SessionRequest { config, region: None, offline: false };
         let session = Sim.open_session(request).await.unwrap();
         let of_cloud: Arc<dyn Recipient> = Arc::new(ServiceKey::with_session("absent", "key/a", session));
-        let own = age::Identity::generate().unwrap();
+        let own = GivenKeys::of_identity(age::Identity::generate().unwrap());
         let (with, without) = (sealed(&[of_cloud], &own).await, sealed(&[], &own).await);
         for (bytes, has_own, opens, is_missing) in
             [(&with, true, true, false), (&with, false, false, true), (&without, false, false, false)]
         {
             let service = KeyService::of("absent", None);
-            let keys = if has_own { GivenKeys::of_identity(own.clone()) } else { GivenKeys::default() };
+            let keys = if has_own { same(&own) } else { GivenKeys::default() };
             let keyring = Keyring::new(service.beside(Arc::new(keys)));
             let opened = keyring.open(&Expected::at("p"), bytes).await;
             assert_eq!(opened.is_ok(), opens, "{opened:?}");

@@ -247,7 +247,7 @@ async fn an_old_head_is_refused_and_made_anew() {
     later.commit(record(3), meta("apply")).await.unwrap();
     later.release(None).await.unwrap();
     // Everything but the seals is removed, as by garbage collection.
-    for key in backend.list(&Prefix::new(format!("{}/history", cluster())).unwrap()).await.unwrap() {
+    for key in backend.list(&Prefix::new(&format!("{}/history", cluster())).unwrap()).await.unwrap() {
         backend.delete(&key).await.unwrap();
     }
     let (_, tag) = backend.get(&key).await.unwrap().unwrap();

@@ -28,6 +28,7 @@ fn cluster(profile: &str, further: &str) -> ClusterInput {
 
 fn machine(name: &str, pool: &str, address: &str) -> Machine {
     Machine {
+        rejoins: false,
         name: name.to_owned(),
         pool: pool.to_owned(),
         address: address.parse().unwrap(),

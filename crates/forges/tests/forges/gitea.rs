@@ -122,7 +122,7 @@ async fn a_pull_request_is_reviewed_on_a_real_forge() {
     let pull_request = story.forge.pull_request(number).await.unwrap();
     assert_eq!((pull_request.author.as_str(), pull_request.base_branch.as_str()), ("ada", "main"));
     assert!(pull_request.open && !pull_request.from_fork);
-    assert_eq!(story.forge.open_pull_requests().await.unwrap(), [pull_request.clone()]);
+    assert_eq!(story.forge.open_pull_requests().await.unwrap(), std::slice::from_ref(&pull_request));
     assert_eq!(story.forge.own_user().await.unwrap(), "bot");
 
     comments(&story, &pull_request).await;

@@ -4,6 +4,7 @@ use std::os::unix::fs::symlink;
 
 use anyhow::{Result, ensure};
 use serde_json::json;
+use slipway_integration::executables;
 
 use super::SPEC;
 use super::forge::{Team, spec};
@@ -17,10 +18,9 @@ fn a_fork_is_planned_only_with_a_label_and_as_untrusted() -> Result<()> {
     team.place.write("secret", SECRET)?;
     team.ask(&team.eve, "POST", "ada/infra/forks", &json!({}))?;
     // A manifest outside of the repository.
-    let secret = team.place.path().join("secret");
-    let addons =
-        format!("  addons:\n    - name: extra\n      manifest: {{ file: '{}' }}\n---", secret.display());
-    let addon = spec("evil", 1).replacen("---", &addons, 1);
+    let secret = team.place.path().join("secret").display().to_string();
+    let hostile = executables::root().join("fixtures/hostile/manifest-elsewhere/repo/a.yaml");
+    let addon = std::fs::read_to_string(hostile)?.replace("@PLACE@/outside/secret.yaml", &secret);
     let own = format!("{}/infra", team.eve.name);
     let file = |text: &str| {
         use base64::Engine as _;

@@ -216,8 +216,8 @@ fn wanted_settings(disk: &Disk, wanted: Attributes<'_>) -> Result<Settings, Prov
         members: members(wanted)?,
         own: wanted.optional_text("own")?.map(|text| address("own", text)).transpose()?,
         endpoint: wanted.text("endpoint")?.to_owned(),
-        ca_path: disk.target(wanted.text("ca_path")?)?,
-        client_path: disk.target(wanted.text("client_path")?)?,
+        ca_path: disk.place(wanted.text("ca_path")?)?,
+        client_path: disk.place(wanted.text("client_path")?)?,
         known_path: disk.target(KNOWN)?,
     })
 }

@@ -53,7 +53,7 @@ impl Making<'_> {
             let file = inside("file", machine, ENCRYPTION_FILE);
             let mut attributes = self.access_to_api(machine);
             attributes.push(("host", machine.name.as_str().into()));
-            attributes.push(("version", Value::reference(file.clone(), "sha256")));
+            attributes.push(("version", Value::reference(file.clone(), FINGERPRINT)));
             if let Some(path) = self.find(&file).and_then(|file| file.attributes.get("path")) {
                 attributes.push(("path", path.clone()));
             }
@@ -97,7 +97,10 @@ impl Making<'_> {
             verifies.extend([TemplatePart::Text(" verifies ".to_owned()), print(generation)]);
         }
         self.set(&inside("static_pod", machine, "kube-apiserver"), &input(), Value::Template(verifies));
-        self.set(&inside("static_pod", machine, "kube-controller-manager"), &input(), Value::Template(signs));
+        // A controller manager with the first key has this input at no time, so the first stage does not restart it.
+        if rotation.used() > 1 {
+            self.set(&inside("static_pod", machine, "kube-controller-manager"), &input(), Value::Template(signs));
+        }
         if rotation.stage == Stage::Rest {
             return;
         }

@@ -1,0 +1,177 @@
+//! Checks of the configuration that its types cannot make.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use slipway_limits::count;
+
+use super::source::{Apply, Git, Source};
+use super::{Configuration, Schedule};
+use crate::error::Error;
+
+/// The shortest time between two looks at the state store.
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+
+impl Configuration {
+    /// Refuses values that cannot be used, and settings that contradict each other.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let whole = |reason: &str| refused("the configuration".to_owned(), reason);
+        if !is_name(&self.name) {
+            return whole("`name` has letters, digits, `-` and `_` only");
+        }
+        if self.poll < SHORTEST_POLL || self.poll > Duration::from_secs(60) {
+            return whole("`poll` is at least 100ms and at most 1m");
+        }
+        if self.retry.first.is_zero() || self.retry.longest < self.retry.first {
+            return whole("`retry.first` is more than 0, and `retry.longest` is not shorter");
+        }
+        if self.workers == 0 {
+            return whole("`workers` is at least 1");
+        }
+        if self.sources.is_empty() || self.sources.len() > count::SOURCES {
+            return whole(&format!("there are 1 to {} sources", count::SOURCES));
+        }
+        let mut names = BTreeSet::new();
+        for source in &self.sources {
+            if !names.insert(&source.name) {
+                return refused(format!("source {}", source.name), "there are two of this name");
+            }
+            check_source(source)?;
+        }
+        Ok(())
+    }
+}
+
+fn refused<T>(place: String, reason: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Configuration { place, reason: reason.into() })
+}
+
+/// A name that can be a part of a key and of a path.
+fn is_name(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=100).contains(&name.len()) && name.bytes().all(allowed)
+}
+
+fn check_source(source: &Source) -> Result<(), Error> {
+    let place = || format!("source {}", source.name);
+    if !is_name(&source.name) {
+        return refused(place(), "its name has letters, digits, `-` and `_` only");
+    }
+    if source.interval.is_zero() {
+        return refused(place(), "`interval` is more than 0");
+    }
+    match (&source.folder, &source.git) {
+        (Some(_), None) => {}
+        (None, Some(git)) => check_git(git).or_else(|reason| refused(place(), reason))?,
+        _ => return refused(place(), "it is either a `folder` or `git`"),
+    }
+    if source.paths.is_empty() {
+        return refused(place(), "`paths` names at least one folder");
+    }
+    for path in &source.paths {
+        let plain = path.strip_suffix("/*").unwrap_or(path);
+        let is_part = |part: &str| part == "." || is_plain(part);
+        if !plain.split('/').all(is_part) {
+            let reason = format!("the path `{path}` is not a path inside of the source");
+            return refused(place(), reason);
+        }
+    }
+    if let Some(trust) = &source.trust {
+        trust.clone().with_arguments(&[]).or_else(|error| refused(place(), format!("`trust`: {error}")))?;
+    }
+    for policy in &source.clusters {
+        let place = || format!("source {}: cluster {}", source.name, policy.name);
+        Schedule::of(policy).or_else(|reason| refused(place(), reason))?;
+        if policy.apply != Apply::Never && source.trust.is_none() {
+            let reason = format!(
+                "`apply = \"{}\"` needs the section `trust` of the source: without it specs are only planned, as with --untrusted",
+                policy.apply.word()
+            );
+            return refused(place(), reason);
+        }
+        if policy.apply == Apply::Approved && policy.approvals == 0 {
+            return refused(place(), "`approvals` is at least 1");
+        }
+        if policy.apply != Apply::Approved && (policy.approvals != 1 || !policy.approvers.is_empty()) {
+            return refused(place(), "`approvals` and `approvers` belong to `apply = \"approved\"`");
+        }
+        if policy.drift_interval.is_zero() {
+            return refused(place(), "`drift-interval` is more than 0");
+        }
+    }
+    Ok(())
+}
+
+/// A part of a path in a source: no `..`, no hidden folder of Git, nothing that a file system reads in another way.
+pub(crate) fn is_plain(part: &str) -> bool {
+    let is_special = part.is_empty() || part == "." || part == ".." || part.eq_ignore_ascii_case(".git");
+    !is_special && part.len() <= 255 && !part.contains(['\\', '\0', '*', '\n'])
+}
+
+fn check_git(git: &Git) -> Result<(), String> {
+    let scheme = git.url.split_once("://").map(|(scheme, _)| scheme);
+    let authority =
+        git.url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    let letters = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'\'' | b'"' | b'\\' | b'`' | b'$');
+    if !git.url.bytes().all(letters) {
+        return Err("`url` has characters that no URL has".to_owned());
+    }
+    let is_ssh = match scheme {
+        Some("https") if authority.contains('@') => {
+            return Err("`url` has no credentials; they are in `username` and `token-file`".to_owned());
+        }
+        Some("https" | "file") => false,
+        Some("ssh") if authority.starts_with('-') || authority.contains("@-") => {
+            return Err("`url` names no server".to_owned());
+        }
+        Some("ssh") => true,
+        _ => return Err("`url` begins with https://, ssh:// or file://".to_owned()),
+    };
+    if is_ssh && (git.identity_file.is_none() || git.known_hosts.is_none()) {
+        return Err("ssh:// needs `identity-file` and `known-hosts`".to_owned());
+    }
+    if !is_ssh && (git.identity_file.is_some() || git.known_hosts.is_some()) {
+        return Err("`identity-file` and `known-hosts` belong to ssh://".to_owned());
+    }
+    let of_https = git.username.is_some() || git.token_file.is_some() || git.ca_file.is_some();
+    if of_https && scheme != Some("https") {
+        return Err("`username`, `token-file` and `ca-file` belong to https://".to_owned());
+    }
+    if git.username.is_some() && git.token_file.is_none() {
+        return Err("`username` needs `token-file`".to_owned());
+    }
+    check_reference(git)?;
+    match &git.signatures {
+        Some(signatures) if signatures.allowed_signers.is_none() && signatures.gpg_home.is_none() => {
+            Err("`signatures` names `allowed-signers` or `gpg-home`".to_owned())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_reference(git: &Git) -> Result<(), String> {
+    let named = [&git.branch, &git.tag, &git.commit].into_iter().flatten().count();
+    if named > 1 {
+        return Err("it follows one of `branch`, `tag` and `commit`".to_owned());
+    }
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    if let Some(commit) = &git.commit
+        && !(matches!(commit.len(), 40 | 64) && commit.bytes().all(is_digit))
+    {
+        return Err("`commit` has 40 or 64 hexadecimal digits".to_owned());
+    }
+    let is_reference = |name: &String| {
+        let allowed =
+            |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'+');
+        let is_part =
+            |part: &str| !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with(".lock");
+        name.bytes().all(allowed)
+            && !name.contains("..")
+            && name.split('/').all(is_part)
+            && !name.ends_with('.')
+    };
+    match git.branch.iter().chain(&git.tag).find(|name| !is_reference(name)) {
+        Some(name) => Err(format!("`{name}` is not the name of a branch or a tag")),
+        None => Ok(()),
+    }
+}

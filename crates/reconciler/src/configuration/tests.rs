@@ -1,0 +1,109 @@
+use jiff::Timestamp;
+
+use super::*;
+
+fn parse(text: &str) -> Result<Configuration, Error> {
+    Configuration::parse(text, Path::new("/etc/slipway/controller.toml"), Path::new("/etc/slipway"))
+}
+
+const COMPLETE: &str = include_str!("../../examples/controller.toml");
+
+#[test]
+fn the_complete_example_is_read() {
+    let read = parse(COMPLETE).unwrap();
+    let git = read.sources[0].git.as_ref().unwrap();
+    assert_eq!(git.reference(), Reference::Branch("main".to_owned()));
+    assert_eq!(git.token_file.as_deref(), Some(Path::new("/etc/slipway/token")));
+    let policy = |cluster: &str| read.sources[0].policy(cluster);
+    assert_eq!(policy("prod-eu").apply, Apply::Approved);
+    assert_eq!(policy("dev-1").apply, Apply::Always);
+    assert_eq!(policy("other").apply, Apply::Never, "no name fits");
+    assert_eq!(read.sources[1].folder.as_deref(), Some(Path::new("/srv/specs")));
+    assert_eq!(read.retry.longest, Duration::from_secs(600));
+}
+
+#[test]
+fn mistakes_are_refused_with_their_place() {
+    let source = |lines: &str| format!("data = 'd'\n[[source]]\nname = 's'\n{lines}\n");
+    let trusted =
+        |lines: &str| source(&format!("folder = 'f'\ntrust = {{}}\n[[source.cluster]]\nname = '*'\n{lines}"));
+    let git = |lines: &str| source(&format!("[source.git]\n{lines}"));
+    for (text, part) in [
+        ("data = 'd'\n".to_owned(), "source"),
+        (source("folder = 'f'\ncolour = 'red'"), "colour"),
+        (source(""), "either a `folder` or `git`"),
+        (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
+        (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
+        (
+            source("folder = 'f'\n[[source.cluster]]\nname = '*'\napply = 'always'"),
+            "needs the section `trust`",
+        ),
+        (trusted("apply = 'sometimes'"), "sometimes"),
+        (trusted("apply = 'always'\napprovals = 2"), "belong to"),
+        (trusted("apply = 'approved'\napprovals = 0"), "at least 1"),
+        (trusted("apply = 'always'\ntime-zone = 'Mars/Base'"), "Mars/Base"),
+        (trusted("apply = 'always'\nwindows = [{cron = '61 * * * *', lasts = '1h'}]"), "61 * * * *"),
+        (trusted("apply = 'always'\nwindows = [{cron = '1 * * * *', lasts = '0s'}]"), "lasts no time"),
+        (
+            trusted("apply = 'always'\nfreezes = [{from = '2026-02-02', until = '2026-02-01'}]"),
+            "before it begins",
+        ),
+        (git("url = 'http://a/b'"), "begins with https://"),
+        (git("url = 'ext::sh -c id'"), "characters"),
+        (git("url = 'https://me:secret@a/b'"), "no credentials"),
+        (git("url = 'ssh://-oProxyCommand=id/b'"), "no server"),
+        (git("url = 'ssh://git@a/b'"), "needs `identity-file`"),
+        (git("url = 'https://a/b'\nidentity-file = 'k'"), "belong to ssh://"),
+        (git("url = 'https://a/b'\nbranch = '--upload-pack=id'"), "not the name"),
+        (git("url = 'https://a/b'\nbranch = 'a..b'"), "not the name"),
+        (git("url = 'https://a/b'\nbranch = 'a'\ntag = 'b'"), "one of"),
+        (git("url = 'https://a/b'\ncommit = 'abc'"), "40 or 64"),
+        (git("url = 'https://a/b'\nsignatures = {}"), "allowed-signers"),
+        (format!("name = 'a/b'\n{}", source("folder = 'f'")), "`name`"),
+        (format!("poll = '1ms'\n{}", source("folder = 'f'")), "`poll`"),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        let problem = crate::status::Problem::of_source(&error);
+        assert!(problem.message.contains(part), "no `{part}` in `{}`", problem.message);
+        assert!(matches!(error.code(), "RECON0001" | "RECON0002"));
+    }
+}
+
+#[test]
+fn waits_double_up_to_the_longest_and_vary() {
+    let retry = Retry { first: Duration::from_secs(10), longest: Duration::from_secs(600) };
+    for (failures, seconds) in [(1, 10.0), (2, 20.0), (4, 80.0), (7, 600.0), (1_000, 600.0)] {
+        let wait = retry.wait(failures, "prod").as_secs_f64();
+        assert!((seconds * 0.79..seconds * 1.21).contains(&wait), "{failures}: {wait}");
+    }
+    assert_ne!(retry.wait(3, "prod"), retry.wait(3, "test"));
+    assert_eq!(retry.wait(3, "prod"), retry.wait(3, "prod"));
+}
+
+#[test]
+fn windows_open_by_the_clock_of_their_time_zone() {
+    let policy = ClusterPolicy {
+        time_zone: "Europe/Berlin".to_owned(),
+        windows: vec![Window { cron: "0 22 * * MON-FRI".to_owned(), lasts: Duration::from_secs(2 * 3600) }],
+        freezes: vec![Freeze {
+            from: "2026-12-20".parse().unwrap(),
+            until: "2027-01-03".parse().unwrap(),
+            reason: Some("holidays".to_owned()),
+        }],
+        ..ClusterPolicy::unnamed()
+    };
+    let schedule = Schedule::of(&policy).unwrap();
+    let at = |text: &str| schedule.at(text.parse::<Timestamp>().unwrap());
+    // 22:00 in Berlin is 21:00 UTC in winter, and 20:00 in summer. 2026-11-26 is a Thursday.
+    assert_eq!(at("2026-11-26T20:59:59Z"), Opening::Closed(Some("2026-11-26T21:00:00Z".parse().unwrap())));
+    assert_eq!(at("2026-11-26T21:00:00Z"), Opening::Open);
+    assert_eq!(at("2026-11-26T22:59:59Z"), Opening::Open, "also after midnight in Berlin");
+    assert_eq!(at("2026-11-26T23:00:00Z"), Opening::Closed(Some("2026-11-27T21:00:00Z".parse().unwrap())));
+    assert_eq!(at("2026-07-02T20:30:00Z"), Opening::Open);
+    assert_eq!(at("2026-11-28T21:30:00Z"), Opening::Closed(Some("2026-11-30T21:00:00Z".parse().unwrap())));
+    let end = Some("2027-01-03T23:00:00Z".parse().unwrap());
+    assert_eq!(at("2026-12-21T21:30:00Z"), Opening::Frozen(end, Some("holidays".to_owned())));
+    assert_eq!(at("2026-12-19T22:59:59Z"), Opening::Closed(Some("2026-12-21T21:00:00Z".parse().unwrap())));
+    let always = Schedule::of(&ClusterPolicy::unnamed()).unwrap();
+    assert_eq!(always.at(Timestamp::UNIX_EPOCH), Opening::Open);
+}

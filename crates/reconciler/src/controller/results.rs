@@ -1,0 +1,280 @@
+//! Taking the results of jobs.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_state_store::Error as StoreError;
+use tokio::time::Instant;
+
+use super::{Controller, Recall};
+use crate::entry::{Entry, Place};
+use crate::error::Error;
+use crate::job::{self, Beat, Content, Done};
+use crate::metrics::outcome;
+use crate::pass::Passed;
+use crate::source::Reader;
+use crate::status::{Problem, Reason, SourceStatus, Status};
+
+/// The shortest time between two looks at a cluster of which nothing is known to have changed.
+const SHORTEST_WAIT: Duration = Duration::from_millis(50);
+
+impl Controller {
+    /// Takes the result of a job.
+    pub(super) fn take(&mut self, done: Done, now: Instant) {
+        match done {
+            Done::Read { source, reader, result } => self.take_read((source, reader), result, now),
+            Done::Beat(beat, seen) => {
+                self.seen = Some(seen);
+                self.next_beat = now + self.shared.configuration.poll;
+                self.take_beat(*beat, now);
+            }
+            Done::Recalled(found) => self.take_recall(found, now),
+            Done::Passed { cluster, passed } => self.take_pass(&cluster, *passed, now),
+            Done::Told => {}
+        }
+    }
+
+    fn take_beat(&mut self, beat: Beat, now: Instant) {
+        let (board, members) = match beat.found {
+            Ok(found) => found,
+            Err(error) => {
+                let text = error.to_string();
+                if self.store_problem.as_ref() != Some(&text) {
+                    tracing::warn!(%error, "the state store cannot be used; nothing is planned or applied until it can");
+                }
+                self.shared.health.waits("state store", text.as_str());
+                self.store_problem = Some(text);
+                return;
+            }
+        };
+        if self.store_problem.take().is_some() {
+            tracing::info!("the state store can be used again");
+        }
+        self.shared.health.ready("state store");
+        self.valid_until = beat.sent + self.shared.configuration.term();
+        if members.replicas.keys().ne(self.members.replicas.keys()) {
+            let replicas = members.replicas.len();
+            tracing::info!(replicas, "the replicas of the controller share the clusters");
+            self.shared.metrics.replicas.set(i64::try_from(replicas).unwrap_or(i64::MAX));
+            self.take_members(members, now);
+        }
+        let time = Timestamp::now();
+        for (name, entry) in &mut self.clusters {
+            if entry.running.is_none() && (entry.is_asked(name, &board, time) || beat.approved.contains(name))
+            {
+                entry.wake(now);
+            }
+        }
+        self.board = board;
+        self.count_clusters();
+    }
+
+    /// Clusters that this replica works on from now on are looked at: their statuses say when they are due.
+    fn take_members(&mut self, members: crate::members::Members, now: Instant) {
+        for (name, entry) in &mut self.clusters {
+            let is_mine = members.owner(name) == Some(self.me.as_str());
+            if is_mine && !entry.is_mine && entry.running.is_none() {
+                entry.due = now;
+            }
+            entry.is_mine = is_mine;
+        }
+        self.members = members;
+    }
+
+    fn take_recall(&mut self, found: Result<Vec<Status>, StoreError>, now: Instant) {
+        match found {
+            Err(error) => {
+                tracing::warn!(%error, "the statuses in the state store cannot be read");
+                self.recall = Recall::Due(now + self.retry());
+            }
+            Ok(statuses) => {
+                self.recall = Recall::Done;
+                for status in statuses {
+                    let is_mine = self.is_mine(&status.cluster);
+                    let entry = Entry::new(now, is_mine);
+                    self.clusters.entry(status.cluster.clone()).or_insert(entry).status.get_or_insert(status);
+                }
+                self.assign(now);
+            }
+        }
+    }
+
+    fn take_read(&mut self, (number, reader): (usize, Reader), result: Result<Content, Error>, now: Instant) {
+        let Some(source) = self.shared.configuration.sources.get(number) else { return };
+        let name = source.name.clone();
+        let retry = self.shared.configuration.retry;
+        let Some(state) = self.sources.get_mut(number) else { return };
+        state.reader = Some(reader);
+        let reads = &self.shared.metrics.reads;
+        match result {
+            Ok(content) => {
+                reads.get_or_create(&outcome("ok")).inc();
+                let last = state.content.as_ref().map(|last| last.revision.id.as_str());
+                if last != Some(content.revision.id.as_str()) {
+                    tracing::info!(source = name, revision = content.revision.id, "a revision was read");
+                }
+                (state.failed, state.failures) = (None, 0);
+                state.content = Some(content);
+                state.due = now + source.interval;
+            }
+            Err(error) => {
+                reads.get_or_create(&outcome(error.code())).inc();
+                let problem = Problem::of_source(&error);
+                let before = state.failed.as_ref().map(Problem::of_source);
+                if before.as_ref() != Some(&problem) {
+                    tracing::warn!(source = name, code = error.code(), "{}", problem.message);
+                }
+                state.failed = Some(error);
+                state.failures = state.failures.saturating_add(1);
+                state.due = now + retry.wait(state.failures, &name).min(source.interval.max(retry.first));
+            }
+        }
+        self.tell_source(number, name);
+        self.assign(now);
+    }
+
+    /// Writes the status of a source, if this replica is the one that does it.
+    fn tell_source(&mut self, number: usize, name: String) {
+        let Some(state) = self.sources.get(number).filter(|_| self.is_mine(&format!("source {name}"))) else {
+            return;
+        };
+        let mut problems: Vec<Problem> = state.failed.iter().map(Problem::of_source).collect();
+        let mut status = SourceStatus {
+            controller: self.shared.configuration.name.clone(),
+            place: state.place.clone(),
+            ..SourceStatus::default()
+        };
+        if let Some(content) = &state.content {
+            status.revision.clone_from(&content.revision.id);
+            status.clusters = content.units.values().flatten().map(Vec::len).sum();
+            problems.extend(content.units.values().filter_map(|unit| unit.as_ref().err().cloned()));
+        }
+        status.problems = problems;
+        self.running.push(Box::pin(job::tell(self.shared.clone(), name, status)));
+    }
+
+    /// Finds the spec of each cluster, and what keeps it from being applied. A cluster whose spec or problem changed is looked at.
+    fn assign(&mut self, now: Instant) {
+        if self.recall != Recall::Done {
+            return;
+        }
+        let found = self.places();
+        for name in
+            found.keys().filter(|name| !self.clusters.contains_key(*name)).cloned().collect::<Vec<_>>()
+        {
+            let entry = Entry::new(now, self.is_mine(&name));
+            self.clusters.insert(name, entry);
+        }
+        let names: Vec<String> = self.clusters.keys().cloned().collect();
+        for name in names {
+            let places = found.get(&name).map_or(&[][..], Vec::as_slice);
+            let Some(judged) = self.judge(&name, places) else { continue };
+            let Some(entry) = self.clusters.get_mut(&name) else { continue };
+            let (place, blocked) = judged;
+            let digest = |place: &Option<Place>| {
+                place.as_ref().map(|place| (place.source, place.path.clone(), place.digest.clone()))
+            };
+            if digest(&entry.place) != digest(&place) || entry.blocked != blocked {
+                entry.due = entry.due.min(now);
+                // A problem that came or went does not change the digest in the status.
+                entry.forced |= entry.blocked != blocked;
+            }
+            (entry.place, entry.blocked, entry.is_known) = (place, blocked, true);
+        }
+    }
+
+    /// The places with a spec, by cluster.
+    fn places(&self) -> BTreeMap<String, Vec<Place>> {
+        let mut found: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+        for (source, content) in
+            self.sources.iter().enumerate().filter_map(|(at, state)| Some((at, state.content.as_ref()?)))
+        {
+            let revision = &content.revision;
+            for (path, clusters) in &content.units {
+                for cluster in clusters.iter().flatten() {
+                    found.entry(cluster.clone()).or_default().push(Place {
+                        source,
+                        path: path.clone(),
+                        digest: revision.units.get(path).cloned().unwrap_or_default(),
+                        revision: revision.id.clone(),
+                        folder: revision.folder.clone(),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the spec of a cluster is, and what keeps it from being applied; `None` as long as its source was not read.
+    #[allow(clippy::type_complexity, reason = "the two fields of an entry")]
+    fn judge(&self, name: &str, places: &[Place]) -> Option<(Option<Place>, Option<(Reason, Problem)>)> {
+        let sources = &self.shared.configuration.sources;
+        if let [first, second, ..] = places {
+            let shown = |place: &Place| {
+                let source = sources.get(place.source).map_or("", |source| source.name.as_str());
+                format!("{source}:{}", place.path)
+            };
+            let message = format!("the spec of {name} is in {} and in {}", shown(first), shown(second));
+            let problem = Problem { code: None, message, hints: vec!["remove one of them".to_owned()] };
+            return Some((Some(first.clone()), Some((Reason::Duplicate, problem))));
+        }
+        let status = self.clusters.get(name).and_then(|entry| entry.status.as_ref());
+        let last = status.and_then(|status| sources.iter().position(|source| source.name == status.source));
+        let number = places.first().map(|place| place.source).or(last);
+        let state = number.and_then(|number| self.sources.get(number));
+        let Some(state) = state else {
+            // Its source is not configured any more.
+            return Some((None, None));
+        };
+        if let Some(error) =
+            state.failed.as_ref().filter(|error| !error.may_pass() || state.content.is_none())
+        {
+            return Some((places.first().cloned(), Some((Reason::SourceProblem, Problem::of_source(error)))));
+        }
+        let content = state.content.as_ref()?;
+        if let Some(place) = places.first() {
+            return Some((Some(place.clone()), None));
+        }
+        // The specs of a path that cannot be read are not gone.
+        let unit = status.and_then(|status| content.units.get(&status.path));
+        match unit {
+            Some(Err(problem)) => Some((None, Some((Reason::SpecInvalid, problem.clone())))),
+            _ => Some((None, None)),
+        }
+    }
+
+    fn take_pass(&mut self, cluster: &str, passed: Passed, now: Instant) {
+        self.busy = self.busy.saturating_sub(1);
+        self.shared.metrics.busy.set(i64::try_from(self.busy).unwrap_or(i64::MAX));
+        let Some(entry) = self.clusters.get_mut(cluster) else { return };
+        entry.running = None;
+        if passed.is_gone {
+            self.clusters.remove(cluster);
+            return;
+        }
+        if passed.status.is_some() {
+            entry.status = passed.status;
+        }
+        entry.due = entry.due.min(now + passed.wait.max(SHORTEST_WAIT));
+        self.count_clusters();
+    }
+
+    fn count_clusters(&self) {
+        let mut counts: BTreeMap<&'static str, i64> = Reason::ALL.map(|reason| (reason.word(), 0)).into();
+        let mut drift = 0;
+        for entry in self.clusters.values().filter(|entry| entry.is_mine) {
+            let Some(status) = &entry.status else { continue };
+            drift += status.plan.as_ref().map_or(0, |plan| plan.facts.drift);
+            if let Some(ready) = status.ready()
+                && let Some(count) = counts.get_mut(ready.reason.as_str())
+            {
+                *count += 1;
+            }
+        }
+        for (reason, count) in counts {
+            self.shared.metrics.clusters.get_or_create(&[("reason", reason.to_owned())]).set(count);
+        }
+        self.shared.metrics.drift.set(i64::try_from(drift).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,157 @@
+//! Starting jobs that are due.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_engine::StopSignal;
+use tokio::time::Instant;
+
+use super::{Controller, NAP, Recall};
+use crate::configuration::ClusterPolicy;
+use crate::job::{self, Awaited, Done};
+use crate::pass::Pass;
+use crate::shared::Shared;
+
+/// Later than any look.
+const LATEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+impl Controller {
+    /// Starts all jobs that are due, as far as there are workers.
+    pub(super) fn start_due(&mut self, now: Instant) {
+        self.start_beat(now);
+        self.start_recall(now);
+        self.start_reads(now);
+        self.start_passes(now);
+    }
+
+    /// When the next job is due.
+    pub(super) fn wakes_at(&self, now: Instant) -> Instant {
+        let mut wake = now + NAP;
+        if self.seen.is_some() {
+            wake = wake.min(self.next_beat);
+        }
+        if let Recall::Due(due) = self.recall {
+            wake = wake.min(due);
+        }
+        let reads = self.sources.iter().filter(|state| state.reader.is_some()).map(|state| state.due);
+        wake = reads.fold(wake, Instant::min);
+        if self.may_work() && self.busy < self.workers() {
+            let waiting = self.clusters.values().filter(|entry| entry.is_waiting());
+            wake = waiting.map(|entry| entry.due).fold(wake, Instant::min);
+        }
+        wake
+    }
+
+    fn workers(&self) -> usize {
+        usize::from(self.shared.configuration.workers)
+    }
+
+    /// Whether the other replicas know that this one lives, so that they leave its clusters to it, and all statuses of earlier
+    /// processes are known.
+    fn may_work(&self) -> bool {
+        self.recall == Recall::Done && Shared::elapsed() < self.valid_until
+    }
+
+    /// Whether this replica works on a cluster or a source.
+    pub(super) fn is_mine(&self, subject: &str) -> bool {
+        self.members.owner(subject) == Some(self.me.as_str())
+    }
+
+    fn start_beat(&mut self, now: Instant) {
+        if self.next_beat > now {
+            return;
+        }
+        let Some(seen) = self.seen.take() else { return };
+        let awaited: Vec<Awaited> = self
+            .clusters
+            .iter()
+            .filter(|(_, entry)| entry.is_waiting())
+            .filter_map(|(name, entry)| {
+                let plan = entry.awaits_approval()?.to_owned();
+                Some(Awaited { cluster: name.clone(), plan, policy: self.policy(name) })
+            })
+            .collect();
+        let about = (self.shared.clone(), self.me.clone(), self.since);
+        self.running.push(Box::pin(job::beat(about, seen, awaited)));
+    }
+
+    fn start_recall(&mut self, now: Instant) {
+        if matches!(self.recall, Recall::Due(due) if due <= now) {
+            self.recall = Recall::Runs;
+            self.running.push(Box::pin(job::recall(self.shared.clone())));
+        }
+    }
+
+    fn start_reads(&mut self, now: Instant) {
+        for (number, state) in self.sources.iter_mut().enumerate().filter(|(_, state)| state.due <= now) {
+            if let Some(reader) = state.reader.take() {
+                let read = job::read((self.shared.clone(), number), reader, state.content.clone());
+                self.running.push(Box::pin(read));
+            }
+        }
+    }
+
+    fn start_passes(&mut self, now: Instant) {
+        if !self.may_work() {
+            return;
+        }
+        let mut due: Vec<(Instant, String)> = self
+            .clusters
+            .iter()
+            .filter(|(_, entry)| entry.is_waiting() && entry.due <= now)
+            .map(|(name, entry)| (entry.due, name.clone()))
+            .collect();
+        due.sort();
+        let free = self.workers().saturating_sub(self.busy);
+        self.shared.metrics.queue.set(i64::try_from(due.len().saturating_sub(free)).unwrap_or(i64::MAX));
+        for (_, name) in due.into_iter().take(free) {
+            self.start_pass(&name, now);
+        }
+    }
+
+    fn start_pass(&mut self, name: &str, now: Instant) {
+        let policy = self.policy(name);
+        let Some(entry) = self.clusters.get_mut(name) else { return };
+        let stop = StopSignal::default();
+        entry.running = Some(stop.clone());
+        // What changes during the look brings it forward again.
+        entry.due = now + LATEST;
+        let pass = Pass {
+            shared: self.shared.clone(),
+            cluster: name.to_owned(),
+            place: entry.place.clone(),
+            blocked: entry.blocked.clone(),
+            policy,
+            pause: self.board.pause(name, Timestamp::now()).cloned(),
+            request: self.board.request(name),
+            forced: std::mem::take(&mut entry.forced),
+            stop,
+        };
+        self.busy += 1;
+        self.shared.metrics.busy.set(i64::try_from(self.busy).unwrap_or(i64::MAX));
+        self.running.push(Box::pin(async move {
+            let cluster = pass.cluster.clone();
+            Done::Passed { cluster, passed: Box::new(pass.run().await) }
+        }));
+    }
+
+    /// The policy of a cluster, by the source that has its spec, or had it last.
+    fn policy(&self, name: &str) -> ClusterPolicy {
+        let entry = self.clusters.get(name);
+        let number = entry.and_then(|entry| entry.place.as_ref()).map(|place| place.source);
+        let sources = &self.shared.configuration.sources;
+        let source = match number {
+            Some(number) => sources.get(number),
+            None => {
+                let last = entry.and_then(|entry| entry.status.as_ref()).map(|status| &status.source);
+                sources.iter().find(|source| Some(&source.name) == last)
+            }
+        };
+        source.map_or_else(ClusterPolicy::unnamed, |source| source.policy(name))
+    }
+
+    /// When a failed look at the state store is repeated.
+    pub(super) fn retry(&self) -> Duration {
+        self.shared.configuration.poll.max(Duration::from_millis(100))
+    }
+}

@@ -1,0 +1,180 @@
+//! Why a controller cannot start, or cannot read a source.
+
+use std::path::PathBuf;
+
+use slipway_limits::Size;
+
+/// Why a controller cannot start, or cannot read a source.
+///
+/// [`Error::code`] is the stable code with a page in `docs/errors/`.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The configuration file cannot be understood.
+    #[error("{} cannot be understood", path.display())]
+    Syntax {
+        /// The file.
+        path: PathBuf,
+        /// Why, with line and column.
+        #[source]
+        source: toml::de::Error,
+    },
+    /// The configuration has a value that cannot be used, or two that contradict each other.
+    #[error("{place}: {reason}")]
+    Configuration {
+        /// The setting, as `source platform: cluster prod-*`.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file of the configuration cannot be read.
+    #[error("{what} {} cannot be used", path.display())]
+    File {
+        /// The description of the file.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// There is no `git`.
+    #[error("`git` cannot be started")]
+    NoGit {
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A repository cannot be read at the moment.
+    #[error("the repository {url} cannot be read: {reason}")]
+    Unavailable {
+        /// The repository.
+        url: String,
+        /// What git says.
+        reason: String,
+    },
+    /// The branch, tag or commit does not exist, or not any more.
+    #[error("{what} does not exist in {url}")]
+    NoReference {
+        /// The branch, tag or commit.
+        what: String,
+        /// The repository.
+        url: String,
+    },
+    /// A commit has no signature that is accepted.
+    #[error("commit {commit} has no accepted signature: {reason}")]
+    Signature {
+        /// The commit.
+        commit: String,
+        /// What git says.
+        reason: String,
+    },
+    /// The content of a source is refused.
+    #[error("{path} in the source {reason}")]
+    Content {
+        /// The path in the source.
+        path: String,
+        /// Why it is refused.
+        reason: &'static str,
+    },
+    /// A source has more than allowed.
+    #[error("the source has more than {limit}, the most that {} may have", limit.what)]
+    TooLarge {
+        /// The limit.
+        limit: Size,
+    },
+    /// A source has more files than allowed.
+    #[error("the source has more than {limit} files in the paths that are read")]
+    TooMany {
+        /// The limit.
+        limit: usize,
+    },
+    /// Another process uses the data folder.
+    #[error("another controller uses the folder {}", path.display())]
+    Locked {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The address for metrics and health cannot be used.
+    #[error("the address {address} cannot be listened on")]
+    Listen {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Neither a controller nor the state store knows a cluster.
+    #[error("no controller knows the cluster {cluster}, and the state store has no such cluster")]
+    UnknownCluster {
+        /// The cluster.
+        cluster: String,
+    },
+    /// The state store refused.
+    #[error(transparent)]
+    Store(#[from] slipway_state_store::Error),
+    /// The name of the controller cannot be that of an actor.
+    #[error(transparent)]
+    Actor(Box<slipway_operations::Error>),
+    /// The environment has no state store.
+    #[error("a controller needs a state store")]
+    NoStore,
+}
+
+impl Error {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Syntax { .. } => "RECON0001",
+            Self::Configuration { .. } | Self::NoStore => "RECON0002",
+            Self::NoGit { .. } => "RECON0003",
+            Self::Unavailable { .. } => "RECON0004",
+            Self::NoReference { .. } => "RECON0005",
+            Self::Signature { .. } => "RECON0006",
+            Self::Content { .. } | Self::TooLarge { .. } | Self::TooMany { .. } => "RECON0007",
+            Self::Locked { .. } => "RECON0008",
+            Self::File { .. } => "RECON0009",
+            Self::Listen { .. } => "RECON0010",
+            Self::UnknownCluster { .. } => "RECON0011",
+            Self::Store(error) => error.code(),
+            // The code of names of actors, which is the only reason to refuse one.
+            Self::Actor(error) => error.code().unwrap_or("RUN0041"),
+        }
+    }
+
+    /// The way out, where there is one in a sentence.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Syntax { .. } => "`slipway explain RECON0001` shows a complete configuration".to_owned(),
+            Self::NoGit { .. } => "install git 2.36 or newer, on the PATH of the controller".to_owned(),
+            Self::Unavailable { .. } => {
+                "check URL, network and credentials; the controller tries again by itself".to_owned()
+            }
+            Self::NoReference { .. } => {
+                "create it again, or change the source in the configuration; until then nothing is applied or deleted"
+                    .to_owned()
+            }
+            Self::Signature { .. } => {
+                "sign the commit with a key that the source accepts, or add the key to the accepted ones".to_owned()
+            }
+            Self::Content { .. } => "remove it from the folders that `paths` names".to_owned(),
+            Self::TooLarge { .. } | Self::TooMany { .. } => {
+                "name only the folders with specs in `paths`".to_owned()
+            }
+            Self::Locked { .. } => "give every controller of this machine its own `data` folder".to_owned(),
+            Self::UnknownCluster { .. } => {
+                "`slipway controller show` lists the clusters of controllers".to_owned()
+            }
+            Self::Store(error) => return slipway_operations::store_hint(error),
+            Self::Actor(error) => return error.hints().into_iter().next(),
+            Self::Configuration { .. } | Self::File { .. } | Self::Listen { .. } | Self::NoStore => return None,
+        })
+    }
+
+    /// Whether the same source may be readable later without a change of it: what was read before stays valid.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::NoGit { .. } | Self::File { .. } | Self::Store(_))
+    }
+}

@@ -1,0 +1,134 @@
+//! What a policy has to know about a plan.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use slipway_plan::{ChangeAction, Plan, ResourceChange, StepAction};
+use slipway_resource::Address;
+use slipway_resource::provider::{Disruption, operation};
+
+/// A plan in numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Resources that are created.
+    pub create: u64,
+    /// Resources that are changed in place.
+    pub update: u64,
+    /// Resources that are replaced.
+    pub replace: u64,
+    /// Resources that are deleted.
+    pub delete: u64,
+    /// Resources that are rolled, renamed, adopted, recorded or forgotten.
+    pub other: u64,
+    /// Resources that could not be read, so that nothing is decided about them.
+    pub deferred: u64,
+    /// Resources that were changed outside Slipway.
+    pub drift: u64,
+    /// Changes of resources that were not changed outside Slipway: they come from the spec.
+    pub from_spec: u64,
+    /// Why the plan is not one that destroys, rolls and interrupts nothing; empty for such a plan.
+    pub unsafe_because: Vec<String>,
+    /// The names that confirm what the plan loses.
+    pub confirmations: Vec<String>,
+    /// The expected duration in milliseconds.
+    pub estimate_ms: u64,
+}
+
+/// How many reasons are kept.
+const REASONS: usize = 5;
+
+impl Facts {
+    /// The facts about a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        let drifted: BTreeSet<&Address> = plan.drift.iter().map(|change| &change.address).collect();
+        let mut facts = Self {
+            drift: drifted.len() as u64,
+            confirmations: plan.confirmations().into_iter().map(|confirmation| confirmation.name).collect(),
+            estimate_ms: plan.estimate_ms,
+            ..Self::default()
+        };
+        for change in &plan.changes {
+            facts.count(change);
+            if !drifted.contains(&change.address) {
+                facts.from_spec += 1;
+            }
+        }
+        facts.from_spec += u64::from(plan.sets_protection.is_some());
+        let rolls =
+            plan.steps.iter().filter(|step| is_roll(&step.action)).map(|step| {
+                format!("{} {}", step.action.verb(), step.roll.as_ref().unwrap_or(&step.address))
+            });
+        let lifted = (plan.sets_protection == Some(false)).then(|| "the protection is removed".to_owned());
+        let reasons: BTreeSet<String> =
+            plan.changes.iter().filter_map(danger).chain(rolls).chain(lifted).collect();
+        facts.unsafe_because = reasons.into_iter().take(REASONS).collect();
+        facts
+    }
+
+    fn count(&mut self, change: &ResourceChange) {
+        let counter = match change.action {
+            ChangeAction::Create => &mut self.create,
+            ChangeAction::Update => &mut self.update,
+            ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => &mut self.replace,
+            ChangeAction::Delete => &mut self.delete,
+            ChangeAction::Deferred => &mut self.deferred,
+            ChangeAction::NoOp | ChangeAction::Forget | ChangeAction::Adopt | ChangeAction::Record => {
+                &mut self.other
+            }
+        };
+        *counter += 1;
+    }
+
+    /// Whether all changes revert what was changed outside Slipway.
+    #[must_use]
+    pub fn is_only_drift(&self) -> bool {
+        self.drift > 0 && self.from_spec == 0
+    }
+}
+
+/// As `2 to create, 1 to delete`.
+impl std::fmt::Display for Facts {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let counts = [
+            (self.create, "create"),
+            (self.update, "change"),
+            (self.replace, "replace"),
+            (self.delete, "delete"),
+            (self.other, "roll or record"),
+        ];
+        let parts: Vec<String> = counts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, verb)| format!("{count} to {verb}"))
+            .collect();
+        match parts.as_slice() {
+            [] => formatter.write_str("no changes"),
+            parts => formatter.write_str(&parts.join(", ")),
+        }
+    }
+}
+
+/// Why a change is no safe one.
+fn danger(change: &ResourceChange) -> Option<String> {
+    let verb = match change.action {
+        ChangeAction::Delete => "delete",
+        ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => "replace",
+        _ if change.confirmation.is_some() => "lose data of",
+        _ if change.disruption > Disruption::None => "interrupt",
+        _ => return None,
+    };
+    Some(format!("{verb} {}", change.address))
+}
+
+/// Whether a step drains or removes a machine.
+fn is_roll(action: &StepAction) -> bool {
+    match action {
+        StepAction::Operation { name, .. } => {
+            [operation::CORDON, operation::DRAIN, operation::REMOVE].contains(&name.as_str())
+        }
+        StepAction::Delete { .. } => true,
+        _ => false,
+    }
+}

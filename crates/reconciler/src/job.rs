@@ -1,0 +1,171 @@
+//! The jobs of a controller. They run beside each other on one thread, and the controller gets their results.
+
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use jiff::Timestamp;
+use slipway_state_store::{ClusterName, Digest, Error as StoreError, approvals, controllers};
+
+use crate::board::{self, Board};
+use crate::configuration::ClusterPolicy;
+use crate::error::Error;
+use crate::members::{Members, Seen};
+use crate::pass::Passed;
+use crate::shared::Shared;
+use crate::source::{Reader, Revision};
+use crate::status::{SourceStatus, Status};
+use crate::units::{self, Unit};
+
+/// A job that runs.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Done>>>;
+
+/// How many approvals are looked for at once.
+const AT_ONCE: usize = 16;
+
+/// The result of a job.
+pub(crate) enum Done {
+    /// A source was read.
+    Read { source: usize, reader: Reader, result: Result<Content, Error> },
+    /// The board and the replicas were looked at.
+    Beat(Box<Beat>, Seen),
+    /// The statuses that the controller wrote before were read.
+    Recalled(Result<Vec<Status>, StoreError>),
+    /// A cluster was looked at.
+    Passed { cluster: String, passed: Box<Passed> },
+    /// The status of a source was written, or not.
+    Told,
+}
+
+/// What a source has.
+#[derive(Clone, Debug)]
+pub(crate) struct Content {
+    pub revision: Revision,
+    pub units: BTreeMap<String, Unit>,
+}
+
+/// Reads a source and its specs.
+pub(crate) async fn read(
+    (shared, source): (Shared, usize),
+    mut reader: Reader,
+    last: Option<Content>,
+) -> Done {
+    let result = match reader.read(last.as_ref().map(|last| &last.revision)).await {
+        Ok(revision) => {
+            let known = last.as_ref().map(|last| (&last.revision, &last.units));
+            let policy = shared.configuration.sources.get(source).map(Shared::policy).unwrap_or_default();
+            let units = units::all(&policy, &revision, known);
+            Ok(Content { revision, units })
+        }
+        Err(error) => Err(error),
+    };
+    Done::Read { source, reader, result }
+}
+
+/// A look at the board, a sign of life, and the clusters whose plans have enough approvals.
+pub(crate) struct Beat {
+    /// When the sign of life was sent.
+    pub sent: Duration,
+    pub found: Result<(Board, Members), StoreError>,
+    pub approved: Vec<String>,
+}
+
+/// A plan that waits for approvals.
+pub(crate) struct Awaited {
+    pub cluster: String,
+    pub plan: String,
+    pub policy: ClusterPolicy,
+}
+
+/// Shows that this replica lives, and looks at what persons asked.
+pub(crate) async fn beat(
+    (shared, me, since): (Shared, String, Timestamp),
+    mut seen: Seen,
+    awaited: Vec<Awaited>,
+) -> Done {
+    let sent = Shared::elapsed();
+    let found = async {
+        let board = board::read(&*shared.backend).await?;
+        let key = controllers::members(&shared.configuration.name)?;
+        let term = shared.configuration.term();
+        let renewed = |found: Option<Members>| {
+            Some(found.unwrap_or_default().beat(&me, since, &mut seen, (sent, term)))
+        };
+        let members = controllers::change(&shared.backend, &key, renewed).await?.unwrap_or_default();
+        Ok::<_, StoreError>((board, members))
+    }
+    .await;
+    let approved = match &found {
+        Ok(_) => approved(&shared, awaited).await,
+        Err(_) => Vec::new(),
+    };
+    Done::Beat(Box::new(Beat { sent, found, approved }), seen)
+}
+
+async fn approved(shared: &Shared, awaited: Vec<Awaited>) -> Vec<String> {
+    let look = |awaited: Awaited| async move {
+        let count = count_approvals(shared, &awaited.cluster, &awaited.plan, &awaited.policy).await;
+        // A store that cannot be read is noticed by the next look.
+        count.is_ok_and(|count| count >= usize::from(awaited.policy.approvals)).then_some(awaited.cluster)
+    };
+    stream::iter(awaited)
+        .map(look)
+        .buffer_unordered(AT_ONCE)
+        .filter_map(|name| async move { name })
+        .collect()
+        .await
+}
+
+/// The number of approvals of a plan that count: by other persons than the controller, whom the policy names if it names some.
+pub(crate) async fn count_approvals(
+    shared: &Shared,
+    cluster: &str,
+    plan: &str,
+    policy: &ClusterPolicy,
+) -> Result<usize, StoreError> {
+    let Ok(plan) = plan.parse::<Digest>() else { return Ok(0) };
+    let given = approvals::of(&*shared.backend, &ClusterName::new(cluster)?, plan).await?;
+    let named: Vec<String> = policy.approvers.iter().map(|name| name.to_lowercase()).collect();
+    let counts =
+        |person: &String| *person != shared.who().person && (named.is_empty() || named.contains(person));
+    Ok(given.iter().filter(|approval| counts(&approval.person)).count())
+}
+
+/// Reads the statuses that this controller wrote before, also those of clusters that are not in a source any more.
+pub(crate) async fn recall(shared: Shared) -> Done {
+    let found = controllers::read_all::<Status>(&*shared.backend, controllers::Group::Statuses).await;
+    let own = |found: Vec<(String, Status)>| {
+        let statuses = found.into_iter().map(|(_, status)| status);
+        statuses.filter(|status| status.controller == shared.configuration.name).collect()
+    };
+    Done::Recalled(found.map(own))
+}
+
+/// Writes the status of a source, if it has changed.
+pub(crate) async fn tell(shared: Shared, source: String, mut status: SourceStatus) -> Done {
+    let wanted = |found: Option<SourceStatus>| {
+        status.since = match &found {
+            Some(found) if found.revision == status.revision => found.since,
+            _ => Some(Timestamp::now()),
+        };
+        (found.as_ref() != Some(&status)).then(|| status.clone())
+    };
+    let written = match controllers::source(&source) {
+        Ok(key) => controllers::change(&shared.backend, &key, wanted).await.map(drop),
+        Err(error) => Err(error),
+    };
+    if let Err(error) = written {
+        tracing::debug!(source, %error, "the status of the source was not written");
+    }
+    Done::Told
+}
+
+/// Takes this replica out of the members, so that the others need not wait for its term.
+pub(crate) async fn leave(shared: &Shared, me: &str) {
+    let Ok(key) = controllers::members(&shared.configuration.name) else { return };
+    let without = |found: Option<Members>| Some(found.unwrap_or_default().without(me));
+    if let Err(error) = controllers::change(&shared.backend, &key, without).await {
+        tracing::warn!(%error, "the other replicas notice after a while that this one has ended");
+    }
+}

@@ -1,0 +1,38 @@
+//! The GitOps reconciler: reads specs from sources, plans, applies by a policy for each cluster, and reports.
+//!
+//! It is the library of operations in a loop; there is no second engine. A [`Controller`] is made of a [`Configuration`]
+//! and an `Environment`. It works on one thread, so it runs inside of a `tokio::task::LocalSet` or `block_on`.
+//!
+//! | part | module |
+//! | --- | --- |
+//! | what the operator writes | [`configuration`] |
+//! | reading folders and Git repositories | [`source`] |
+//! | whether a plan may be applied now | [`policy`] |
+//! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
+//! | one look at one cluster | `pass` |
+//! | what is looked at when | `entry`, `controller` |
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod board;
+pub mod configuration;
+mod controller;
+mod entry;
+mod error;
+mod facts;
+mod job;
+pub mod members;
+mod metrics;
+mod pass;
+pub mod policy;
+mod shared;
+pub mod source;
+pub mod status;
+mod systemd;
+mod units;
+
+pub use configuration::Configuration;
+pub use controller::{Changed, Controller, Handle};
+pub use error::Error;
+pub use facts::Facts;
+pub use slipway_controller::stop_on_signals;
+pub use systemd::unit as systemd_unit;

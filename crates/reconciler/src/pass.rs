@@ -1,0 +1,231 @@
+//! One look at one cluster: read its status, plan, decide, apply, write its status.
+
+mod apply;
+mod reconcile;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use slipway_engine::StopSignal;
+use slipway_state_store::{ClusterName, Error as StoreError, controllers, read_head};
+
+use crate::board::Pause;
+use crate::configuration::ClusterPolicy;
+use crate::entry::Place;
+use crate::metrics::outcome;
+use crate::policy::Waiting;
+use crate::shared::Shared;
+use crate::status::{Problem, Reason, Status};
+
+/// How long the status of another controller keeps this one from the cluster.
+const FOREIGN: SignedDuration = SignedDuration::from_hours(1);
+
+/// A look at a cluster.
+pub(crate) struct Pass {
+    pub shared: Shared,
+    pub cluster: String,
+    /// Where its spec is; `None` if no source has it.
+    pub place: Option<Place>,
+    /// Why nothing is applied.
+    pub blocked: Option<(Reason, Problem)>,
+    pub policy: ClusterPolicy,
+    pub pause: Option<Pause>,
+    /// The number of the last request for the cluster.
+    pub request: u64,
+    /// Whether the cluster is planned although its status says that it is not due.
+    pub forced: bool,
+    pub stop: StopSignal,
+}
+
+/// The result of a look.
+pub(crate) struct Passed {
+    /// The status as it is stored now; `None` if it could not be read or written.
+    pub status: Option<Status>,
+    /// How long until the next look.
+    pub wait: Duration,
+    /// Whether the cluster is gone, and the controller can forget it.
+    pub is_gone: bool,
+}
+
+/// How a look ended.
+enum End {
+    /// The cluster is as its spec.
+    InSync,
+    /// There are changes, and they wait.
+    Waits(Waiting),
+    /// Another process holds the cluster.
+    Held(String),
+    /// The attempt failed, and is repeated after a while.
+    Fails(Reason, Problem),
+    /// The run stopped before its end because the controller ends.
+    Stopped,
+}
+
+impl End {
+    fn fails(error: &slipway_operations::Error) -> Self {
+        Self::Fails(Reason::Failed, Problem::of(error))
+    }
+
+    fn waits(reason: Reason, message: impl Into<String>) -> Self {
+        Self::Waits(Waiting::new(reason, message))
+    }
+}
+
+impl Pass {
+    /// Looks at the cluster. It never fails: what goes wrong is in the status, or is tried again.
+    pub async fn run(self) -> Passed {
+        match self.attempt().await {
+            Ok(passed) => passed,
+            Err(error) => {
+                tracing::warn!(cluster = self.cluster, %error, "the state store cannot be used");
+                let wait = self.shared.configuration.retry.wait(1, &self.cluster);
+                Passed { status: None, wait, is_gone: false }
+            }
+        }
+    }
+
+    async fn attempt(&self) -> Result<Passed, StoreError> {
+        let name = ClusterName::new(self.cluster.as_str())?;
+        let key = controllers::status(&name);
+        let found: Option<Status> = controllers::read(&*self.shared.backend, &key).await?;
+        let own = &self.shared.configuration.name;
+        let now = Timestamp::now();
+        if let Some(status) = found.as_ref().filter(|status| status.controller != *own) {
+            let is_recent = status.checked.is_some_and(|checked| now.duration_since(checked) < FOREIGN);
+            if is_recent || self.place.is_none() {
+                let other = &status.controller;
+                tracing::warn!(cluster = self.cluster, other, "another controller works on the cluster");
+                return Ok(Passed {
+                    status: None,
+                    wait: self.policy.drift_interval,
+                    is_gone: self.place.is_none(),
+                });
+            }
+        }
+        let before = found.unwrap_or_default();
+        let mut status = before.clone();
+        status.cluster.clone_from(&self.cluster);
+        status.controller.clone_from(own);
+        let is_due = self.take_place(&mut status, now);
+        let end = match (&self.place, &self.blocked) {
+            (None, None) => {
+                let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
+                if head.is_none_or(|head| head.deleted) {
+                    controllers::forget(&*self.shared.backend, &name).await?;
+                    tracing::info!(
+                        cluster = self.cluster,
+                        "neither a spec nor a cluster of this name exists"
+                    );
+                    return Ok(Passed { status: None, wait: Duration::ZERO, is_gone: true });
+                }
+                let hint = format!("write the spec again, or run `slipway delete {}`", self.cluster);
+                let message =
+                    "the spec is not in the source any more; nothing is deleted because of that".to_owned();
+                End::Fails(Reason::SpecVanished, Problem { code: None, message, hints: vec![hint] })
+            }
+            (_, Some((reason, problem))) => End::Fails(*reason, problem.clone()),
+            (Some(_), None) if !is_due => {
+                let wait = status.next.map_or(Duration::ZERO, |next| until(next, now));
+                return Ok(Passed { status: Some(before), wait, is_gone: false });
+            }
+            (Some(place), None) => self.reconcile(place, &mut status).await?,
+        };
+        let wait = self.finish(&mut status, end);
+        if status != before {
+            self.write(&status).await?;
+        }
+        Ok(Passed { status: Some(status), wait, is_gone: false })
+    }
+
+    /// Writes into a status where the spec is. Returns whether the cluster has to be planned.
+    fn take_place(&self, status: &mut Status, now: Timestamp) -> bool {
+        let mut is_due = self.forced || status.next.is_none_or(|next| next <= now);
+        if let Some(place) = &self.place {
+            let source = self.shared.configuration.sources.get(place.source);
+            let source = source.map_or_else(String::new, |source| source.name.clone());
+            let is_new = status.spec_digest != place.digest || status.source != source;
+            if is_new || self.request > status.request {
+                status.failures = 0;
+                is_due = true;
+            }
+            is_due |= status.apply != self.policy.apply.word();
+            status.source = source;
+            status.path.clone_from(&place.path);
+            status.revision.clone_from(&place.revision);
+            status.spec_digest.clone_from(&place.digest);
+        }
+        status.request = status.request.max(self.request);
+        status.apply = self.policy.apply.word().to_owned();
+        is_due
+    }
+
+    /// Stores a status. What another replica has written meanwhile is replaced.
+    async fn write(&self, status: &Status) -> Result<(), StoreError> {
+        let key = controllers::status(&ClusterName::new(self.cluster.as_str())?);
+        let wanted = |found: Option<Status>| (found.as_ref() != Some(status)).then(|| status.clone());
+        controllers::change(&self.shared.backend, &key, wanted).await.map(drop)
+    }
+
+    /// Writes the end into the status. Returns how long until the next look.
+    fn finish(&self, status: &mut Status, end: End) -> Duration {
+        let now = Timestamp::now();
+        let interval = self.policy.drift_interval;
+        let retry = self.shared.configuration.retry;
+        status.problem = None;
+        let (reason, message, wait) = match end {
+            End::InSync => {
+                status.failures = 0;
+                status.applying = None;
+                (Reason::InSync, "the cluster is as its spec".to_owned(), interval)
+            }
+            End::Waits(waiting) => {
+                status.failures = 0;
+                let opens = waiting.until.map_or(interval, |moment| until(moment, now));
+                (waiting.reason, waiting.message, interval.min(opens))
+            }
+            End::Held(message) => (Reason::Held, message, retry.first),
+            End::Stopped => (
+                Reason::Stopped,
+                "the controller was stopped; the run goes on with the next one".to_owned(),
+                Duration::ZERO,
+            ),
+            End::Fails(reason, problem) => {
+                let is_fault = matches!(reason, Reason::Failed);
+                status.failures = if is_fault { status.failures.saturating_add(1) } else { 0 };
+                let wait = if is_fault { retry.wait(status.failures, &self.cluster) } else { interval };
+                let message = problem.message.clone();
+                status.problem = Some(problem);
+                (reason, message, wait)
+            }
+        };
+        status.next = now.checked_add(wait).ok();
+        self.report(status, reason, message, now);
+        wait
+    }
+
+    /// Sets the conditions, and logs what was not known before.
+    fn report(&self, status: &mut Status, reason: Reason, message: String, now: Timestamp) {
+        let failures = &self.shared.metrics.failures;
+        let code =
+            status.problem.as_ref().map(|problem| problem.code.clone().unwrap_or_else(|| "none".to_owned()));
+        if let Some(code) = &code {
+            failures.get_or_create(&[("code", code.clone())]).inc();
+        }
+        let is_new = status.tell(reason, message.as_str(), now);
+        let (cluster, reason) = (self.cluster.as_str(), reason.word());
+        match (is_new, code) {
+            (true, Some(code)) => tracing::warn!(cluster, reason, code, "{message}"),
+            (true, None) => tracing::info!(cluster, reason, "{message}"),
+            (false, _) => tracing::debug!(cluster, reason, "{message}"),
+        }
+    }
+
+    fn count_plan(&self, how: &str) {
+        self.shared.metrics.plans.get_or_create(&outcome(how)).inc();
+    }
+}
+
+/// The time until a moment; nothing for one that is past.
+fn until(moment: Timestamp, now: Timestamp) -> Duration {
+    Duration::try_from(moment.duration_since(now)).unwrap_or_default()
+}

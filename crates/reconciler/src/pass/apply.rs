@@ -1,0 +1,207 @@
+//! Applying a plan, by the policy of its cluster.
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use jiff::{SignedDuration, Timestamp};
+use slipway_engine::Stop;
+use slipway_operations::{
+    Applied, Approvals, Decide, Declined, Environment, Error, Manner, Opened, Outcome, Request, Terms, bring,
+    plans,
+};
+use slipway_plan::Plan;
+
+use super::{End, Pass};
+use crate::board;
+use crate::configuration::Apply;
+use crate::facts::Facts;
+use crate::metrics::outcome;
+use crate::policy::{Question, Verdict, Waiting, decide};
+use crate::status::{LastApply, Problem, Reason, Status};
+
+/// After how long a holder that does not renew its lease may be dead. One that lives renews it three times a minute.
+const SILENCE: SignedDuration = SignedDuration::from_secs(30);
+
+/// How many failed steps a message names.
+const FAILURES: usize = 3;
+
+impl Pass {
+    /// Applies a plan: an approved one exactly as it is stored, any other one as the cluster has it now.
+    ///
+    /// The status says what is being applied before the run begins, so that a controller that starts after a crash goes on.
+    pub(super) async fn apply(
+        &self,
+        environment: &Environment,
+        opened: Option<&Opened>,
+        status: &mut Status,
+        digest: &str,
+    ) -> Result<End, Error> {
+        // A pause that was written since the last look at the board counts.
+        let board = board::read(&*self.shared.backend).await?;
+        if let Some(pause) = board.pause(&self.cluster, Timestamp::now()) {
+            let waiting = Waiting { until: pause.until, ..Waiting::new(Reason::Paused, pause.to_string()) };
+            return Ok(End::Waits(waiting));
+        }
+        if self.stop.level() != Stop::No {
+            return Ok(End::Stopped);
+        }
+        let now = Timestamp::now();
+        let is_silent = status.held.as_ref().is_some_and(|held| now.duration_since(held.since) > SILENCE);
+        let is_resumed = status.applying.is_some();
+        status.applying = Some(digest.to_owned());
+        status.next = None;
+        status.tell(Reason::Applying, "the plan is being applied", now);
+        self.write(status).await?;
+        let is_approved = self.policy.apply == Apply::Approved;
+        let terms = Terms {
+            // A holder that is silent may be dead: it is replaced at the end of its lease.
+            wait: (is_silent || is_resumed).then(|| self.shared.takeover()),
+            approvals: Approvals {
+                needed: if is_approved { self.policy.approvals } else { 0 },
+                by_other: is_approved,
+            },
+            infrastructure_only: false,
+        };
+        let decide = ByPolicy { pass: self, is_resumed, waiting: RefCell::default() };
+        let manner = Manner { terms: &terms, decide: &decide, stop: self.stop.clone() };
+        let begun = Instant::now();
+        let result = match (opened, is_approved) {
+            (Some(opened), false) => bring(environment, opened, &Request::apply(), manner).await,
+            _ => {
+                let reference = format!("{}/{}", self.cluster, digest.trim_start_matches("sha256:"));
+                plans::stored(environment, &reference).await?.apply(environment, manner).await
+            }
+        };
+        self.shared.metrics.apply_seconds.observe(begun.elapsed().as_secs_f64());
+        let waiting = decide.waiting.take();
+        match (result, waiting) {
+            (Err(_), Some(waiting)) => {
+                status.applying = None;
+                Ok(End::Waits(waiting))
+            }
+            (Err(error), None) => {
+                self.count("failed");
+                if self.stop.level() != Stop::No {
+                    return Ok(End::Stopped);
+                }
+                Err(error)
+            }
+            (Ok(ended), _) => Ok(self.ended(ended, status, begun)),
+        }
+    }
+
+    fn ended(&self, ended: Outcome, status: &mut Status, begun: Instant) -> End {
+        match ended {
+            Outcome::Nothing => End::InSync,
+            Outcome::Undecided(plan) => {
+                let message = format!("{} resources could not be read", Facts::of(&plan).deferred);
+                End::Fails(Reason::Failed, Problem { code: None, message, hints: Vec::new() })
+            }
+            Outcome::Completed(applied) | Outcome::Applied(applied) if applied.is_complete() => {
+                self.count("complete");
+                status.applied = Some(LastApply {
+                    digest: applied
+                        .plan
+                        .digest()
+                        .map(|digest| digest.as_str().to_owned())
+                        .unwrap_or_default(),
+                    generation: applied.report.generation.map(|generation| generation.0),
+                    when: Timestamp::now(),
+                    seconds: begun.elapsed().as_secs(),
+                    revision: status.revision.clone(),
+                });
+                if let Some(plan) = &mut status.plan {
+                    // What was planned is done.
+                    plan.facts = Facts::default();
+                }
+                End::InSync
+            }
+            Outcome::Completed(applied) | Outcome::Applied(applied) => {
+                self.count("incomplete");
+                if applied.report.stopped {
+                    End::Stopped
+                } else {
+                    End::Fails(Reason::Failed, failed(&applied))
+                }
+            }
+        }
+    }
+
+    fn count(&self, how: &str) {
+        self.shared.metrics.applies.get_or_create(&outcome(how)).inc();
+    }
+}
+
+/// What stopped a run before its end.
+fn failed(applied: &Applied) -> Problem {
+    let report = &applied.report;
+    let mut parts: Vec<String> = report
+        .failures
+        .iter()
+        .take(FAILURES)
+        .map(|failure| {
+            let step = applied.plan.steps.get(failure.step.index());
+            let what =
+                step.map_or_else(String::new, |step| format!("{} {}: ", step.action.verb(), step.address));
+            format!("{what}{} ({})", failure.error.message, failure.error.class)
+        })
+        .collect();
+    if report.failures.len() > FAILURES {
+        parts.push(format!("{} more steps failed", report.failures.len() - FAILURES));
+    }
+    if report.not_begun > 0 {
+        parts.push(format!("{} steps did not begin", report.not_begun));
+    }
+    if !report.unresolved.is_empty() {
+        parts.push(format!("the result of {} steps is not known", report.unresolved.len()));
+    }
+    let hints =
+        report.failures.iter().filter_map(|failure| failure.error.hint.clone()).take(FAILURES).collect();
+    Problem { code: None, message: format!("the run is not complete: {}", parts.join("; ")), hints }
+}
+
+/// Approves a plan if the policy applies it. The plan under the hold may be another one than the one before.
+struct ByPolicy<'a> {
+    pass: &'a Pass,
+    /// Whether the run was begun before: then drift and windows were decided about.
+    is_resumed: bool,
+    waiting: RefCell<Option<Waiting>>,
+}
+
+/// The policy does not apply the plan.
+#[derive(Debug, thiserror::Error)]
+#[error("the policy does not apply the plan now")]
+struct NotNow;
+
+#[async_trait(?Send)]
+impl Decide for ByPolicy<'_> {
+    async fn approve(&self, plan: &Plan) -> Result<(), Declined> {
+        if self.pass.stop.level() != Stop::No {
+            return Err(Declined::failed(NotNow));
+        }
+        let facts = Facts::of(plan);
+        let question = Question {
+            policy: &self.pass.policy,
+            facts: &facts,
+            place: "PLANFILE",
+            // A pause was looked for right before the run.
+            pause: None,
+            // The approvals of this plan were counted by the operation.
+            approvals: usize::from(u16::MAX),
+            now: Timestamp::now(),
+        };
+        match decide(question) {
+            Verdict::Wait(waiting) if !(self.is_resumed && is_decided(waiting.reason)) => {
+                *self.waiting.borrow_mut() = Some(waiting);
+                Err(Declined::failed(NotNow))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a reason was decided about when a run began.
+fn is_decided(reason: Reason) -> bool {
+    matches!(reason, Reason::OutsideWindow | Reason::Frozen | Reason::Drifted)
+}

@@ -1,0 +1,226 @@
+//! Planning a cluster, and deciding about the plan.
+
+use std::time::Instant;
+
+use jiff::Timestamp;
+use slipway_engine::State;
+use slipway_operations::{
+    Environment, Error, Opened, Planned, Request, Saved, plans, protection, stop_at_findings,
+};
+use slipway_state_store::{ClusterName, Error as StoreError, read_head};
+
+use super::{End, Pass};
+use crate::configuration::Apply;
+use crate::entry::Place;
+use crate::facts::Facts;
+use crate::job::count_approvals;
+use crate::policy::{Question, Verdict, decide};
+use crate::status::{Held, LastPlan, Problem, Reason, Status};
+use crate::units;
+
+impl Pass {
+    /// Plans the cluster, and applies the plan if the policy allows it.
+    ///
+    /// # Errors
+    /// When the state store cannot be used.
+    pub(super) async fn reconcile(&self, place: &Place, status: &mut Status) -> Result<End, StoreError> {
+        let name = ClusterName::new(self.cluster.as_str())?;
+        let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
+        if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
+            let who = tombstone.last_commit.as_ref().map_or("somebody", |commit| commit.who.as_str());
+            let message = format!(
+                "{who} has deleted the cluster, and a controller does not create it again; remove its spec from the source, or run `slipway apply` once"
+            );
+            return Ok(End::Fails(Reason::Deleted, Problem { code: None, message, hints: Vec::new() }));
+        }
+        let Some(source) = self.shared.configuration.sources.get(place.source) else {
+            return Ok(End::waits(Reason::SpecVanished, "the source is not configured"));
+        };
+        let environment = self.shared.environment(source, &self.cluster);
+        let end = self.with(&environment, place, status).await;
+        environment.processes.end().await;
+        match end {
+            Ok(end) => Ok(end),
+            Err(error) => Ok(match held_by(&error) {
+                Some(message) => End::Held(message),
+                None => End::fails(&error),
+            }),
+        }
+    }
+
+    async fn with(
+        &self,
+        environment: &Environment,
+        place: &Place,
+        status: &mut Status,
+    ) -> Result<End, Error> {
+        let read = units::read(&environment.policy, place.folder.path(), &place.path);
+        let specs = match read {
+            Ok(specs) => specs,
+            Err(error) => {
+                let problem = units::in_source(Problem::of(&error), place.folder.path());
+                return Ok(End::Fails(Reason::SpecInvalid, problem));
+            }
+        };
+        let Some(spec) = specs.clusters.into_iter().find(|spec| spec.cluster.name == self.cluster) else {
+            return Ok(End::waits(Reason::SpecVanished, "the spec was removed while it was read"));
+        };
+        let opened = Opened::open(environment, spec).await?;
+        self.look_at_holder(&opened, status);
+        if opened.state.as_ref().is_some_and(is_busy)
+            && let Some(end) = self.take_up(environment, &opened, status).await?
+        {
+            return Ok(end);
+        }
+        let begun = Instant::now();
+        let planned = opened.plan(&Request::apply()).await.inspect_err(|_| self.count_plan("failed"))?;
+        self.shared.metrics.plan_seconds.observe(begun.elapsed().as_secs_f64());
+        self.decide_about(environment, &opened, &planned, status).await
+    }
+
+    async fn decide_about(
+        &self,
+        environment: &Environment,
+        opened: &Opened,
+        planned: &Planned,
+        status: &mut Status,
+    ) -> Result<End, Error> {
+        let plan = &planned.plan;
+        let now = Timestamp::now();
+        let facts = Facts::of(plan);
+        let digest = plans::digest(plan)?;
+        let is_trusted = !environment.policy.is_untrusted();
+        let place = if is_trusted {
+            format!("{}{}/{}", plans::STORE, self.cluster, digest.to_hex())
+        } else {
+            String::new()
+        };
+        status.checked = Some(now);
+        let needed = if self.policy.apply == Apply::Approved { self.policy.approvals } else { 0 };
+        let approvals = match needed {
+            0 => 0,
+            _ => count_approvals(&self.shared, &self.cluster, &digest.to_string(), &self.policy).await?,
+        };
+        let last = LastPlan {
+            digest: digest.to_string(),
+            generation: plan.binding.generation.unwrap_or(0),
+            when: now,
+            facts,
+            place,
+            approvals,
+            needed,
+        };
+        // The time of the same plan is that of its first making.
+        match &mut status.plan {
+            Some(before) if before.digest == last.digest => *before = LastPlan { when: before.when, ..last },
+            plan => *plan = Some(last),
+        }
+        let Some(last) = status.plan.clone() else { return Ok(End::Stopped) };
+        if protection::is_nothing(plan) {
+            self.count_plan("empty");
+            return Ok(End::InSync);
+        }
+        self.count_plan("changes");
+        if plan.has_deferred() {
+            let message = format!("{} resources could not be read", last.facts.deferred);
+            return Ok(End::Fails(Reason::Failed, Problem { code: None, message, hints: Vec::new() }));
+        }
+        stop_at_findings(plan)?;
+        let question = Question {
+            policy: &self.policy,
+            facts: &last.facts,
+            place: &last.place,
+            pause: self.pause.as_ref(),
+            approvals: last.approvals,
+            now,
+        };
+        let verdict = decide(question);
+        if is_trusted && (needed > 0 || verdict != Verdict::Apply) {
+            // Persons can show, approve and apply it.
+            let bytes = Saved::to_bytes(opened, planned).await?;
+            plans::store(environment, plan, bytes).await?;
+        }
+        match verdict {
+            Verdict::Wait(waiting) => Ok(End::Waits(waiting)),
+            Verdict::Apply => {
+                // No run is open: an earlier one that this controller began has ended.
+                status.applying = None;
+                self.apply(environment, Some(opened), status, &last.digest).await
+            }
+        }
+    }
+
+    /// Writes down whether the holder of the cluster lives, as its renewals show.
+    fn look_at_holder(&self, opened: &Opened, status: &mut Status) {
+        let holder = opened.state.as_ref().and_then(|state| state.head.holder.as_ref());
+        let sign = holder.map(|holder| format!("{} {}", holder.id.as_str(), holder.lease.renewals));
+        let is_same = sign.is_some() && status.held.as_ref().map(|held| &held.sign) == sign.as_ref();
+        if !is_same {
+            status.held = sign.map(|sign| Held { sign, since: Timestamp::now() });
+        }
+    }
+
+    /// Goes on with a run that another process holds, or that was interrupted. `None` if the cluster is to be planned as usual.
+    async fn take_up(
+        &self,
+        environment: &Environment,
+        opened: &Opened,
+        status: &mut Status,
+    ) -> Result<Option<End>, Error> {
+        let holder = opened.state.as_ref().and_then(|state| state.head.holder.as_ref());
+        let held = holder.map(|holder| format!("{} holds the cluster (`{}`)", holder.who, holder.operation));
+        if let Some(pause) = &self.pause {
+            return Ok(Some(End::waits(Reason::Paused, pause.to_string())));
+        }
+        match (self.policy.apply, status.applying.clone()) {
+            // The run was begun by the policy, with its approvals, and in its window.
+            (Apply::Approved, Some(digest)) => match self.apply(environment, None, status, &digest).await {
+                // Another process has changed the state since.
+                Err(error) if matches!(error.code(), Some("RUN0004")) => {
+                    status.applying = None;
+                    Ok(None)
+                }
+                Err(error) if matches!(error.code(), Some("RUN0005")) => Ok(Some(interrupted(held))),
+                ended => ended.map(Some),
+            },
+            (Apply::Always | Apply::Safe, digest) => {
+                self.apply(environment, Some(opened), status, &digest.unwrap_or_default()).await.map(Some)
+            }
+            (Apply::Approved | Apply::Never, _) => Ok(Some(interrupted(held))),
+        }
+    }
+}
+
+fn interrupted(held: Option<String>) -> End {
+    match held {
+        Some(message) => End::Held(message),
+        None => {
+            let message =
+                "a run of another plan was interrupted; a person can go on with it: `slipway apply`";
+            End::Fails(
+                Reason::Interrupted,
+                Problem { code: None, message: message.to_owned(), hints: Vec::new() },
+            )
+        }
+    }
+}
+
+fn is_busy(state: &State) -> bool {
+    state.head.holder.is_some() || state.is_interrupted()
+}
+
+/// The holder of a cluster that could not be taken, in a sentence.
+pub(super) fn held_by(error: &Error) -> Option<String> {
+    let store = match error {
+        Error::Store(error) => error,
+        Error::Engine(slipway_engine::Error::Store { source, .. }) => source,
+        _ => return None,
+    };
+    // The time of the hold is left out: the message stays the same while it is held.
+    match store {
+        StoreError::Held { holder, .. } => {
+            Some(format!("{} holds the cluster (`{}`)", holder.who, holder.operation))
+        }
+        _ => None,
+    }
+}

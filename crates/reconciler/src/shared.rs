@@ -1,0 +1,117 @@
+//! What all jobs of a controller share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_controller::Health;
+use slipway_operations::{Actor, Environment, Event, Processes};
+use slipway_secrets::Keyring;
+use slipway_secrets::key::GivenKeys;
+use slipway_state_store::{Backend, Clock, SystemClock};
+use slipway_trust::{Mode, Policy};
+
+use crate::configuration::{Configuration, Source};
+use crate::error::Error;
+use crate::metrics::Metrics;
+
+/// What all jobs of a controller share. It does not change.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub configuration: Arc<Configuration>,
+    pub backend: Arc<dyn Backend>,
+    pub metrics: Metrics,
+    pub health: Health,
+    environment: Environment,
+}
+
+impl Shared {
+    pub fn new(
+        configuration: Configuration,
+        environment: Environment,
+        (metrics, health): (Metrics, Health),
+    ) -> Result<Self, Error> {
+        let backend = environment.store.as_ref().ok_or(Error::NoStore)?.backend.clone();
+        let actor =
+            Actor::here(configuration.actor.clone()).map_err(|error| Error::Actor(Box::new(error)))?;
+        let environment = Environment { actor, ..environment };
+        Ok(Self { configuration: Arc::new(configuration), backend, metrics, health, environment })
+    }
+
+    /// The name of the controller as a person, in messages.
+    pub fn who(&self) -> &Actor {
+        &self.environment.actor
+    }
+
+    /// The trust policy for the specs of a source. They are in no folder of the operator.
+    pub fn policy(source: &Source) -> Policy {
+        let (settings, mode) = match &source.trust {
+            Some(settings) => (settings.clone(), Mode::Own),
+            None => (slipway_trust::Settings::default(), Mode::Untrusted),
+        };
+        Policy::new(settings, mode).elsewhere()
+    }
+
+    /// The environment of one look at a cluster. Its providers' processes are its own, and untrusted specs open no secrets.
+    pub fn environment(&self, source: &Source, cluster: &str) -> Environment {
+        let policy = Self::policy(source);
+        let keyring = match policy.is_untrusted() {
+            true => {
+                let none = GivenKeys { recipients: Vec::new(), identities: Vec::new() };
+                Arc::new(Keyring::new(Arc::new(none)))
+            }
+            false => self.environment.keyring.clone(),
+        };
+        let (cluster, metrics) = (cluster.to_owned(), self.metrics.clone());
+        let observer = move |event: Event| observe(&cluster, &metrics, event);
+        Environment {
+            policy: Arc::new(policy),
+            keyring,
+            processes: Processes::default(),
+            observer: Arc::new(observer),
+            ..self.environment.clone()
+        }
+    }
+
+    /// How long to wait for a holder of a cluster that seems to be dead: longer than its lease.
+    pub fn takeover(&self) -> Duration {
+        self.environment.lease.term + Duration::from_secs(15)
+    }
+
+    /// Time that counts on while the machine sleeps.
+    pub fn elapsed() -> Duration {
+        SystemClock.elapsed()
+    }
+}
+
+/// Logs the events of an operation.
+fn observe(cluster: &str, metrics: &Metrics, event: Event) {
+    use slipway_engine::Event as Step;
+    match event {
+        Event::Waiting(wait) => tracing::info!(cluster, "{}", wait.after(&mut None)),
+        Event::Recovered(recovery) => {
+            tracing::info!(cluster, step = %recovery.step, "a step of an interrupted run was resolved");
+        }
+        Event::Approved(persons) => {
+            tracing::info!(cluster, approved_by = persons.join(", "), "the plan is approved")
+        }
+        Event::RunBegins(plan) => tracing::info!(cluster, steps = plan.steps.len(), "a run begins"),
+        Event::Step(Step::Done(..)) => {
+            metrics.steps.inc();
+        }
+        Event::Step(Step::Failed(step, error)) => {
+            tracing::warn!(cluster, step = step.0, class = %error.class, "a step failed: {}", error.message);
+        }
+        Event::Step(Step::Retrying { step, error, .. }) => {
+            metrics.retries.inc();
+            tracing::info!(cluster, step = step.0, class = %error.class, "a step is tried again: {}", error.message);
+        }
+        Event::SnapshotSaved { name, machine } => {
+            tracing::info!(cluster, snapshot = name, machine, "a snapshot of etcd was saved");
+        }
+        Event::Step(_)
+        | Event::SecretsReadAgain(_)
+        | Event::NoProvider(_)
+        | Event::RunEnded
+        | Event::VersionApplied { .. } => {}
+    }
+}

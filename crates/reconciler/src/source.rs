@@ -1,0 +1,203 @@
+//! Sources: where specs are read from, and what of them.
+
+mod folder;
+pub mod git;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use slipway_state_store::Digest;
+
+use crate::configuration::Source;
+use crate::error::Error;
+
+/// The files of a source at one moment: their paths from the source's root, with `/`, and digests of their content.
+pub(crate) type Listing = BTreeMap<String, String>;
+
+/// What a source has at one moment.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// A commit, or the digest of a folder.
+    pub id: String,
+    /// The folder with its files.
+    pub folder: Arc<Checkout>,
+    /// The digest of the files of each path with specs.
+    pub units: BTreeMap<String, String>,
+}
+
+/// A folder with the files of a revision. A checkout is removed when nothing uses it any more.
+#[derive(Debug)]
+pub struct Checkout {
+    path: PathBuf,
+    is_own: bool,
+}
+
+impl Checkout {
+    /// A folder of somebody else.
+    #[must_use]
+    pub fn of(path: PathBuf) -> Self {
+        Self { path, is_own: false }
+    }
+
+    /// A folder that is removed at the end.
+    #[must_use]
+    pub(crate) fn own(path: PathBuf) -> Self {
+        Self { path, is_own: true }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Checkout {
+    fn drop(&mut self) {
+        if self.is_own {
+            // What stays is removed when a controller starts with this data folder.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Reads a source.
+#[derive(Debug)]
+pub struct Reader {
+    paths: Vec<String>,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Folder(PathBuf),
+    Git(Box<git::Repository>),
+}
+
+impl Reader {
+    /// The reader of a source, which keeps its files in a data folder. Nothing is read yet.
+    #[must_use]
+    pub fn new(source: &Source, data: &Path) -> Self {
+        let kind = match (&source.folder, &source.git) {
+            (Some(folder), _) => Kind::Folder(folder.clone()),
+            (None, Some(git)) => Kind::Git(Box::new(git::Repository::new(git, &data.join(&source.name)))),
+            // The configuration was checked.
+            (None, None) => Kind::Folder(PathBuf::new()),
+        };
+        Self { paths: source.paths.clone(), kind }
+    }
+
+    /// The folder or the URL, for people.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.kind {
+            Kind::Folder(folder) => folder.display().to_string(),
+            Kind::Git(repository) => repository.url().to_owned(),
+        }
+    }
+
+    /// Reads the source. Returns the last revision when nothing has changed since.
+    ///
+    /// # Errors
+    /// When it cannot be read, or its content is refused.
+    pub async fn read(&mut self, last: Option<&Revision>) -> Result<Revision, Error> {
+        match &mut self.kind {
+            Kind::Folder(folder) => {
+                let (listing, root) = folder::list(folder, &self.paths)?;
+                let id = digest_of(listing.iter());
+                let units = units(&self.paths, &listing);
+                Ok(Revision { id, folder: Arc::new(Checkout::of(root)), units })
+            }
+            Kind::Git(repository) => {
+                let id = repository.commit(last.map(|last| last.id.as_str())).await?;
+                if let Some(last) = last.filter(|last| last.id == id) {
+                    return Ok(last.clone());
+                }
+                let (listing, folder) = repository.check_out(&id, &self.paths).await?;
+                Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
+            }
+        }
+    }
+}
+
+/// Whether a file belongs to the paths that are read.
+pub(crate) fn is_wanted(paths: &[String], file: &str) -> bool {
+    paths.iter().any(|path| {
+        let path = path.strip_suffix("/*").unwrap_or(path);
+        is_in(path, file)
+    })
+}
+
+/// Whether a file is a path, or in the folder of this path.
+fn is_in(path: &str, file: &str) -> bool {
+    path == "." || file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The paths with specs, each with the digest of its files. A path with `/*` stands for every folder in its folder.
+pub(crate) fn units(paths: &[String], listing: &Listing) -> BTreeMap<String, String> {
+    let mut units: Vec<String> = Vec::new();
+    for path in paths {
+        match path.strip_suffix("/*") {
+            None => units.push(path.clone()),
+            Some(folder) => units.extend(listing.keys().filter_map(|file| {
+                let rest = match folder {
+                    "." => file.as_str(),
+                    folder => file.strip_prefix(folder)?.strip_prefix('/')?,
+                };
+                let (inner, _) = rest.split_once('/')?;
+                Some(if folder == "." { inner.to_owned() } else { format!("{folder}/{inner}") })
+            })),
+        }
+    }
+    let digest = |unit: String| {
+        let files = listing.iter().filter(|(file, _)| is_in(&unit, file));
+        let digest = digest_of(files);
+        (unit, digest)
+    };
+    units.into_iter().map(digest).collect()
+}
+
+fn digest_of<'a>(files: impl Iterator<Item = (&'a String, &'a String)>) -> String {
+    let text: String = files.map(|(path, digest)| format!("{path}\0{digest}\n")).collect();
+    Digest::of(text.as_bytes()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listing(files: &[(&str, &str)]) -> Listing {
+        files.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_unit_changes_with_its_own_files_only() {
+        let paths = ["clusters/*".to_owned(), "shared/one.yaml".to_owned()];
+        let before = listing(&[
+            ("clusters/dev/spec.yaml", "1"),
+            ("clusters/prod/spec.yaml", "1"),
+            ("clusters/README.md", "1"),
+            ("shared/one.yaml", "1"),
+        ]);
+        let first = units(&paths, &before);
+        assert_eq!(first.keys().collect::<Vec<_>>(), ["clusters/dev", "clusters/prod", "shared/one.yaml"]);
+        let mut after = before;
+        after.insert("clusters/dev/spec.yaml".into(), "2".into());
+        let second = units(&paths, &after);
+        assert_ne!(first["clusters/dev"], second["clusters/dev"]);
+        assert_eq!(first["clusters/prod"], second["clusters/prod"]);
+        assert_eq!(units(&["./*".to_owned()], &after).len(), 2);
+        assert_eq!(units(&[".".to_owned()], &after).len(), 1);
+    }
+
+    #[test]
+    fn only_files_of_the_paths_are_wanted() {
+        let paths = ["clusters/*".to_owned(), "a".to_owned()];
+        assert!(
+            is_wanted(&paths, "clusters/dev/spec.yaml") && is_wanted(&paths, "a/b") && is_wanted(&paths, "a")
+        );
+        assert!(!is_wanted(&paths, "clusters-old/spec.yaml") && !is_wanted(&paths, "README.md"));
+        assert!(is_wanted(&[".".to_owned()], "README.md"));
+    }
+}

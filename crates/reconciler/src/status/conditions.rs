@@ -1,0 +1,89 @@
+//! The conditions of a status.
+
+use jiff::Timestamp;
+use slipway_controller::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use slipway_controller::set_condition;
+
+use super::{Reason, Status};
+
+impl Status {
+    /// Sets the conditions. Returns whether the reason or the message of `Ready` is another one than before.
+    pub(crate) fn tell(&mut self, reason: Reason, message: impl Into<String>, now: Timestamp) -> bool {
+        let message = super::short(&message.into());
+        let before = self.ready().map(|ready| (ready.reason.clone(), ready.message.clone()));
+        let is_new = before != Some((reason.word().to_owned(), message.clone()));
+        let meaning = reason.meaning();
+        let drift = self.plan.as_ref().map_or(0, |plan| plan.facts.drift);
+        let drift_reason = if drift > 0 { "ChangedOutside" } else { "None" };
+        let drift_message = if drift > 0 { format!("{drift} resources") } else { String::new() };
+        let all = [
+            ("Ready", meaning.ready, reason.word(), message.clone()),
+            ("Reconciling", meaning.reconciling, reason.word(), String::new()),
+            ("Stalled", meaning.stalled, reason.word(), String::new()),
+            ("Drifted", drift > 0, drift_reason, drift_message),
+        ];
+        for (kind, holds, reason, message) in all {
+            let condition = Condition {
+                type_: kind.to_owned(),
+                status: if holds { "True" } else { "False" }.to_owned(),
+                reason: reason.to_owned(),
+                message,
+                observed_generation: None,
+                last_transition_time: Time(now),
+            };
+            set_condition(&mut self.conditions, condition, now);
+        }
+        is_new
+    }
+
+    /// The condition `Ready`.
+    #[must_use]
+    pub fn ready(&self) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.type_ == "Ready")
+    }
+
+    /// Whether `Ready` has a reason.
+    #[must_use]
+    pub fn is(&self, reason: Reason) -> bool {
+        self.ready().is_some_and(|ready| ready.reason == reason.word())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(status: &Status, kind: &str) -> (String, String) {
+        let condition = status.conditions.iter().find(|condition| condition.type_ == kind).unwrap();
+        (condition.status.clone(), condition.reason.clone())
+    }
+
+    #[test]
+    fn one_reason_sets_all_conditions() {
+        let mut status = Status::default();
+        assert!(status.tell(Reason::Applying, "step 1", Timestamp::UNIX_EPOCH));
+        assert!(!status.tell(Reason::Applying, "step 1", Timestamp::UNIX_EPOCH));
+        assert_eq!(of(&status, "Ready"), ("False".into(), "Applying".into()));
+        assert_eq!(of(&status, "Reconciling").0, "True");
+        assert!(status.tell(Reason::InSync, "", Timestamp::UNIX_EPOCH));
+        assert_eq!(of(&status, "Ready").0, "True");
+        assert_eq!(
+            (of(&status, "Reconciling").0, of(&status, "Stalled").0),
+            ("False".into(), "False".into())
+        );
+        status.tell(Reason::SpecVanished, "", Timestamp::UNIX_EPOCH);
+        assert_eq!(of(&status, "Stalled").0, "True");
+        assert!(status.is(Reason::SpecVanished));
+        assert_eq!(of(&status, "Drifted").0, "False");
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_was_written() {
+        let mut status = Status { cluster: "prod".into(), ..Status::default() };
+        for reason in Reason::ALL {
+            status.tell(reason, "a message", Timestamp::UNIX_EPOCH);
+            let text = serde_json::to_string(&status).unwrap();
+            assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! A controller against a real Git repository and the simulated cloud.
+#![cfg(test)]
+
+mod people;
+mod replicas;
+mod repository;
+mod story;
+mod trouble;
+mod world;

@@ -1,0 +1,145 @@
+//! Persons beside a controller: holds, pauses, deletions, and a store that is away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_operations::{Approve, Manner, Opened, Request, Specs, Terms, bring};
+use slipway_reconciler::board::{self, Pause};
+use slipway_state_store::faults::{Failure, Fault, Operation};
+use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
+use slipway_trust::{Mode, Policy, Settings};
+
+use crate::world::{World, on_one_thread};
+
+#[tokio::test]
+async fn a_person_who_holds_a_cluster_is_respected() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let who = world.environment("ada").actor.doing("upgrade");
+        let name = ClusterName::new("dev").unwrap();
+        let holder =
+            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let commit = world.push("dev", 2);
+        let held = world.until_reason("dev", "Held", &commit).await;
+        assert!(held.ready().unwrap().message.contains("ada@laptop"), "{held:#?}");
+        assert_eq!(held.failures, 0, "it is no failure");
+        assert_eq!(world.machines("dev"), 2);
+        holder.release(None).await.unwrap();
+        world.until_reason("dev", "InSync", &commit).await;
+        assert_eq!(world.machines("dev"), 3);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_paused_cluster_is_planned_and_not_applied() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let pause = Pause {
+            who: "ada@laptop".into(),
+            since: Timestamp::now(),
+            until: None,
+            reason: "incident".into(),
+        };
+        board::pause(&world.backend(), "dev", pause).await.unwrap();
+        let commit = world.push("dev", 2);
+        let status = world.until_reason("dev", "Paused", &commit).await;
+        assert!(status.plan.is_some_and(|plan| plan.facts.update > 0));
+        assert_eq!(world.machines("dev"), 2);
+        board::resume(&world.backend(), "dev", Timestamp::now()).await.unwrap();
+        world.until_reason("dev", "InSync", &commit).await;
+        assert_eq!(world.machines("dev"), 3);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_a_person_deleted_is_not_created_again() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let file = world.path().join("spec.yaml");
+        std::fs::write(&file, world.spec("dev", 1)).unwrap();
+        let environment = world.environment("ada");
+        let settings = Settings { file_roots: vec![world.path().to_owned()], ..Settings::default() };
+        let specs = Specs::read(&Policy::new(settings, Mode::Own), &[file]).unwrap();
+        let opened = Opened::leaving(&environment, specs.clusters.into_iter().next().unwrap()).await.unwrap();
+        let (terms, decide) = (Terms::default(), Approve { names: ["dev".to_owned()].into() });
+        let request = Request::delete(true, false);
+        let outcome = bring(&environment, &opened, &request, Manner::new(&terms, &decide)).await.unwrap();
+        assert!(outcome.is_complete(), "{outcome:?}");
+        let status = world.request("dev").await;
+        assert!(status.ready().is_some_and(|ready| ready.reason == "Deleted"), "{status:#?}");
+        assert_eq!(world.machines("dev"), 0);
+        // Without a spec there is nothing left to report.
+        world.repository.write("clusters/dev/spec.yaml", None);
+        world.repository.push_file("clusters/README.md", "none");
+        let begun = std::time::Instant::now();
+        while world.status("dev").await.is_some() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the status stays");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_is_away_delays_and_loses_nothing() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        for operation in [Operation::Get, Operation::Update, Operation::Create] {
+            world.store.fail(Fault::new(operation, "", Failure::Permission).times(60));
+        }
+        let commit = world.push("dev", 2);
+        world.until_reason("dev", "InSync", &commit).await;
+        assert_eq!(world.machines("dev"), 3);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_idle_controller_reads_two_objects_at_each_poll() {
+    on_one_thread(async {
+        let world = World::new();
+        for name in ["a", "b", "c"] {
+            world.push(name, 1);
+        }
+        let commit = world.push("d", 1);
+        let controller = world.applying("apply = 'always'").await;
+        for name in ["a", "b", "c", "d"] {
+            world.until_reason(name, "InSync", &commit).await;
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let before = world.store.calls().len();
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        let calls = world.store.calls().split_off(before);
+        let others: Vec<_> = calls
+            .iter()
+            .filter(|call| {
+                !["_controller/board", "_controller/members/default", "_controller/sources/fleet"]
+                    .contains(&call.key.as_str())
+            })
+            .collect();
+        assert!(others.is_empty(), "{others:?}");
+        // Ten polls, each with two reads and a write, and a look at the source's document after each of its seven reads.
+        assert!(calls.len() < 60, "{} calls", calls.len());
+        controller.stop().await;
+    })
+    .await;
+}

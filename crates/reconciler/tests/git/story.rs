@@ -1,0 +1,104 @@
+//! Three environments: push, plan, policy, apply, drift by hand, report, revert.
+
+use slipway_reconciler::status::Status;
+
+use crate::world::{World, on_one_thread};
+
+const POLICIES: &str = "
+[[source.cluster]]
+name = 'dev'
+apply = 'always'
+drift = 'revert'
+drift-interval = '500ms'
+[[source.cluster]]
+name = 'stage'
+apply = 'safe'
+drift-interval = '500ms'
+[[source.cluster]]
+name = 'prod'
+apply = 'approved'
+approvals = 2
+approvers = ['ada', 'grace']
+";
+
+#[tokio::test]
+async fn a_push_is_applied_by_the_policy_of_each_cluster() {
+    on_one_thread(async {
+        let world = World::new();
+        for name in ["dev", "stage", "other"] {
+            world.push(name, 1);
+        }
+        let commit = world.push("prod", 1);
+        let controller = world.start(world.configuration("a", "", POLICIES)).await;
+
+        for name in ["dev", "stage"] {
+            let status = world.until_reason(name, "InSync", &commit).await;
+            assert!(status.applied.is_some_and(|applied| applied.revision == commit));
+            assert_eq!(world.machines(name), 2);
+        }
+        // Nobody has named the fourth cluster.
+        let other = world.until_reason("other", "PlanOnly", &commit).await;
+        assert!(other.plan.is_some_and(|plan| plan.facts.create > 0));
+        let waits = world.until_reason("prod", "ApprovalNeeded", &commit).await;
+        let plan = waits.plan.unwrap();
+        for person in ["controller", "slipway-controller", "mallory", "ada"] {
+            world.approve("prod", person).await;
+        }
+        let status = world.request("prod").await;
+        assert!(status.ready().is_some_and(|ready| ready.reason == "ApprovalNeeded"), "{status:#?}");
+        assert_eq!(status.plan.as_ref().map(|plan| (plan.approvals, plan.needed)), Some((1, 2)));
+        assert_eq!(
+            world.machines("prod") + world.machines("other"),
+            0,
+            "nothing is applied that is not approved"
+        );
+        world.approve("prod", "grace").await;
+        let status = world.until_reason("prod", "InSync", &commit).await;
+        assert_eq!(status.applied.map(|applied| applied.digest), Some(plan.digest), "the approved plan");
+
+        // An approval is of one plan: a further change needs its own.
+        let commit = world.push("prod", 2);
+        world.until_reason("prod", "ApprovalNeeded", &commit).await;
+        assert_eq!(world.machines("prod"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn drift_is_told_apart_from_a_change_and_reverted_by_the_policy() {
+    on_one_thread(async {
+        let world = World::new();
+        world.push("dev", 1);
+        let commit = world.push("stage", 1);
+        let controller = world.start(world.configuration("a", "", POLICIES)).await;
+        for name in ["dev", "stage"] {
+            world.until_reason(name, "InSync", &commit).await;
+        }
+        for name in ["dev", "stage"] {
+            let inventory = world.inventory(name);
+            let network = inventory.of_type("sim_network").next().expect("a network").id.clone();
+            world.tamper(name).set(&network, &"tags.by".parse().unwrap(), "hand".into()).unwrap();
+        }
+        let drifted = world.until_reason("stage", "Drifted", &commit).await;
+        let facts = drifted.plan.unwrap().facts;
+        assert!(facts.drift == 1 && facts.from_spec == 0, "{facts:?}");
+        let reverted = |status: &Status| {
+            let again = status.applied.as_ref().is_some_and(|applied| applied.generation > Some(1));
+            again && status.ready().is_some_and(|ready| ready.reason == "InSync")
+        };
+        world.until("dev", "revert", reverted).await;
+
+        // A change of the spec reverts the drift too.
+        let commit = world.push("stage", 2);
+        world.until_reason("stage", "InSync", &commit).await;
+        assert_eq!(world.machines("stage"), 3);
+        // A change that removes machines is not a safe one.
+        let commit = world.push("stage", 0);
+        let status = world.until_reason("stage", "NotSafe", &commit).await;
+        assert!(!status.plan.unwrap().facts.unsafe_because.is_empty());
+        assert_eq!(world.machines("stage"), 3);
+        controller.stop().await;
+    })
+    .await;
+}

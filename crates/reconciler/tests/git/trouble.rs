@@ -1,0 +1,158 @@
+//! Sources that are broken, gone or hostile: nothing is applied, nothing is deleted, and nothing is tried in a hot loop.
+
+use std::time::Duration;
+
+use slipway_state_store::faults::Operation;
+
+use crate::world::{World, on_one_thread};
+
+#[tokio::test]
+async fn a_forced_push_counts_and_a_deleted_branch_applies_and_deletes_nothing() {
+    on_one_thread(async {
+        let world = World::new();
+        let first = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &first).await;
+        world.push("dev", 3);
+        world.repository.reset(&first);
+        let forced = world.push("dev", 2);
+        world.until_reason("dev", "InSync", &forced).await;
+        assert_eq!(world.machines("dev"), 3);
+
+        world.repository.delete_branch();
+        let gone = world.until_reason("dev", "SourceProblem", "").await;
+        assert_eq!(gone.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0005"));
+        let before = world.store.count(Operation::Update, "dev/head");
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        assert_eq!(world.store.count(Operation::Update, "dev/head"), before);
+        assert_eq!(world.machines("dev"), 3);
+        let back = world.push("dev", 1);
+        world.until_reason("dev", "InSync", &back).await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_hint_lets_a_source_be_read_before_its_interval() {
+    on_one_thread(async {
+        let world = World::new();
+        let first = world.push("dev", 1);
+        let mut configuration =
+            world.configuration("a", "", "[[source.cluster]]\nname = '*'\napply = 'always'");
+        configuration.sources[0].interval = Duration::from_secs(600);
+        let controller = world.start(configuration).await;
+        world.until_reason("dev", "InSync", &first).await;
+        let second = world.push("dev", 2);
+        controller.handle.changed("another");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(world.status("dev").await.unwrap().revision, first);
+        controller.handle.changed("fleet");
+        world.until_reason("dev", "InSync", &second).await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_broken_or_missing_spec_stops_its_cluster_only() {
+    on_one_thread(async {
+        let world = World::new();
+        world.push("dev", 1);
+        let commit = world.push("prod", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        world.until_reason("prod", "InSync", &commit).await;
+
+        world.repository.write("clusters/prod/spec.yaml", Some("kind: [unclosed\n"));
+        let commit = world.push("dev", 2);
+        world.until_reason("dev", "InSync", &commit).await;
+        let status = world.until_reason("prod", "SpecInvalid", "").await;
+        let problem = status.problem.unwrap();
+        assert!(problem.message.contains("clusters/prod/spec.yaml:"), "{}", problem.message);
+        assert!(!problem.message.contains("checkouts"), "no path of this machine: {}", problem.message);
+
+        world.repository.write("clusters/prod/spec.yaml", None);
+        world.repository.push(&[]);
+        world.until_reason("prod", "SpecVanished", "").await;
+        assert_eq!((world.machines("dev"), world.machines("prod")), (3, 2), "nothing is deleted");
+
+        // The same cluster in two folders is neither.
+        world.repository.write("clusters/a/spec.yaml", Some(&world.spec("prod", 1)));
+        world.repository.write("clusters/b/spec.yaml", Some(&world.spec("prod", 3)));
+        world.repository.push(&[]);
+        world.until_reason("prod", "Duplicate", "").await;
+        assert_eq!(world.machines("prod"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_commits_with_an_accepted_signature_are_used() {
+    on_one_thread(async {
+        let world = World::new();
+        let key = world.repository.sign("good");
+        std::fs::write(world.path().join("signers"), format!("tester@example.com {key}")).unwrap();
+        let signed = world.push("dev", 1);
+        let configuration = world.configuration(
+            "a",
+            "signatures = { allowed-signers = 'signers' }",
+            "[[source.cluster]]\nname = '*'\napply = 'always'",
+        );
+        let controller = world.start(configuration).await;
+        world.until_reason("dev", "InSync", &signed).await;
+
+        world.repository.write("clusters/dev/spec.yaml", Some(&world.spec("dev", 2)));
+        world.repository.push(&["--no-gpg-sign"]);
+        let refused = world.until_reason("dev", "SourceProblem", "").await;
+        assert_eq!(refused.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0006"));
+        world.repository.sign("bad");
+        world.repository.push(&[]);
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert_eq!(world.machines("dev"), 2, "the key is not an accepted one");
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_link_in_the_paths_is_refused_and_one_elsewhere_is_not() {
+    on_one_thread(async {
+        let world = World::new();
+        world.repository.link("elsewhere", "/etc/passwd");
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        world.repository.link("clusters/dev/more.yaml", "/etc/passwd");
+        world.push("dev", 2);
+        let refused = world.until_reason("dev", "SourceProblem", "").await;
+        assert_eq!(refused.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0007"));
+        assert_eq!(world.machines("dev"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_missing_provider_is_looked_for_with_growing_waits() {
+    on_one_thread(async {
+        let world = World::new();
+        let spec = world.spec("dev", 1);
+        let begin = spec.find("{name: sim").unwrap();
+        let end = begin + spec[begin..].find("}}").unwrap() + 2;
+        let spec = format!("{}{{name: absent}}{}", &spec[..begin], &spec[end..]);
+        world.repository.push_file("clusters/dev/spec.yaml", &spec);
+        let controller = world.applying("apply = 'always'").await;
+        let failed = world.until("dev", "failure", |status| status.failures >= 1).await;
+        let code = failed.problem.clone().and_then(|problem| problem.code).unwrap_or_default();
+        assert!(code.starts_with("PROVIDER"), "{failed:#?}");
+        let begun = std::time::Instant::now();
+        tokio::time::sleep(Duration::from_millis(3_000)).await;
+        let attempts = world.status("dev").await.unwrap().failures - failed.failures;
+        // Waits of 0.3, 0.6 and 1 s, each shorter by a fifth at most: 0.24 + 0.48 + 0.8 + 0.8 + 0.8.
+        assert!((1..=6).contains(&attempts), "{attempts} attempts in {:?}", begun.elapsed());
+        controller.stop().await;
+    })
+    .await;
+}

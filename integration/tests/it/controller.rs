@@ -1,0 +1,196 @@
+//! `slipway controller` as a process: killed at writes, stopped by a signal, its endpoints and its commands.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::place::Place;
+
+use crate::{PROGRAM, SMALL};
+
+const CONFIGURATION: &str = r#"
+data = "controller-data"
+listen = "127.0.0.1:0"
+poll = "100ms"
+retry = { first = "200ms", longest = "1s" }
+[[source]]
+name = "fleet"
+paths = ["clusters/*"]
+interval = "200ms"
+trust = { file-roots = [".slipway"] }
+[source.git]
+url = "file://REPOSITORY"
+[[source.cluster]]
+name = "*"
+apply = "APPLY"
+"#;
+
+/// A place with a repository that has the spec of one cluster, and the configuration of a controller.
+fn place(apply: &str) -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    place.write("work/clusters/line/spec.yaml", SMALL)?;
+    git(&place, &["init", "--quiet", "--initial-branch=main", "."])?;
+    commit(&place)?;
+    let repository = place.path().join("work").display().to_string();
+    place.write(
+        "controller.toml",
+        &CONFIGURATION.replace("REPOSITORY", &repository).replace("APPLY", apply),
+    )?;
+    Ok(place)
+}
+
+fn commit(place: &Place) -> Result<()> {
+    git(place, &["add", "--all"])?;
+    git(place, &["commit", "--quiet", "-m", "a change"])
+}
+
+fn git(place: &Place, arguments: &[&str]) -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(arguments).current_dir(place.path().join("work")).env("HOME", place.path());
+    git.env("GIT_CONFIG_NOSYSTEM", "1");
+    for who in ["AUTHOR", "COMMITTER"] {
+        git.env(format!("GIT_{who}_NAME"), "tester").env(format!("GIT_{who}_EMAIL"), "tester@example.com");
+    }
+    let output = git.output()?;
+    ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// A controller, which is killed with this value.
+struct Running(Child);
+
+impl Running {
+    fn start(place: &Place, variables: &[(&str, String)]) -> Result<Self> {
+        let mut command =
+            place.command(&["controller", "run", "-f", "controller.toml", "--log-format", "json"]);
+        command.envs(variables.iter().cloned()).stdout(Stdio::null()).stderr(Stdio::piped());
+        Ok(Self(command.spawn()?))
+    }
+
+    /// The address of the endpoints, as the log has it.
+    fn address(&mut self) -> Result<SocketAddr> {
+        let mut log = BufReader::new(self.0.stderr.take().context("its log")?).lines();
+        while let Some(line) = log.next() {
+            let record: Json = serde_json::from_str(&line?)?;
+            if let Some(address) = record["fields"]["address"].as_str() {
+                let address = address.parse()?;
+                // Somebody reads the log as long as it is written.
+                std::thread::spawn(move || log.for_each(drop));
+                return Ok(address);
+            }
+        }
+        anyhow::bail!("the log names no address")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Waits until the cluster is ready, or not, for a reason.
+fn until(place: &Place, reason: &str) -> Result<Json> {
+    let begun = Instant::now();
+    loop {
+        let shown = place.run(&["controller", "show", "-o", "json"])?;
+        let report: Json = serde_json::from_str(&shown.out).unwrap_or_default();
+        let status = report["clusters"][0]["status"].clone();
+        let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+        if conditions.iter().any(|condition| condition["type"] == "Ready" && condition["reason"] == reason) {
+            return Ok(status);
+        }
+        ensure!(begun.elapsed() < Duration::from_secs(40), "not {reason}: {}", shown.out);
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+fn get(address: SocketAddr, path: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn a_controller_that_is_killed_at_a_write_goes_on_where_it_was() -> Result<()> {
+    for kill in ["4:before", "9:after", "14:before", "22:after"] {
+        let place = place("always")?;
+        let mut killed = Running::start(&place, &[("SLIPWAY_TEST_KILL", kill.to_owned())])?;
+        let status = killed.0.wait()?;
+        ensure!(!status.success(), "{kill}: it was not killed");
+        let _second = Running::start(&place, &[])?;
+        until(&place, "InSync")?;
+        let inventory = place.inventory()?;
+        ensure!(inventory.doubled().is_empty(), "{kill}: {:?}", inventory.doubled());
+        place.expect(0, &["plan", "-f", "work/clusters/line"])?;
+    }
+    Ok(())
+}
+
+#[test]
+fn an_approved_plan_goes_on_with_its_approval_after_a_kill() -> Result<()> {
+    let place = place("approved")?;
+    let first = Running::start(&place, &[])?;
+    let status = until(&place, "ApprovalNeeded")?;
+    ensure!(place.inventory()?.objects.is_empty(), "nothing is applied that is not approved");
+    drop(first);
+    let plan = status["plan"]["place"].as_str().context("its place")?;
+    let get = place.run(&["get", "clusters"])?;
+    ensure!(get.code == Some(0), "a stored plan is no damage: {get:?}");
+    place.expect(0, &["approve", plan, "--yes"])?;
+    // It is killed in the middle of the run.
+    let mut killed = Running::start(&place, &[("SLIPWAY_TEST_KILL", "20:before".to_owned())])?;
+    killed.0.wait()?;
+    let _second = Running::start(&place, &[])?;
+    until(&place, "InSync")?;
+    ensure!(place.inventory()?.doubled().is_empty());
+    let history = place.expect(0, &["state", "history", "line"])?;
+    ensure!(history.out.contains("slipway-controller@"), "{}", history.out);
+    Ok(())
+}
+
+#[test]
+fn persons_see_and_steer_a_controller() -> Result<()> {
+    let place = place("always")?;
+    let unknown = place.expect(1, &["controller", "pause", "lime", "--reason", "x"])?;
+    ensure!(unknown.err.contains("RECON0011"), "{}", unknown.err);
+    let mut running = Running::start(&place, &[])?;
+    let address = running.address()?;
+    until(&place, "InSync")?;
+    ensure!(get(address, "/healthz")?.starts_with("HTTP/1.1 200"));
+    ensure!(get(address, "/readyz")?.starts_with("HTTP/1.1 200"));
+    let metrics = get(address, "/metrics")?;
+    for part in [
+        "slipway_controller_applies_total{outcome=\"complete\"} 1",
+        "slipway_controller_clusters{reason=\"InSync\"} 1",
+    ] {
+        ensure!(metrics.contains(part), "no `{part}` in {metrics}");
+    }
+    let paused =
+        place.expect(0, &["controller", "pause", "line", "--for", "2h", "--reason", "incident 7"])?;
+    ensure!(paused.out.contains("paused until 2") || paused.err.contains("paused until 2"), "{paused:?}");
+    for arguments in [&["get", "clusters"][..], &["plan", "-f", "work/clusters/line"]] {
+        let said = place.expect(0, arguments)?;
+        ensure!(said.err.contains("incident 7"), "{arguments:?}: {}", said.err);
+    }
+    let pool = "\n---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: { name: workers }\nspec: { machineType: sim.medium, size: { fixed: 1 } }\n";
+    place.write("work/clusters/line/spec.yaml", &format!("{SMALL}{pool}"))?;
+    commit(&place)?;
+    until(&place, "Paused")?;
+    ensure!(place.inventory()?.machines.len() == 1);
+    place.expect(0, &["controller", "resume", "line"])?;
+    until(&place, "InSync")?;
+    ensure!(place.inventory()?.machines.len() == 2);
+    let verified = place.expect(0, &["state", "verify"])?;
+    ensure!(!verified.out.contains("_controller"), "{}", verified.out);
+
+    let stopped = Command::new("kill").args(["-TERM", &running.0.id().to_string()]).status()?;
+    ensure!(stopped.success() && running.0.wait()?.success(), "a stop is no failure");
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! `slipway controller show`
+
+use std::process::ExitCode;
+
+use jiff::Timestamp;
+use serde_json::json;
+use slipway_reconciler::Error;
+use slipway_reconciler::board::{self, Board};
+use slipway_reconciler::status::{SourceStatus, Status};
+use slipway_state_store::controllers::{self, Group};
+
+use crate::cli::ReportFormat;
+use crate::cli::controller::ShowControllerArguments;
+use crate::commands::state::{json as to_text, moment};
+use crate::error::CommandError;
+use crate::program::Context;
+use crate::ui::table::table;
+
+/// How many digits of a commit or digest a table shows.
+const DIGITS: usize = 12;
+
+/// Shows what controllers reported last.
+pub(super) async fn run(
+    context: &Context,
+    arguments: &ShowControllerArguments,
+) -> Result<ExitCode, CommandError> {
+    let backend = context.backend()?;
+    let board = board::read(&*backend).await?;
+    let mut statuses: Vec<(String, Status)> = controllers::read_all(&*backend, Group::Statuses).await?;
+    let mut sources: Vec<(String, SourceStatus)> = controllers::read_all(&*backend, Group::Sources).await?;
+    if let Some(cluster) = &arguments.cluster {
+        statuses.retain(|(name, _)| name == cluster);
+        let source = statuses.first().map(|(_, status)| status.source.clone());
+        let Some(source) = source else {
+            return Err(Error::UnknownCluster { cluster: cluster.clone() }.into());
+        };
+        sources.retain(|(name, _)| *name == source);
+    }
+    let text = match (arguments.output, &arguments.cluster) {
+        (ReportFormat::Json, _) => {
+            let now = Timestamp::now();
+            let clusters: Vec<_> = statuses
+                .iter()
+                .map(|(name, status)| json!({ "status": status, "pause": board.pause(name, now) }))
+                .collect();
+            let sources: Vec<_> =
+                sources.iter().map(|(name, status)| json!({ "name": name, "status": status })).collect();
+            to_text(&json!({ "sources": sources, "clusters": clusters }))?
+        }
+        (ReportFormat::Text, Some(_)) => statuses.iter().map(|(_, status)| details(status, &board)).collect(),
+        (ReportFormat::Text, None) if statuses.is_empty() && sources.is_empty() => {
+            format!("No controller has reported to {}.\n", context.state_url())
+        }
+        (ReportFormat::Text, None) => {
+            format!("{}\n{}", source_table(&sources), cluster_table(&statuses, &board))
+        }
+    };
+    context.output.result(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn source_table(sources: &[(String, SourceStatus)]) -> String {
+    let row = |(name, status): &(String, SourceStatus)| {
+        let problem = match status.problems.as_slice() {
+            [] => "-".to_owned(),
+            [first, ..] => first_line(&first.message),
+        };
+        let clusters = status.clusters.to_string();
+        vec![name.clone(), short(&status.revision), at(status.since), clusters, problem]
+    };
+    let rows: Vec<Vec<String>> = sources.iter().map(row).collect();
+    table(&["SOURCE", "REVISION", "SINCE", "CLUSTERS", "PROBLEM"], &rows)
+}
+
+fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
+    let now = Timestamp::now();
+    let row = |(name, status): &(String, Status)| {
+        let (ready, reason) = match status.ready() {
+            Some(ready) => (ready.status.clone(), ready.reason.clone()),
+            None => ("Unknown".to_owned(), "-".to_owned()),
+        };
+        let paused = board.pause(name, now).map_or("-", |pause| pause.who.as_str()).to_owned();
+        let facts = status.plan.as_ref().map(|plan| &plan.facts);
+        let plan = facts.map_or_else(|| "-".to_owned(), ToString::to_string);
+        let drift = facts.map_or(0, |facts| facts.drift).to_string();
+        let revision = short(&status.revision);
+        vec![name.clone(), ready, reason, status.apply.clone(), plan, drift, revision, paused]
+    };
+    let rows: Vec<Vec<String>> = statuses.iter().map(row).collect();
+    table(&["CLUSTER", "READY", "REASON", "APPLY", "PLAN", "DRIFT", "REVISION", "PAUSED BY"], &rows)
+}
+
+/// Everything about one cluster, one fact a line.
+fn details(status: &Status, board: &Board) -> String {
+    let mut lines: Vec<(&str, String)> = vec![
+        ("cluster", status.cluster.clone()),
+        ("controller", status.controller.clone()),
+        ("source", format!("{}, {} at {}", status.source, status.path, short(&status.revision))),
+        ("apply", status.apply.clone()),
+    ];
+    for condition in &status.conditions {
+        let message =
+            if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
+        lines.push((
+            "condition",
+            format!("{} {} {}{message}", condition.type_, condition.status, condition.reason),
+        ));
+    }
+    if let Some(pause) = board.pause(&status.cluster, Timestamp::now()) {
+        lines.push(("pause", pause.to_string()));
+    }
+    if let Some(plan) = &status.plan {
+        let place = if plan.place.is_empty() { plan.digest.clone() } else { plan.place.clone() };
+        lines.push(("plan", format!("{}, {} changed outside Slipway", plan.facts, plan.facts.drift)));
+        lines.push(("plan digest", place));
+        if plan.needed > 0 {
+            lines.push(("approvals", format!("{} of {}", plan.approvals, plan.needed)));
+        }
+    }
+    if let Some(applied) = &status.applied {
+        let generation =
+            applied.generation.map_or_else(|| "-".to_owned(), |generation| generation.to_string());
+        let text =
+            format!("generation {generation} at {}, from {}", moment(applied.when), short(&applied.revision));
+        lines.push(("applied", text));
+    }
+    if let Some(problem) = &status.problem {
+        let code = problem.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
+        lines.push(("failures", format!("{}{code}", status.failures)));
+        lines.extend(problem.hints.iter().map(|hint| ("hint", hint.clone())));
+    }
+    lines.push(("checked", at(status.checked)));
+    lines.push(("next", at(status.next)));
+    lines.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+}
+
+fn at(time: Option<Timestamp>) -> String {
+    time.map_or_else(|| "-".to_owned(), moment)
+}
+
+fn short(revision: &str) -> String {
+    let digits = revision.strip_prefix("sha256:").unwrap_or(revision);
+    match digits.get(..DIGITS) {
+        Some(digits) => digits.to_owned(),
+        None if digits.is_empty() => "-".to_owned(),
+        None => digits.to_owned(),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
