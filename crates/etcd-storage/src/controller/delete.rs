@@ -48,8 +48,9 @@ pub(crate) async fn run(storage: &EtcdStorage, context: &Context) -> Result<Acti
         match erase(storage, context, &names).await {
             Ok(None) => {}
             Ok(Some(count)) => {
-                tell(storage, context, "KeysDeleted", format!("{count} keys were deleted from the core etcd"))
-                    .await
+                // An attempt whose answer was late is repeated, and this one counts what was left for it.
+                let note = format!("all keys were deleted from the core etcd, {count} of them just now");
+                tell(storage, context, "KeysDeleted", note).await;
             }
             Err(problem) => {
                 let way_out = "set spec.deletionPolicy to Retain to leave the keys in the core etcd";
@@ -85,7 +86,7 @@ async fn is_stopped(storage: &EtcdStorage, context: &Context, names: &Names) -> 
     Ok(api.get_opt(&names.workload()).await?.is_none())
 }
 
-/// Deletes the keys in the core etcd if the policy says so. Returns how many there were.
+/// Deletes the keys in the core etcd if the policy says so. Returns how many were left.
 async fn erase(storage: &EtcdStorage, context: &Context, names: &Names) -> Result<Option<u64>, Failure> {
     if storage.spec.deletion_policy == DeletionPolicy::Retain {
         return Ok(None);
