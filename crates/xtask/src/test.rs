@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
-use slipway_testkit::share::SHARE;
+use slipway_testkit::share::{SHARE, Share};
 
 use crate::codegen::Codegen;
 use crate::deny::Deny;
@@ -89,7 +89,7 @@ const EXECUTABLES_BUILT: &str = "SLIPWAY_EXECUTABLES_BUILT";
 const WITHOUT_COMPONENTS: &str = "SLIPWAY_WITHOUT_COMPONENTS";
 
 /// How many shares the longest lists of cases have.
-const SHARES: usize = 3;
+const SHARES: u64 = 3;
 
 /// Runs everything that a change has to pass.
 ///
@@ -273,14 +273,15 @@ impl Test {
             Part::Machines => program.on_machines(),
         });
         let mut items = test_queue::items(&programs)?;
-        let own = own_share();
-        let share = format!("{own}/{SHARES}");
+        let given = Share::given()?;
+        let share = given.unwrap_or_else(own_share);
+        let text = share.to_string();
         let mut settings: Vec<(&str, &str)> = self.settings();
         settings.extend((part != Part::Machines).then_some((EXECUTABLES_BUILT, "1")));
-        if part == Part::Everything && std::env::var_os(SHARE).is_none() {
+        if part == Part::Everything || given.is_some() {
             say(&format!("{SHARE}={share}: of the longest lists of cases; {SHARE}=1/1 tries all of them"));
-            settings.push((SHARE, &share));
-            items = test_queue::of_share(items, (own, SHARES));
+            settings.push((SHARE, &text));
+            items = test_queue::of_share(items, share);
         }
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
@@ -290,12 +291,12 @@ impl Test {
     }
 }
 
-/// The number of the share that belongs to the present commit, or to no commit.
-fn own_share() -> usize {
+/// The share that belongs to the present commit, or to no commit.
+fn own_share() -> Share {
     let head = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()).output();
     let head = head.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let number = head.get(..4).and_then(|digits| usize::from_str_radix(digits, 16).ok()).unwrap_or_default();
-    number % SHARES + 1
+    let number = head.get(..4).and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or_default();
+    Share::of(number, SHARES)
 }
 
 /// # Errors

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use slipway_testkit::share::Share;
 
 use crate::output::say;
 use crate::test_programs::TestProgram;
@@ -79,17 +80,16 @@ pub fn items(programs: &[TestProgram]) -> Result<Vec<Item>> {
     Ok(items)
 }
 
-/// Leaves out the longest tests on machines that belong to other shares, and names them. They are dealt in their order: this is the
-/// share of a number, from 1, of so many.
-pub fn of_share(mut items: Vec<Item>, (number, count): (usize, usize)) -> Vec<Item> {
+/// Leaves out the longest tests on machines that belong to other shares, and names them. They are dealt in their order.
+pub fn of_share(mut items: Vec<Item>, share: Share) -> Vec<Item> {
     items.sort_by_key(Item::rank);
     let mut dealt = 0;
     items.retain(|item| {
         if !item.program.on_machines() || item.rank() == LONGEST.len() {
             return true;
         }
+        let is_here = share.deals(dealt);
         dealt += 1;
-        let is_here = dealt % count == number % count;
         if !is_here {
             say(&format!("test {item} ... belongs to another share"));
         }
@@ -235,12 +235,12 @@ mod tests {
         let items =
             ["crash::a", "grow::a", "endpoint::a", "people::a"].map(|test| item("machine_hosts", Some(test)));
         let named = |number| {
-            let here = of_share(items.to_vec(), (number, 3)).into_iter();
+            let here = of_share(items.to_vec(), Share::of(number, 3)).into_iter();
             here.map(|item| item.test.unwrap_or_default()).collect::<Vec<_>>()
         };
-        assert_eq!(named(1), ["grow::a", "people::a"]);
-        assert_eq!(named(2), ["endpoint::a", "people::a"]);
-        assert_eq!(named(3), ["crash::a", "people::a"]);
+        assert_eq!(named(0), ["grow::a", "people::a"]);
+        assert_eq!(named(1), ["endpoint::a", "people::a"]);
+        assert_eq!(named(2), ["crash::a", "people::a"]);
     }
 
     #[test]

@@ -99,7 +99,11 @@ impl Making<'_> {
         self.set(&inside("static_pod", machine, "kube-apiserver"), &input(), Value::Template(verifies));
         // A controller manager with the first key has this input at no time, so the first stage does not restart it.
         if rotation.used() > 1 {
-            self.set(&inside("static_pod", machine, "kube-controller-manager"), &input(), Value::Template(signs));
+            self.set(
+                &inside("static_pod", machine, "kube-controller-manager"),
+                &input(),
+                Value::Template(signs),
+            );
         }
         if rotation.stage == Stage::Rest {
             return;
