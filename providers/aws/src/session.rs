@@ -7,6 +7,7 @@ mod instances;
 mod keys;
 mod locate;
 mod resume;
+mod routing;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
     Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, NodeChallenge, PlanItem, Planned,
-    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest, Scope,
+    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest, Routes, Scope,
     UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Value};
@@ -156,6 +157,10 @@ impl Session for AwsSession {
 
     async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
         instances::find(&self.cloud, &request).await
+    }
+
+    fn routes(&self) -> Option<&dyn Routes> {
+        Some(self)
     }
 
     async fn close(&self) -> Result<(), ProviderError> {

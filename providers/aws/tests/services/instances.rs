@@ -10,7 +10,7 @@ use crate::support::{Cloud, moto};
 const CLUSTER: &str = "a.example.com";
 
 /// Starts an instance of a cluster; returns its id and its private name.
-fn start(port: u16, cluster: &str) -> (String, String) {
+pub fn start(port: u16, cluster: &str) -> (String, String) {
     let run = format!(
         "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=t3.micro\
          &TagSpecification.1.ResourceType=instance&TagSpecification.1.Tag.1.Key=kubernetes.io/cluster/{cluster}\

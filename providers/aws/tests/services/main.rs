@@ -15,4 +15,5 @@ mod interruption;
 mod keys;
 mod life;
 mod object;
+mod routes;
 mod trouble;
