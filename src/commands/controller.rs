@@ -97,7 +97,9 @@ fn install(context: &Context, arguments: &InstallArguments) -> Result<ExitCode, 
         command.extend(["--provider-path".to_owned(), absolute(folder)?]);
     }
     let path = std::env::var_os("PATH").map_or_else(|| PathBuf::from("/usr/bin:/bin"), PathBuf::from);
-    let unit = || systemd_unit(&command, &path.display().to_string(), &configuration.data);
+    let file = std::path::absolute(&arguments.file)?;
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let unit = || systemd_unit(&command, folder, &path.display().to_string(), &configuration.data);
     context.output.result(&arguments.systemd.then(unit).unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }

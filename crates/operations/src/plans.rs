@@ -110,7 +110,8 @@ impl Saved {
         }
         let before = version::applied_version(opened.prior())?;
         let uid = plan.binding.uid.clone();
-        let taking = Taking { operation: "apply", wait: manner.terms.wait, uid: uid.as_ref() };
+        let operation = if plan.mode == Mode::Delete { "delete" } else { "apply" };
+        let taking = Taking { operation, wait: manner.terms.wait, uid: uid.as_ref() };
         let held = Held::take(environment, &opened, taking).await?;
         let held = held.unless_protected(plan.mode, &plan.cluster, false).await?;
         let planned = Planned { plan, observed_at: None, uid: uid.clone(), texts: Arc::new(texts) };

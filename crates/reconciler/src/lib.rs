@@ -22,6 +22,7 @@ mod facts;
 mod job;
 pub mod members;
 mod metrics;
+mod ownership;
 mod pass;
 pub mod policy;
 mod shared;

@@ -13,6 +13,7 @@ use crate::board::Pause;
 use crate::configuration::ClusterPolicy;
 use crate::entry::Place;
 use crate::metrics::outcome;
+use crate::ownership;
 use crate::policy::Waiting;
 use crate::shared::Shared;
 use crate::status::{Problem, Reason, Status};
@@ -106,8 +107,9 @@ impl Pass {
         let mut status = before.clone();
         status.cluster.clone_from(&self.cluster);
         status.controller.clone_from(own);
-        let is_due = self.take_place(&mut status, now);
-        let end = match (&self.place, &self.blocked) {
+        let (place, blocked) = self.place_of(&before);
+        let is_due = self.take_place(place, &mut status, now);
+        let end = match (place, &blocked) {
             (None, None) => {
                 let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
                 if head.is_none_or(|head| head.deleted) {
@@ -137,10 +139,19 @@ impl Pass {
         Ok(Passed { status: Some(status), wait, is_gone: false })
     }
 
+    /// Where the spec is, and why nothing is applied. Another replica may have written since to which source the cluster belongs.
+    fn place_of(&self, before: &Status) -> (Option<&Place>, Option<(Reason, Problem)>) {
+        let Some(place) = &self.place else { return (None, self.blocked.clone()) };
+        match ownership::refusal(&self.shared.configuration, &self.cluster, &before.source, place.source) {
+            Some(refusal) => (None, Some(refusal)),
+            None => (Some(place), self.blocked.clone()),
+        }
+    }
+
     /// Writes into a status where the spec is. Returns whether the cluster has to be planned.
-    fn take_place(&self, status: &mut Status, now: Timestamp) -> bool {
+    fn take_place(&self, place: Option<&Place>, status: &mut Status, now: Timestamp) -> bool {
         let mut is_due = self.forced || status.next.is_none_or(|next| next <= now);
-        if let Some(place) = &self.place {
+        if let Some(place) = place {
             let source = self.shared.configuration.sources.get(place.source);
             let source = source.map_or_else(String::new, |source| source.name.clone());
             let is_new = status.spec_digest != place.digest || status.source != source;

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-/// The unit that runs a command. `path` is where `git` and `ssh` are looked for, `data` the folder that is written to.
+/// The unit that runs a command in a folder, at which relative paths in specs start. `path` is where `git` and `ssh` are looked for,
+/// `data` the folder that is written to.
 ///
 /// A stop waits until the steps that run are done; a controller that was killed goes on where it was.
 #[must_use]
-pub fn unit(command: &[String], path: &str, data: &Path) -> String {
+pub fn unit(command: &[String], folder: &Path, path: &str, data: &Path) -> String {
     let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     format!(
         "[Unit]\n\
@@ -20,7 +21,7 @@ pub fn unit(command: &[String], path: &str, data: &Path) -> String {
          ExecReload=/bin/kill -HUP $MAINPID\n\
          Environment={}\n\
          EnvironmentFile=-/etc/slipway/controller.env\n\
-         WorkingDirectory=/\n\
+         WorkingDirectory={}\n\
          Restart=always\n\
          RestartSec=5\n\
          KillMode=mixed\n\
@@ -34,6 +35,7 @@ pub fn unit(command: &[String], path: &str, data: &Path) -> String {
          WantedBy=multi-user.target\n",
         command.join(" "),
         quoted(&format!("PATH={path}")),
+        folder.display().to_string().replace('%', "%%"),
         quoted(&data.display().to_string()),
     )
 }
@@ -54,7 +56,13 @@ mod tests {
         assert_eq!(quoted("/usr/bin/slipway"), "/usr/bin/slipway");
         assert_eq!(quoted("s3://b/50%"), "s3://b/50%%");
         assert_eq!(quoted("a b$c"), "\"a b$$c\"");
-        let text = unit(&["slipway".into(), "my file".into()], "/usr/bin", Path::new("/var/lib/s"));
+        let text = unit(
+            &["slipway".into(), "my file".into()],
+            Path::new("/etc/my slipway"),
+            "/usr/bin",
+            Path::new("/var/lib/s"),
+        );
+        assert!(text.contains("\nWorkingDirectory=/etc/my slipway\n"));
         assert!(
             text.contains("ExecStart=slipway \"my file\"\n") && text.contains("ReadWritePaths=-/var/lib/s\n")
         );

@@ -160,6 +160,24 @@ fn a_spec_from_standard_input_opens_no_file() -> Result<()> {
     Ok(())
 }
 
+/// A spec that names the state store, or another folder with files, as its simulated cloud writes nothing there.
+#[test]
+fn a_folder_of_other_files_is_no_simulated_cloud() -> Result<()> {
+    let place = place()?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    let before = place.expect(0, &["state", "verify", "--state", ".slipway/state"])?;
+    for folder in [".slipway/state", ".slipway"] {
+        let named = format!("{{\"directory\": \"{folder}\"}}");
+        let refused =
+            place.expect(1, &[PLAN, &["--provider", "sim", "--provider-config", &named]].concat())?;
+        assert!(all(&refused).contains("is not used for a simulated cloud"), "{refused:?}");
+    }
+    let after = place.expect(0, &["state", "verify", "--state", ".slipway/state"])?;
+    assert_eq!(before.out, after.out);
+    Ok(())
+}
+
 /// The folder of the simulated cloud may come with a checkout: only its regular files are opened, and a plan writes none of them.
 #[test]
 fn files_of_a_simulated_cloud_are_neither_followed_nor_waited_for() -> Result<()> {

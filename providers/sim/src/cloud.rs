@@ -2,7 +2,7 @@
 
 mod change;
 mod entity;
-mod log;
+pub(crate) mod log;
 mod machine;
 pub(crate) mod pod;
 pub(crate) mod tail;

@@ -1,6 +1,7 @@
 //! The provider: its name, its schema, its sessions.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -9,13 +10,20 @@ use slipway_resource::provider::{Capabilities, Info, RateClass, SessionRequest, 
 use slipway_resource::validate::misfits;
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 
+use crate::cloud::log;
 use crate::config::{self, Config};
 use crate::error::invalid;
-use crate::kind;
 use crate::session::SimSession;
+use crate::{calls, fault, kind};
 
 /// The environment variable that has calls recorded that only look.
 const CALLS: &str = "SLIPWAY_SIM_CALLS";
+
+/// Files by which the directory of a cloud is known.
+const FILES: [&str; 3] = [log::EVENTS, calls::FILE, fault::FILE];
+
+/// How many files of a directory are looked at.
+const MOST_FILES: usize = 64;
 
 /// The simulated cloud as a provider.
 #[derive(Debug, Clone, Copy, Default)]
@@ -108,10 +116,29 @@ impl Provider for Sim {
     ) -> Result<Arc<dyn Session>, ProviderError> {
         let config = Config::from_value(&request.config).map_err(|error| invalid(error.to_string()))?;
         check_directory(&config.directory)?;
+        check_content(&config.directory)?;
         // A read-only session writes nothing, unless the variable asks for a record of its calls.
         let recorded = !terms.read_only || std::env::var_os(CALLS).is_some_and(|asked| !asked.is_empty());
         Ok(Arc::new(SimSession::new(config, request.region, request.offline, recorded)))
     }
+}
+
+/// Refuses a directory with files of others, such as a state store, and no simulated cloud: a look at it would write a record of
+/// calls there.
+fn check_content(directory: &Path) -> Result<(), ProviderError> {
+    let Ok(entries) = std::fs::read_dir(directory) else { return Ok(()) };
+    let names: Vec<OsString> = entries.flatten().take(MOST_FILES).map(|entry| entry.file_name()).collect();
+    let is_of_a_cloud = |name: &OsString| FILES.iter().any(|own| name == own);
+    let is_rest = |name: &OsString| name == log::LOCK || name == log::NEXT;
+    if names.iter().any(is_of_a_cloud) {
+        return Ok(());
+    }
+    names.iter().find(|name| !is_rest(name)).map_or(Ok(()), |other| {
+        let (directory, other) = (directory.display(), Path::new(other).display());
+        let text =
+            format!("{directory} is not used for a simulated cloud: it has other files, such as {other}");
+        Err(invalid(text).with_hint("name a folder that is empty or does not exist"))
+    })
 }
 
 /// Refuses a relative directory that a symbolic link leads to: such a link may come with a checkout.

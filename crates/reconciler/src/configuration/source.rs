@@ -202,6 +202,11 @@ impl Source {
         named.cloned().unwrap_or_else(ClusterPolicy::unnamed)
     }
 
+    /// Whether a policy fits the name of a cluster.
+    pub(crate) fn has_policy(&self, cluster: &str) -> bool {
+        self.clusters.iter().any(|policy| matches(&policy.name, cluster))
+    }
+
     pub(super) fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
         let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
         self.folder.iter_mut().for_each(place);

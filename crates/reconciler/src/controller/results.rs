@@ -12,6 +12,7 @@ use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::job::{self, Beat, Content, Done};
 use crate::metrics::outcome;
+use crate::ownership;
 use crate::pass::Passed;
 use crate::source::Reader;
 use crate::status::{Problem, Reason, SourceStatus, Status};
@@ -130,8 +131,8 @@ impl Controller {
                 state.due = now + retry.wait(state.failures, &name).min(source.interval.max(retry.first));
             }
         }
-        self.tell_source(number, name);
         self.assign(now);
+        self.tell_source(number, name);
     }
 
     /// Writes the status of a source, if this replica is the one that does it.
@@ -149,9 +150,32 @@ impl Controller {
             status.revision.clone_from(&content.revision.id);
             status.clusters = content.units.values().flatten().map(Vec::len).sum();
             problems.extend(content.units.values().filter_map(|unit| unit.as_ref().err().cloned()));
+            problems.extend(self.of_others(number, content));
         }
         status.problems = problems;
         self.running.push(Box::pin(job::tell(self.shared.clone(), name, status)));
+    }
+
+    /// The specs in a source of clusters that belong to another one.
+    fn of_others(&self, number: usize, content: &Content) -> Vec<Problem> {
+        let clusters = content
+            .units
+            .iter()
+            .flat_map(|(path, unit)| unit.iter().flatten().map(move |cluster| (path, cluster)));
+        let owner = |cluster: &String| self.clusters.get(cluster)?.place.as_ref().map(|place| place.source);
+        let others = clusters.filter_map(|(path, cluster)| {
+            let owner = owner(cluster).filter(|owner| *owner != number)?;
+            let message = format!(
+                "{path}: the cluster {cluster} belongs to the source {}, and this spec has no effect",
+                self.source_name(owner)
+            );
+            Some(Problem {
+                code: None,
+                message,
+                hints: vec!["remove it, or give the cluster another name".to_owned()],
+            })
+        });
+        others.collect()
     }
 
     /// Finds the spec of each cluster, and what keeps it from being applied. A cluster whose spec or problem changed is looked at.
@@ -207,41 +231,84 @@ impl Controller {
     }
 
     /// Where the spec of a cluster is, and what keeps it from being applied; `None` as long as its source was not read.
+    ///
+    /// A cluster belongs to the source that its status names, whatever other sources contain: who can write to one source cannot
+    /// take a cluster of another one over, or stop it.
     #[allow(clippy::type_complexity, reason = "the two fields of an entry")]
     fn judge(&self, name: &str, places: &[Place]) -> Option<(Option<Place>, Option<(Reason, Problem)>)> {
         let sources = &self.shared.configuration.sources;
-        if let [first, second, ..] = places {
-            let shown = |place: &Place| {
-                let source = sources.get(place.source).map_or("", |source| source.name.as_str());
-                format!("{source}:{}", place.path)
-            };
+        let status = self.clusters.get(name).and_then(|entry| entry.status.as_ref());
+        let owner = status.and_then(|status| sources.iter().position(|source| source.name == status.source));
+        let is_owners = |place: &&Place| Some(place.source) == owner;
+        let keeps = |owner| self.may_have(owner, status) || places.iter().any(|place| is_owners(&place));
+        let candidates: Vec<&Place> = match owner {
+            Some(owner) if keeps(owner) => places.iter().filter(is_owners).collect(),
+            _ => places.iter().collect(),
+        };
+        if let [first, second, ..] = candidates.as_slice() {
+            let shown = |place: &Place| format!("{}:{}", self.source_name(place.source), place.path);
             let message = format!("the spec of {name} is in {} and in {}", shown(first), shown(second));
             let problem = Problem { code: None, message, hints: vec!["remove one of them".to_owned()] };
-            return Some((Some(first.clone()), Some((Reason::Duplicate, problem))));
+            return Some((None, Some((Reason::Duplicate, problem))));
         }
-        let status = self.clusters.get(name).and_then(|entry| entry.status.as_ref());
-        let last = status.and_then(|status| sources.iter().position(|source| source.name == status.source));
-        let number = places.first().map(|place| place.source).or(last);
-        let state = number.and_then(|number| self.sources.get(number));
-        let Some(state) = state else {
+        let place = candidates.first().copied();
+        let number = place.map(|place| place.source).or(owner);
+        let Some(state) = number.and_then(|number| self.sources.get(number)) else {
             // Its source is not configured any more.
             return Some((None, None));
         };
         if let Some(error) =
             state.failed.as_ref().filter(|error| !error.may_pass() || state.content.is_none())
         {
-            return Some((places.first().cloned(), Some((Reason::SourceProblem, Problem::of_source(error)))));
+            return Some((place.cloned(), Some((Reason::SourceProblem, Problem::of_source(error)))));
         }
         let content = state.content.as_ref()?;
-        if let Some(place) = places.first() {
-            return Some((Some(place.clone()), None));
+        let Some(place) = place else {
+            // The specs of a path that cannot be read are not gone.
+            return Some(match status.and_then(|status| content.units.get(&status.path)) {
+                Some(Err(problem)) => (None, Some((Reason::SpecInvalid, problem.clone()))),
+                _ => (None, None),
+            });
+        };
+        let blocked = match owner {
+            Some(owner) => {
+                ownership::refusal(&self.shared.configuration, name, self.source_name(owner), place.source)
+            }
+            None => self.unread(name)?.map(|problem| (Reason::SourceProblem, problem)),
+        };
+        Some(match blocked {
+            Some(blocked) => (None, Some(blocked)),
+            None => (Some(place.clone()), None),
+        })
+    }
+
+    /// Whether a source may have the spec of a cluster although it does not show it: it was not read, or the path of the cluster
+    /// cannot be read.
+    fn may_have(&self, owner: usize, status: Option<&Status>) -> bool {
+        let Some(content) = self.sources.get(owner).and_then(|state| state.content.as_ref()) else {
+            return true;
+        };
+        status.and_then(|status| content.units.get(&status.path)).is_some_and(Result::is_err)
+    }
+
+    /// What keeps a new cluster waiting: a source with a policy for its name that cannot be read may have its spec too. The outer
+    /// `None` says that such a source is being read.
+    #[allow(clippy::option_option, reason = "not known yet, and nothing, are two answers")]
+    fn unread(&self, name: &str) -> Option<Option<Problem>> {
+        let sources = self.shared.configuration.sources.iter().zip(&self.sources);
+        let unread = sources.filter(|(source, state)| state.content.is_none() && source.has_policy(name));
+        let mut problem = None;
+        for (source, state) in unread {
+            let error = state.failed.as_ref()?;
+            let of_source = Problem::of_source(error);
+            let message = format!("the source {} may have this spec too: {}", source.name, of_source.message);
+            problem.get_or_insert(Problem { message, ..of_source });
         }
-        // The specs of a path that cannot be read are not gone.
-        let unit = status.and_then(|status| content.units.get(&status.path));
-        match unit {
-            Some(Err(problem)) => Some((None, Some((Reason::SpecInvalid, problem.clone())))),
-            _ => Some((None, None)),
-        }
+        Some(problem)
+    }
+
+    fn source_name(&self, number: usize) -> &str {
+        self.shared.configuration.sources.get(number).map_or("", |source| source.name.as_str())
     }
 
     fn take_pass(&mut self, cluster: &str, passed: Passed, now: Instant) {

@@ -11,7 +11,9 @@ use slipway_operations::{
     plans,
 };
 use slipway_plan::Plan;
+use slipway_state_store::{ClusterName, read_head};
 
+use super::reconcile::deletion;
 use super::{End, Pass};
 use crate::board;
 use crate::configuration::Apply;
@@ -42,6 +44,11 @@ impl Pass {
         if let Some(pause) = board.pause(&self.cluster, Timestamp::now()) {
             let waiting = Waiting { until: pause.until, ..Waiting::new(Reason::Paused, pause.to_string()) };
             return Ok(End::Waits(waiting));
+        }
+        // So does a deletion that has begun since the cluster was planned.
+        let head = read_head(&*self.shared.backend, &ClusterName::new(self.cluster.as_str())?).await?;
+        if let Some(end) = head.as_ref().and_then(|(head, _)| deletion(head)) {
+            return Ok(end);
         }
         if self.stop.level() != Stop::No {
             return Ok(End::Stopped);

@@ -7,7 +7,7 @@ use slipway_engine::State;
 use slipway_operations::{
     Environment, Error, Opened, Planned, Request, Saved, plans, protection, stop_at_findings,
 };
-use slipway_state_store::{ClusterName, Error as StoreError, read_head};
+use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
 use super::{End, Pass};
 use crate::configuration::Apply;
@@ -32,6 +32,9 @@ impl Pass {
                 "{who} has deleted the cluster, and a controller does not create it again; remove its spec from the source, or run `slipway apply` once"
             );
             return Ok(End::Fails(Reason::Deleted, Problem { code: None, message, hints: Vec::new() }));
+        }
+        if let Some(end) = head.as_ref().and_then(deletion) {
+            return Ok(end);
         }
         let Some(source) = self.shared.configuration.sources.get(place.source) else {
             return Ok(End::waits(Reason::SpecVanished, "the source is not configured"));
@@ -172,7 +175,11 @@ impl Pass {
         if let Some(pause) = &self.pause {
             return Ok(Some(End::waits(Reason::Paused, pause.to_string())));
         }
+        let state = opened.state.as_ref().map(|state| &state.head);
+        let is_known = state.is_some_and(|head| head.holder.is_some() || head.unfinished.is_some());
         match (self.policy.apply, status.applying.clone()) {
+            // Its holder was removed. It may be a deletion, or another run that does not bring what the spec says.
+            (Apply::Always | Apply::Safe, None) if !is_known => Ok(Some(interrupted(None))),
             // The run was begun by the policy, with its approvals, and in its window.
             (Apply::Approved, Some(digest)) => match self.apply(environment, None, status, &digest).await {
                 // Another process has changed the state since.
@@ -189,6 +196,18 @@ impl Pass {
             (Apply::Approved | Apply::Never, _) => Ok(Some(interrupted(held))),
         }
     }
+}
+
+/// The end where a person has begun to delete the cluster, and the deletion has not ended: what is gone is not created again.
+pub(super) fn deletion(head: &Head) -> Option<End> {
+    let holder = head.holder.as_ref().map(|holder| (&holder.who, &holder.operation));
+    let ended = head.unfinished.as_ref().map(|run| (&run.who, &run.operation));
+    let (who, _) = holder.or(ended).filter(|(_, operation)| *operation == "delete")?;
+    let message =
+        format!("{who} has begun to delete the cluster, and a controller does not create again what is gone");
+    let hints =
+        vec!["run `slipway delete` again to go on; to keep the cluster, run `slipway apply` once".to_owned()];
+    Some(End::Fails(Reason::Deleted, Problem { code: None, message, hints }))
 }
 
 fn interrupted(held: Option<String>) -> End {

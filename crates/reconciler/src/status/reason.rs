@@ -37,8 +37,10 @@ pub enum Reason {
     SpecVanished,
     /// Two specs have the same name.
     Duplicate,
-    /// A person has deleted the cluster, and its spec is still in the source.
+    /// A person has deleted the cluster, or has begun to, and its spec is still in the source.
     Deleted,
+    /// The spec is in another source than the one that the cluster belongs to.
+    SourceChanged,
     /// The source cannot be read, or is refused.
     SourceProblem,
 }
@@ -53,7 +55,7 @@ pub(crate) struct Meaning {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::InSync,
         Self::Applying,
         Self::PlanOnly,
@@ -72,6 +74,7 @@ impl Reason {
         Self::SpecVanished,
         Self::Duplicate,
         Self::Deleted,
+        Self::SourceChanged,
         Self::SourceProblem,
     ];
 
@@ -97,6 +100,7 @@ impl Reason {
             Self::SpecVanished => "SpecVanished",
             Self::Duplicate => "Duplicate",
             Self::Deleted => "Deleted",
+            Self::SourceChanged => "SourceChanged",
             Self::SourceProblem => "SourceProblem",
         }
     }
@@ -109,6 +113,7 @@ impl Reason {
             | Self::SpecVanished
             | Self::Duplicate
             | Self::Deleted
+            | Self::SourceChanged
             | Self::SourceProblem => (false, true),
             Self::InSync
             | Self::PlanOnly

@@ -4,11 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use slipway_operations::{Approve, Manner, Opened, Request, Specs, Terms, bring};
 use slipway_reconciler::board::{self, Pause};
 use slipway_state_store::faults::{Failure, Fault, Operation};
 use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
-use slipway_trust::{Mode, Policy, Settings};
 
 use crate::world::{World, on_one_thread};
 
@@ -69,16 +67,7 @@ async fn a_cluster_that_a_person_deleted_is_not_created_again() {
         let commit = world.push("dev", 1);
         let controller = world.applying("apply = 'always'").await;
         world.until_reason("dev", "InSync", &commit).await;
-        let file = world.path().join("spec.yaml");
-        std::fs::write(&file, world.spec("dev", 1)).unwrap();
-        let environment = world.environment("ada");
-        let settings = Settings { file_roots: vec![world.path().to_owned()], ..Settings::default() };
-        let specs = Specs::read(&Policy::new(settings, Mode::Own), &[file]).unwrap();
-        let opened = Opened::leaving(&environment, specs.clusters.into_iter().next().unwrap()).await.unwrap();
-        let (terms, decide) = (Terms::default(), Approve { names: ["dev".to_owned()].into() });
-        let request = Request::delete(true, false);
-        let outcome = bring(&environment, &opened, &request, Manner::new(&terms, &decide)).await.unwrap();
-        assert!(outcome.is_complete(), "{outcome:?}");
+        assert!(world.delete("dev", "ada").await, "the deletion did not end");
         let status = world.request("dev").await;
         assert!(status.ready().is_some_and(|ready| ready.reason == "Deleted"), "{status:#?}");
         assert_eq!(world.machines("dev"), 0);
@@ -90,6 +79,36 @@ async fn a_cluster_that_a_person_deleted_is_not_created_again() {
             assert!(begun.elapsed() < Duration::from_secs(20), "the status stays");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_deletion_that_has_begun_is_not_undone() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let fault = r#"[{ "method": "delete", "type": "sim_network", "kind": "permission" }]"#;
+        std::fs::write(world.cloud("dev").join("faults.json"), fault).unwrap();
+        assert!(!world.delete("dev", "ada").await, "the deletion ended");
+        let status = world.request("dev").await;
+        let ready = status.ready().unwrap();
+        assert_eq!(ready.reason, "Deleted", "{status:#?}");
+        assert!(ready.message.contains("ada@laptop has begun to delete"), "{}", ready.message);
+        assert_eq!(world.machines("dev"), 0);
+
+        // The same where the process of the deletion was killed.
+        let who = world.environment("ada").actor.doing("delete");
+        let name = ClusterName::new("dev").unwrap();
+        let holder =
+            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        holder.close().await;
+        let status = world.request("dev").await;
+        assert_eq!(status.ready().unwrap().reason, "Deleted", "{status:#?}");
+        assert_eq!(world.machines("dev"), 0);
         controller.stop().await;
     })
     .await;

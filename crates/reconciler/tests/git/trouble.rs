@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use slipway_reconciler::configuration::Source;
 use slipway_state_store::faults::Operation;
 
 use crate::world::{World, on_one_thread};
@@ -83,6 +84,59 @@ async fn a_broken_or_missing_spec_stops_its_cluster_only() {
         world.repository.push(&[]);
         world.until_reason("prod", "Duplicate", "").await;
         assert_eq!(world.machines("prod"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cluster_stays_with_its_source() {
+    on_one_thread(async {
+        let world = World::new();
+        let fleet = "[[source.cluster]]\nname = 'prod'\napply = 'always'";
+        let other = world.path().join("other");
+        std::fs::create_dir_all(other.join("clusters/prod")).unwrap();
+        std::fs::write(other.join("clusters/prod/spec.yaml"), world.spec("prod", 5)).unwrap();
+        // In the other source everything of this name is applied.
+        let both = |name: &str| {
+            let mut both = world.configuration("a", "", fleet);
+            let policy = toml::from_str(&format!("name = '{name}'\napply = 'always'")).unwrap();
+            let own = both.sources[0].clone();
+            let second = Source {
+                name: "other".into(),
+                git: None,
+                folder: Some(other.clone()),
+                clusters: vec![policy],
+                ..own
+            };
+            both.sources.push(second);
+            both
+        };
+        let commit = world.push("prod", 1);
+        let controller = world.start(world.configuration("a", "", fleet)).await;
+        world.until_reason("prod", "InSync", &commit).await;
+        controller.stop().await;
+
+        let controller = world.start(both("*")).await;
+        let commit = world.push("prod", 2);
+        world.until_reason("prod", "InSync", &commit).await;
+        assert_eq!(world.machines("prod"), 3);
+        controller.stop().await;
+
+        // Its own source cannot be read, and then it has lost the spec.
+        world.repository.delete_branch();
+        let controller = world.start(both("*")).await;
+        world.until_reason("prod", "SourceProblem", "").await;
+        world.repository.write("clusters/prod/spec.yaml", None);
+        world.repository.push_file("clusters/README.md", "none");
+        let status = world.until_reason("prod", "SourceChanged", "").await;
+        assert_eq!((status.source.as_str(), world.machines("prod")), ("fleet", 3));
+        controller.stop().await;
+
+        let controller = world.start(both("prod")).await;
+        world.until("prod", "new source", |status| status.source == "other").await;
+        world.until_reason("prod", "InSync", "").await;
+        assert_eq!(world.machines("prod"), 6);
         controller.stop().await;
     })
     .await;

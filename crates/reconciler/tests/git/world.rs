@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use slipway_operations::{Actor, Environment, plans};
+use slipway_operations::{Actor, Approve, Environment, Manner, Opened, Request, Specs, Terms, bring, plans};
 use slipway_provider_sim::inspect::{Inventory, Tamper};
 use slipway_reconciler::board;
 use slipway_reconciler::status::Status;
@@ -206,6 +206,20 @@ url = '{}'
             comment: None,
         };
         approvals::approve(&self.backend(), approval).await.unwrap();
+    }
+
+    /// Deletes a cluster as a person. Returns whether nothing of it is left.
+    pub async fn delete(&self, cluster: &str, person: &str) -> bool {
+        let file = self.path().join("spec.yaml");
+        std::fs::write(&file, self.spec(cluster, 1)).unwrap();
+        let environment = self.environment(person);
+        let settings = Settings { file_roots: vec![self.path().to_owned()], ..Settings::default() };
+        let specs = Specs::read(&Policy::new(settings, Mode::Own), &[file]).unwrap();
+        let spec = specs.clusters.into_iter().next().unwrap();
+        let opened = Opened::leaving(&environment, spec).await.unwrap();
+        let (terms, decide) = (Terms::default(), Approve { names: [cluster.to_owned()].into() });
+        let request = Request::delete(true, false);
+        bring(&environment, &opened, &request, Manner::new(&terms, &decide)).await.unwrap().is_complete()
     }
 
     /// Lets controllers plan a cluster now, and waits until one has done it.

@@ -23,8 +23,10 @@ use crate::clock::Millis;
 
 /// The name of the log.
 pub(crate) const EVENTS: &str = "events.jsonl";
-const NEXT: &str = "events.jsonl.next";
-const LOCK: &str = "lock";
+/// The successor of the log, while it is written.
+pub(crate) const NEXT: &str = "events.jsonl.next";
+/// The lock of writers.
+pub(crate) const LOCK: &str = "lock";
 
 /// Logs below this size are left alone.
 const COMPACT_FROM: u64 = 16 << 20;
