@@ -16,6 +16,8 @@ use crate::model::PullRequest;
 
 /// How a comment begins that is out of date.
 const STALE: &str = "> **Out of date:** ";
+/// Settings that are listed.
+const SETTINGS: usize = 20;
 /// Rows of a table of people.
 const PEOPLE: usize = 20;
 /// The smallest part of a comment that is left to the plan.
@@ -30,6 +32,9 @@ pub struct Preview<'a> {
     pub plan: &'a Plan,
     /// The plan of the base branch alone; `None` where its specs do not have the cluster, or cannot be planned.
     pub before: Option<&'a Plan>,
+    /// What the specs hide or allow after a merge that they do not before, such as changes that no plan shows any more. Each is a
+    /// line of markdown of ours.
+    pub weakened: &'a [String],
     /// Whether the specs were untrusted when the plan was made.
     pub untrusted: bool,
     /// The approvals.
@@ -55,18 +60,32 @@ impl Preview<'_> {
             stale: false,
         };
         let frame = [self.approvals(&digest), self.foot()].concat();
-        let room = limit.saturating_sub(marker.line().len() + frame.len() + 4);
+        let weakened = self.weakened();
+        let room = limit.saturating_sub(marker.line().len() + weakened.len() + frame.len() + 4);
         let before = before::section(self.plan, self.before, &self.pull_request.base_branch);
         // The list of what is pending anyway is harmless: it is left out before anything of the plan is.
         let before = if before.full.len() + LEAST <= room / 2 { before.full } else { before.short };
         let plan = markdown(self.plan, room.saturating_sub(before.len()));
-        Ok(format!("{}{plan}\n{before}{frame}", marker.line()))
+        Ok(format!("{}{weakened}{plan}\n{before}{frame}", marker.line()))
+    }
+
+    /// What is not in the plan, above it: a plan without changes is not the whole of such a pull request.
+    fn weakened(&self) -> String {
+        if self.weakened.is_empty() {
+            return String::new();
+        }
+        let mut text = "#### Settings that hide or allow changes\n\n".to_owned();
+        text.extend(self.weakened.iter().take(SETTINGS).map(|line| format!("- {line}\n")));
+        if let Some(more) = self.weakened.len().checked_sub(SETTINGS).filter(|more| *more > 0) {
+            text.push_str(&format!("- … and {more} more\n"));
+        }
+        text + "\n"
     }
 
     /// Who approved, who tried to, and how to approve. Nothing where no approval is needed.
     fn approvals(&self, digest: &Digest) -> String {
         let Outcome { needed, given, refused } = self.approvals;
-        if *needed == 0 || self.plan.is_empty() {
+        if *needed == 0 || self.plan.is_empty() && self.weakened.is_empty() {
             return String::new();
         }
         let mut text = format!("\n#### Approvals: {} of {needed}\n\n", given.len());

@@ -49,18 +49,23 @@ pub fn status(subject: &Subject, state: StatusState, sentence: &str, page: Optio
 }
 
 /// The status of a cluster with a plan: a failure for a plan that could not be carried out, pending while approvals are
-/// missing, else a success.
+/// missing, else a success. `settings` are how many settings hide or allow changes from now on: they need approvals as changes do.
 ///
 /// # Errors
 /// When the digest of the plan cannot be computed.
-pub fn of_plan(plan: &Plan, approvals: &Outcome, page: Option<&str>) -> Result<Status, Error> {
+pub fn of_plan(
+    plan: &Plan,
+    settings: usize,
+    approvals: &Outcome,
+    page: Option<&str>,
+) -> Result<Status, Error> {
     let digest = plan.digest().map_err(Error::Plan)?;
     let subject = Subject::Cluster(plan.cluster.clone());
-    let (state, words) = verdict(plan, approvals);
+    let (state, words) = verdict(plan, settings, approvals);
     Ok(status(&subject, state, &format!("{words}; {}", mark(&digest)), page))
 }
 
-fn verdict(plan: &Plan, approvals: &Outcome) -> (StatusState, String) {
+fn verdict(plan: &Plan, settings: usize, approvals: &Outcome) -> (StatusState, String) {
     if !plan.findings.is_empty() {
         return (
             StatusState::Failure,
@@ -70,10 +75,14 @@ fn verdict(plan: &Plan, approvals: &Outcome) -> (StatusState, String) {
     if plan.has_deferred() {
         return (StatusState::Failure, "incomplete: some resources could not be decided".to_owned());
     }
-    if plan.is_empty() {
-        return (StatusState::Success, "no changes".to_owned());
+    let mut words = match (plan.is_empty(), settings) {
+        (true, 0) => return (StatusState::Success, "no changes".to_owned()),
+        (true, _) => "no changes".to_owned(),
+        (false, _) => format!("{}, {} dangerous", counted(plan.changes.len(), "change"), dangerous(plan)),
+    };
+    if settings > 0 {
+        words.push_str(&format!("; {} for hiding or allowing some", counted(settings, "setting")));
     }
-    let mut words = format!("{}, {} dangerous", counted(plan.changes.len(), "change"), dangerous(plan));
     if approvals.needed > 0 {
         words.push_str(&format!("; {} of {} approvals", approvals.given.len(), approvals.needed));
     }

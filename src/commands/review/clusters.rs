@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use slipway_operations::{ClusterSpec, Environment, Opened, Request, Specs, state};
 use slipway_plan::Plan;
+use slipway_plan::render::code;
 use slipway_spec::diagnostic;
+use slipway_spec::model::{Cluster, IgnoredChange};
 use slipway_trust::Policy;
 
 use super::checkout::Extracted;
@@ -21,6 +23,8 @@ pub(super) enum Finding {
         plan: Box<Plan>,
         /// The plan of the base branch as it is.
         before: Option<Box<Plan>>,
+        /// What the specs hide or allow after the merge, and not before: lines of markdown.
+        weakened: Vec<String>,
     },
     /// There is no plan.
     Failed(CommandError),
@@ -49,23 +53,47 @@ pub(super) async fn plan(
         let of_base = earlier.take(&name);
         let finding = match after.take(&name) {
             None => Finding::Removed,
-            Some(spec) => match planned(&after.environment(environment), spec, Request::apply()).await {
-                Err(error) => Finding::Failed(error),
-                Ok(plan) => {
-                    let before = match of_base {
-                        None => None,
-                        Some(spec) => {
-                            let request = Request::apply().without_preflight();
-                            planned(&earlier.environment(environment), spec, request).await.ok()
-                        }
-                    };
-                    Finding::Planned { plan: Box::new(plan), before: before.map(Box::new) }
-                }
-            },
+            Some(spec) => {
+                let base = (&earlier.environment(environment), of_base);
+                finding((&after.environment(environment), spec), base).await
+            }
         };
         findings.push((name, finding));
     }
     Ok(findings)
+}
+
+/// The plan of a spec after a merge, with that of the base branch.
+async fn finding(
+    (environment, spec): (&Environment, ClusterSpec),
+    (of_base, before): (&Environment, Option<ClusterSpec>),
+) -> Finding {
+    let weakened = weakened(before.as_ref().map(|spec| &spec.cluster), &spec.cluster);
+    let plan = match planned(environment, spec, Request::apply()).await {
+        Ok(plan) => Box::new(plan),
+        Err(error) => return Finding::Failed(error),
+    };
+    let request = Request::apply().without_preflight();
+    let before = match before {
+        Some(spec) => planned(of_base, spec, request).await.ok().map(Box::new),
+        None => None,
+    };
+    Finding::Planned { plan, before, weakened }
+}
+
+/// What a spec hides or allows that the one before it does not. No plan shows it as a change.
+fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<String> {
+    let is_new =
+        |ignored: &&IgnoredChange| before.is_none_or(|before| !before.ignore_changes.contains(ignored));
+    let ignored = after.ignore_changes.iter().filter(is_new).map(|ignored| {
+        let (attribute, resource) = (code(&ignored.attribute), code(&ignored.resource));
+        format!("`ignoreChanges`: plans neither show nor correct {attribute} of {resource}")
+    });
+    let mut lines: Vec<String> = ignored.collect();
+    if before.is_some_and(|before| before.deletion_protection) && !after.deletion_protection {
+        lines.push("`deletionProtection`: the cluster can be deleted".to_owned());
+    }
+    lines
 }
 
 async fn planned(

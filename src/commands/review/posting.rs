@@ -90,7 +90,7 @@ impl Review<'_> {
     ) -> Result<StatusState, CommandError> {
         let subject = Subject::Cluster(name.to_owned());
         let (body, status) = match finding {
-            Finding::Planned { plan, before } => {
+            Finding::Planned { plan, before, weakened } => {
                 let outcome = self.outcome(plan)?;
                 if let Some(backend) = backend {
                     record(&backend, plan, &outcome, self.host).await?;
@@ -99,11 +99,13 @@ impl Review<'_> {
                     pull_request: self.pull_request,
                     plan,
                     before: before.as_deref(),
+                    weakened,
                     untrusted,
                     approvals: &outcome,
                     by_review: self.forge.kind() != Kind::GitLab,
                 };
-                (preview.render(self.forge.comment_limit())?, report::of_plan(plan, &outcome, self.page)?)
+                let status = report::of_plan(plan, weakened.len(), &outcome, self.page)?;
+                (preview.render(self.forge.comment_limit())?, status)
             }
             Finding::Failed(error) => {
                 let body =

@@ -93,8 +93,15 @@ fn pull_request(branch: &str) -> PullRequest {
 
 fn render(plan: &Plan, before: Option<&Plan>, approvals: &Outcome, limit: usize) -> String {
     let pull_request = pull_request("main");
-    let preview =
-        Preview { pull_request: &pull_request, plan, before, untrusted: false, approvals, by_review: true };
+    let preview = Preview {
+        pull_request: &pull_request,
+        plan,
+        before,
+        weakened: &[],
+        untrusted: false,
+        approvals,
+        by_review: true,
+    };
     preview.render(limit).unwrap()
 }
 
@@ -193,6 +200,7 @@ fn foreign_texts_have_no_effect() {
         pull_request: &pull_request,
         plan: &plan,
         before: None,
+        weakened: &[],
         untrusted: true,
         approvals: &approvals,
         by_review: true,
@@ -275,7 +283,7 @@ fn the_status_of_a_plan_waits_for_its_approvals() {
     let given = vec![Given { person: "grace".to_owned(), at: "2026-11-26T12:00:00Z".parse().unwrap() }];
     let of = |plan: &Plan, needed, given: &[Given]| {
         let outcome = Outcome { needed, given: given.to_vec(), refused: Vec::new() };
-        let status = crate::report::of_plan(plan, &outcome, Some("https://ci.example/1")).unwrap();
+        let status = crate::report::of_plan(plan, 0, &outcome, Some("https://ci.example/1")).unwrap();
         assert_eq!(status.context, "slipway/prod");
         (status.state, status.description)
     };
@@ -287,4 +295,33 @@ fn the_status_of_a_plan_waits_for_its_approvals() {
     let (state, words) = of(&plan(Vec::new()), 1, &[]);
     assert_eq!(state, Success);
     assert!(words.starts_with("no changes; plan "), "{words}");
+    let outcome = Outcome { needed: 1, ..Outcome::default() };
+    let hides = crate::report::of_plan(&plan(Vec::new()), 1, &outcome, None).unwrap();
+    assert_eq!(hides.state, Pending);
+    assert!(
+        hides
+            .description
+            .starts_with("no changes; 1 setting for hiding or allowing some; 0 of 1 approvals; plan ")
+    );
+}
+
+#[test]
+fn settings_that_hide_changes_stand_above_a_plan_without_changes() {
+    let (plan, pull_request) = (plan(Vec::new()), pull_request("main"));
+    let weakened: Vec<String> = (0..30).map(|number| format!("`ignoreChanges`: number {number}")).collect();
+    let approvals = Outcome { needed: 1, ..Outcome::default() };
+    let preview = Preview {
+        pull_request: &pull_request,
+        plan: &plan,
+        before: None,
+        weakened: &weakened,
+        untrusted: false,
+        approvals: &approvals,
+        by_review: true,
+    };
+    let body = preview.render(4_000).unwrap();
+    assert!(body.len() <= 4_000);
+    let settings = body.find("#### Settings that hide or allow changes").unwrap();
+    assert!(settings < body.find("No changes").unwrap(), "{body}");
+    assert!(body.contains("number 19\n- … and 10 more") && body.contains("Approvals: 0 of 1"), "{body}");
 }

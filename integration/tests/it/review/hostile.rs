@@ -83,6 +83,33 @@ fn a_pull_request_does_not_decide_about_its_own_review() -> Result<()> {
     Ok(())
 }
 
+/// A spec that hides all later changes has a plan without changes, and needs approvals all the same.
+#[test]
+fn hidden_changes_are_shown_and_need_approvals() -> Result<()> {
+    let team = Team::new()?;
+    team.commit("main", &[("review.toml", &team.policy()), (SPEC, &spec("prod", 1))])?;
+    team.place.write("spec.yaml", &spec("prod", 1))?;
+    team.place.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let ignoring = spec("prod", 1).replacen(
+        "\nspec:\n",
+        "\nspec:\n  ignoreChanges: [{ resource: \"*\", attribute: \"*\" }]\n",
+        1,
+    );
+    ensure!(ignoring.contains("ignoreChanges"), "{ignoring}");
+    team.commit("hide", &[(SPEC, &ignoring)])?;
+    let number = team.pull_request(&team.ada, "hide")?;
+    team.review(number, &[])?.wanted(0, "review")?;
+    let (_, body) = team.comments(number)?.remove(0);
+    for part in
+        ["#### Settings that hide or allow changes", "`ignoreChanges`", "No changes", "Approvals: 0 of 1"]
+    {
+        ensure!(body.contains(part), "{part} in\n{body}");
+    }
+    let (state, words) = team.status(number, "slipway/prod")?;
+    ensure!(state == "pending" && words.contains("0 of 1 approvals"), "{state} {words}");
+    Ok(())
+}
+
 #[test]
 fn links_broken_specs_and_conflicts_are_reported() -> Result<()> {
     let team = Team::new()?;
