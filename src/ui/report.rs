@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use slipway_engine::Report;
 use slipway_plan::render;
-use slipway_plan::{ChangeAction, Mode, Plan, Step, StepAction, StepId};
+use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId};
 use slipway_resource::provider::operation;
 
 use crate::error::CommandError;
@@ -64,6 +64,11 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let _ = write!(line, " {} is at generation {}.", plan.cluster, generation.0);
     } else if plan.mode == Mode::Delete {
         let _ = write!(line, " `slipway delete {}` goes on from here.", plan.cluster);
+    } else if rolls_on_request(plan) {
+        // The spec does not ask for new machines.
+        line.push_str(
+            " `slipway roll` begins again with the machines that exist now; `slipway apply` takes back what is half done.",
+        );
     } else {
         line.push_str(" The next apply goes on from here.");
     }
@@ -75,6 +80,15 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
     }
     output.outcome(&line)
+}
+
+/// Whether machines are replaced because a person asked for it, and not because of the spec.
+fn rolls_on_request(plan: &Plan) -> bool {
+    let is_requested = |change: &ResourceChange| {
+        !change.machines.is_empty()
+            && change.reasons.iter().any(|reason| reason.code == ReasonCode::Requested)
+    };
+    plan.changes.iter().any(is_requested)
 }
 
 /// The way out for a machine that does not become a ready node: the next apply waits for it again, and a roll removes it first.

@@ -207,8 +207,8 @@ impl Error {
         match self {
             Self::Stale { planned, current } => Some(match (planned.parse::<u64>(), current.parse::<u64>()) {
                 (Ok(0), Ok(current)) if current > 0 => format!(
-                    "run `slipway plan` without `--offline`: this plan assumes that nothing exists, and generation \
-                     {current} is applied"
+                    "run `slipway plan` again, and without `--offline`: this plan was made before the cluster had a state, and \
+                     generation {current} is applied"
                 ),
                 (Ok(planned), Ok(current)) if current > planned => {
                     format!("run `slipway plan` again: generation {current} was applied after this plan was made")

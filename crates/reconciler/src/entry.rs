@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::board::Board;
 use crate::source::Checkout;
-use crate::status::{Problem, Reason, Status};
+use crate::status::{LastPlan, Problem, Reason, Status};
 
 /// Where the spec of a cluster is.
 #[derive(Clone, Debug)]
@@ -78,8 +78,8 @@ impl Entry {
     }
 
     /// The plan that waits for approvals.
-    pub fn awaits_approval(&self) -> Option<&str> {
+    pub fn awaits_approval(&self) -> Option<&LastPlan> {
         let status = self.status.as_ref().filter(|status| status.is(Reason::ApprovalNeeded))?;
-        status.plan.as_ref().map(|plan| plan.digest.as_str())
+        status.plan.as_ref()
     }
 }

@@ -63,7 +63,7 @@ pub(crate) async fn read(
     Done::Read { source, reader, result }
 }
 
-/// A look at the board, a sign of life, and the clusters whose plans have enough approvals.
+/// A look at the board, a sign of life, and the clusters whose plans have other approvals than their statuses show.
 pub(crate) struct Beat {
     /// When the sign of life was sent.
     pub sent: Duration,
@@ -75,6 +75,8 @@ pub(crate) struct Beat {
 pub(crate) struct Awaited {
     pub cluster: String,
     pub plan: String,
+    /// How many approvals its status shows.
+    pub known: usize,
     pub policy: ClusterPolicy,
 }
 
@@ -107,7 +109,7 @@ async fn approved(shared: &Shared, awaited: Vec<Awaited>) -> Vec<String> {
     let look = |awaited: Awaited| async move {
         let count = count_approvals(shared, &awaited.cluster, &awaited.plan, &awaited.policy).await;
         // A store that cannot be read is noticed by the next look.
-        count.is_ok_and(|count| count >= usize::from(awaited.policy.approvals)).then_some(awaited.cluster)
+        count.is_ok_and(|count| count != awaited.known).then_some(awaited.cluster)
     };
     stream::iter(awaited)
         .map(look)

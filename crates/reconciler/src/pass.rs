@@ -63,10 +63,6 @@ enum End {
 }
 
 impl End {
-    fn fails(error: &slipway_operations::Error) -> Self {
-        Self::Fails(Reason::Failed, Problem::of(error))
-    }
-
     fn waits(reason: Reason, message: impl Into<String>) -> Self {
         Self::Waits(Waiting::new(reason, message))
     }
@@ -217,8 +213,10 @@ impl Pass {
     /// Sets the conditions, and logs what was not known before.
     fn report(&self, status: &mut Status, reason: Reason, message: String, now: Timestamp) {
         let failures = &self.shared.metrics.failures;
-        let code =
-            status.problem.as_ref().map(|problem| problem.code.clone().unwrap_or_else(|| "none".to_owned()));
+        let code = status
+            .problem
+            .as_ref()
+            .map(|problem| problem.code.clone().unwrap_or_else(|| reason.word().to_owned()));
         if let Some(code) = &code {
             failures.get_or_create(&[("code", code.clone())]).inc();
         }

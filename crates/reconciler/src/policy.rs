@@ -69,9 +69,12 @@ fn by_pause(Question { pause, .. }: Question<'_>) -> Option<Waiting> {
 
 /// A loss of data is confirmed by a person and by name, whatever the policy says.
 fn by_confirmation(Question { facts, place, policy, .. }: Question<'_>) -> Option<Waiting> {
-    let first = facts.confirmations.first().filter(|_| policy.apply != Apply::Never)?;
+    if facts.confirmations.is_empty() || policy.apply == Apply::Never {
+        return None;
+    }
+    let names: String = facts.confirmations.iter().map(|name| format!(" --confirm {name}")).collect();
     let message = format!(
-        "the plan loses data, which a controller never does; a person can run `slipway apply {place} --confirm {first}`"
+        "the plan loses data, which a controller never does; a person can run `slipway apply {place}{names}`"
     );
     Some(Waiting::new(Reason::ConfirmationNeeded, message))
 }

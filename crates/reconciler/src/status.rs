@@ -35,6 +35,9 @@ pub struct Status {
     pub plan: Option<LastPlan>,
     /// The digest of a plan that is being applied, or whose run was interrupted.
     pub applying: Option<String>,
+    /// The revision from which that plan was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applying_revision: Option<String>,
     /// The process that holds the cluster, while another one does.
     pub held: Option<Held>,
     /// The last plan that was applied completely.
@@ -132,15 +135,16 @@ impl Problem {
     #[must_use]
     pub fn of(error: &slipway_operations::Error) -> Self {
         use slipway_operations::Error as Failure;
-        let mut message = error.to_string();
+        let (mut message, mut code) = (error.to_string(), error.code());
         if let Failure::Specs(problems) = error {
             message = slipway_spec::diagnostic::render_all(problems);
+            code = code.or_else(|| Some(problems.first()?.code.id));
         }
         for cause in error.causes() {
             message.push_str(": ");
             message.push_str(&cause);
         }
-        Self { code: error.code().map(str::to_owned), message: short(&message), hints: error.hints() }
+        Self { code: code.map(str::to_owned), message: short(&message), hints: error.hints() }
     }
 
     /// A failure of a source.

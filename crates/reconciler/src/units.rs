@@ -44,5 +44,6 @@ pub(crate) fn all(
 pub(crate) fn in_source(mut problem: Problem, folder: &Path) -> Problem {
     let folder = format!("{}/", folder.display());
     problem.message = problem.message.replace(&folder, "");
+    problem.hints.iter_mut().for_each(|hint| *hint = hint.replace(&folder, ""));
     problem
 }

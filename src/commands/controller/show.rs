@@ -63,7 +63,8 @@ fn source_table(sources: &[(String, SourceStatus)]) -> String {
     let row = |(name, status): &(String, SourceStatus)| {
         let problem = match status.problems.as_slice() {
             [] => "-".to_owned(),
-            [first, ..] => first_line(&first.message),
+            [only] => with_place(&only.message),
+            [first, more @ ..] => format!("{} (and {} more)", with_place(&first.message), more.len()),
         };
         let clusters = status.clusters.to_string();
         vec![name.clone(), short(&status.revision), at(status.since), clusters, problem]
@@ -144,6 +145,15 @@ fn short(revision: &str) -> String {
         Some(digits) => digits.to_owned(),
         None if digits.is_empty() => "-".to_owned(),
         None => digits.to_owned(),
+    }
+}
+
+/// The first line of a problem, with its place where the second one has it (`  --> FILE:LINE:COLUMN`).
+fn with_place(text: &str) -> String {
+    let place = text.lines().nth(1).and_then(|line| line.trim_start().strip_prefix("--> "));
+    match place {
+        Some(place) => format!("{} ({place})", first_line(text)),
+        None => first_line(text),
     }
 }
 

@@ -116,8 +116,9 @@ impl Controller {
                     tracing::info!(source = name, revision = content.revision.id, "a revision was read");
                 }
                 (state.failed, state.failures) = (None, 0);
-                state.content = Some(content);
+                let before = state.content.replace(content);
                 state.due = now + source.interval;
+                self.report_broken(number, before.as_ref());
             }
             Err(error) => {
                 reads.get_or_create(&outcome(error.code())).inc();
@@ -133,6 +134,26 @@ impl Controller {
         }
         self.assign(now);
         self.tell_source(number, name);
+    }
+
+    /// Logs what of a source cannot be read since its last revision. Clusters that are known report their own specs.
+    fn report_broken(&self, number: usize, before: Option<&Content>) {
+        let Some(content) = self.sources.get(number).and_then(|state| state.content.as_ref()) else { return };
+        let source = self.source_name(number);
+        let reports = |path: &String| {
+            let mut statuses = self.clusters.values().filter_map(|entry| entry.status.as_ref());
+            statuses.any(|status| status.source == source && status.path == *path)
+        };
+        for (path, unit) in &content.units {
+            let Err(problem) = unit else { continue };
+            let is_known = before.and_then(|before| before.units.get(path)) == Some(unit);
+            if is_known || reports(path) {
+                continue;
+            }
+            let code = problem.code.clone().unwrap_or_else(|| Reason::SpecInvalid.word().to_owned());
+            self.shared.metrics.failures.get_or_create(&[("code", code.clone())]).inc();
+            tracing::warn!(source, path, code, "{}", problem.message);
+        }
     }
 
     /// Writes the status of a source, if this replica is the one that does it.

@@ -67,8 +67,9 @@ impl Controller {
             .iter()
             .filter(|(_, entry)| entry.is_waiting())
             .filter_map(|(name, entry)| {
-                let plan = entry.awaits_approval()?.to_owned();
-                Some(Awaited { cluster: name.clone(), plan, policy: self.policy(name) })
+                let plan = entry.awaits_approval()?;
+                let (known, policy) = (plan.approvals, self.policy(name));
+                Some(Awaited { cluster: name.clone(), plan: plan.digest.clone(), known, policy })
             })
             .collect();
         let about = (self.shared.clone(), self.me.clone(), self.since);

@@ -57,6 +57,9 @@ impl Pass {
         let is_silent = status.held.as_ref().is_some_and(|held| now.duration_since(held.since) > SILENCE);
         let is_resumed = status.applying.is_some();
         status.applying = Some(digest.to_owned());
+        if !is_resumed {
+            status.applying_revision = Some(status.revision.clone());
+        }
         status.next = None;
         status.tell(Reason::Applying, "the plan is being applied", now);
         self.write(status).await?;
@@ -116,7 +119,7 @@ impl Pass {
                     generation: applied.report.generation.map(|generation| generation.0),
                     when: Timestamp::now(),
                     seconds: begun.elapsed().as_secs(),
-                    revision: status.revision.clone(),
+                    revision: status.applying_revision.take().unwrap_or_else(|| status.revision.clone()),
                 });
                 if let Some(plan) = &mut status.plan {
                     // What was planned is done.

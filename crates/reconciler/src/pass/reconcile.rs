@@ -46,7 +46,10 @@ impl Pass {
             Ok(end) => Ok(end),
             Err(error) => Ok(match held_by(&error) {
                 Some(message) => End::Held(message),
-                None => End::fails(&error),
+                None => {
+                    let problem = units::in_source(Problem::of(&error), place.folder.path());
+                    End::Fails(Reason::Failed, problem)
+                }
             }),
         }
     }
@@ -68,12 +71,15 @@ impl Pass {
         let Some(spec) = specs.clusters.into_iter().find(|spec| spec.cluster.name == self.cluster) else {
             return Ok(End::waits(Reason::SpecVanished, "the spec was removed while it was read"));
         };
-        let opened = Opened::open(environment, spec).await?;
+        let mut opened = Opened::open(environment, spec.clone()).await?;
         self.look_at_holder(&opened, status);
-        if opened.state.as_ref().is_some_and(is_busy)
-            && let Some(end) = self.take_up(environment, &opened, status).await?
-        {
-            return Ok(end);
+        if opened.state.as_ref().is_some_and(is_busy) {
+            match self.take_up(environment, &opened, status).await? {
+                // The run was that of an earlier plan: what the spec says now is planned.
+                Some(End::InSync) => opened = Opened::open(environment, spec).await?,
+                Some(end) => return Ok(end),
+                None => {}
+            }
         }
         let begun = Instant::now();
         let planned = opened.plan(&Request::apply()).await.inspect_err(|_| self.count_plan("failed"))?;
@@ -109,7 +115,7 @@ impl Pass {
             generation: plan.binding.generation.unwrap_or(0),
             when: now,
             facts,
-            place,
+            place: String::new(),
             approvals,
             needed,
         };
@@ -132,7 +138,7 @@ impl Pass {
         let question = Question {
             policy: &self.policy,
             facts: &last.facts,
-            place: &last.place,
+            place: &place,
             pause: self.pause.as_ref(),
             approvals: last.approvals,
             now,
@@ -142,12 +148,15 @@ impl Pass {
             // Persons can show, approve and apply it.
             let bytes = Saved::to_bytes(opened, planned).await?;
             plans::store(environment, plan, bytes).await?;
+            if let Some(last) = &mut status.plan {
+                last.place = place;
+            }
         }
         match verdict {
             Verdict::Wait(waiting) => Ok(End::Waits(waiting)),
             Verdict::Apply => {
                 // No run is open: an earlier one that this controller began has ended.
-                status.applying = None;
+                (status.applying, status.applying_revision) = (None, None);
                 self.apply(environment, Some(opened), status, &last.digest).await
             }
         }
