@@ -39,6 +39,9 @@ async fn serve(context: &Context, arguments: &RunControllerArguments) -> Result<
     if let Some(address) = controller.address() {
         tracing::info!(%address, "health and metrics are served");
     }
+    if let Some(address) = controller.webhooks_address() {
+        tracing::info!(%address, "webhooks are received");
+    }
     controller.run(stop).await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@
 //! - [`connect`] makes the client, from a kubeconfig or from the service account of the pod.
 //! - [`Election`] holds a Lease. [`Fence`] refuses every write of a process that no longer holds it.
 //! - [`Events`] publishes events, [`set_condition`] keeps conditions of a status.
-//! - [`Health`] and [`Metrics`] are served by [`serve`] at `/healthz`, `/readyz` and `/metrics`.
+//! - [`Health`] and [`Metrics`] are served by [`serve`] at `/healthz`, `/readyz` and `/metrics`; other requests by [`listen`].
 //! - [`stop_on_signals`] ends everything at `SIGTERM` and `SIGINT`.
 //!
 //! [`kube`], [`runtime`] and [`k8s_openapi`] are the versions that this crate was built with.
@@ -19,6 +19,7 @@ mod fence;
 mod health;
 mod identity;
 mod lease;
+mod listener;
 mod metrics;
 mod serve;
 mod signals;
@@ -35,9 +36,10 @@ pub use identity::process_identity;
 pub use k8s_openapi;
 pub use kube;
 pub use kube_runtime as runtime;
+pub use listener::{Clients, Served, listen};
 pub use metrics::Metrics;
 pub use prometheus_client;
-pub use serve::{Served, serve};
+pub use serve::serve;
 pub use signals::stop_on_signals;
 pub use time_span::time_span;
 pub use watching::{Watched, watch};

@@ -1,43 +1,18 @@
 //! The endpoints `/healthz`, `/readyz` and `/metrics`, over plain HTTP.
 
-use std::convert::Infallible;
+use std::future::ready;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::health::Health;
+use crate::listener::{Clients, Served, listen};
 use crate::metrics::Metrics;
-
-/// How long a client may take to send the head of a request.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How many clients are served at once; further ones wait.
-const CLIENTS: usize = 64;
-
-/// The endpoints, served by a task of their own.
-#[derive(Debug)]
-pub struct Served {
-    /// The address, with the port that was taken if 0 was asked for.
-    pub address: SocketAddr,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Served {
-    /// Waits until the endpoints are closed after the stop.
-    pub async fn ended(self) {
-        let _ = self.task.await;
-    }
-}
 
 /// Serves the endpoints at an address until the stop.
 ///
@@ -49,38 +24,10 @@ pub async fn serve(
     metrics: Metrics,
     stop: CancellationToken,
 ) -> std::io::Result<Served> {
-    let listener = TcpListener::bind(address).await?;
-    let address = listener.local_addr()?;
-    let task = tokio::spawn(async move {
-        let mut clients = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                () = stop.cancelled() => return,
-                Some(_) = clients.join_next(), if !clients.is_empty() => continue,
-                accepted = listener.accept(), if clients.len() < CLIENTS => accepted,
-            };
-            let Ok((stream, _)) = accepted else {
-                // No file descriptor is left: others end meanwhile.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
-            };
-            let (health, metrics) = (health.clone(), metrics.clone());
-            clients.spawn(async move {
-                let service = service_fn(|request: Request<Incoming>| {
-                    let answer = answer(request.method(), request.uri().path(), &health, &metrics);
-                    async move { Ok::<_, Infallible>(answer) }
-                });
-                let served = http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(PATIENCE)
-                    .serve_connection(TokioIo::new(stream), service);
-                if let Err(error) = served.await {
-                    tracing::debug!(%error, "a client of the endpoints was lost");
-                }
-            });
-        }
-    });
-    Ok(Served { address, task })
+    let respond = move |request: Request<Incoming>| {
+        ready(answer(request.method(), request.uri().path(), &health, &metrics))
+    };
+    listen(address, Clients::default(), stop, respond).await
 }
 
 fn answer(method: &Method, path: &str, health: &Health, metrics: &Metrics) -> Response<Full<Bytes>> {

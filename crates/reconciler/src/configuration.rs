@@ -5,6 +5,7 @@
 mod check;
 mod schedule;
 mod source;
+mod webhook;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use slipway_trust::path_in;
 pub(crate) use check::is_plain;
 pub use schedule::{Freeze, Opening, Schedule, Window};
 pub use source::{Apply, ClusterPolicy, Drift, Git, Reference, Signatures, Source};
+pub use webhook::{Webhook, WebhookKind, Webhooks};
 
 use crate::error::Error;
 
@@ -30,6 +32,8 @@ pub struct Configuration {
     /// The address of `/healthz`, `/readyz` and `/metrics`.
     #[serde(default = "usual_address")]
     pub listen: SocketAddr,
+    /// Where webhooks are received; without it nowhere.
+    pub webhooks: Option<Webhooks>,
     /// The folder for repositories and checkouts. It can be deleted while no controller runs.
     pub data: PathBuf,
     /// How many clusters are planned or applied at once.

@@ -1,9 +1,11 @@
 //! The loop of a controller: starts jobs when they are due, and takes their results.
 
+mod handle;
 mod results;
+mod source_state;
 mod starts;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,7 +16,6 @@ use slipway_controller::{Health, Metrics as Registry, Served, process_identity, 
 use slipway_engine::StopSignal;
 use slipway_operations::Environment;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -22,36 +23,18 @@ use crate::board::Board;
 use crate::configuration::Configuration;
 use crate::entry::Entry;
 use crate::error::Error;
-use crate::job::{self, Content, Running};
+use crate::job::{self, Running};
 use crate::members::{Members, Seen};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::source::Reader;
+use crate::webhooks::{self, Endpoint};
+use source_state::SourceState;
 
-/// How many changes of sources wait to be taken.
-const CHANGES: usize = 1024;
+pub use handle::Handle;
 
 /// The longest sleep of the loop.
 const NAP: Duration = Duration::from_secs(60);
-
-/// A source may have changed, as a webhook says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
-    /// The name of the source.
-    pub source: String,
-}
-
-/// Tells a controller from outside that a source may have changed: the place where webhooks are connected. Such a hint only
-/// lets the source be read earlier than its interval would; nothing in it is trusted.
-#[derive(Clone, Debug)]
-pub struct Handle(mpsc::Sender<Changed>);
-
-impl Handle {
-    /// Lets a source be read now. A hint that finds the queue full is dropped, since the queue has others.
-    pub fn changed(&self, source: impl Into<String>) {
-        let _ = self.0.try_send(Changed { source: source.into() });
-    }
-}
 
 /// A controller. See the crate's documentation.
 pub struct Controller {
@@ -73,25 +56,14 @@ pub struct Controller {
     store_problem: Option<String>,
     running: FuturesUnordered<Running>,
     busy: usize,
-    changes: mpsc::Receiver<Changed>,
     handle: Handle,
     is_stopping: bool,
     served: Option<Served>,
+    /// The endpoint of webhooks.
+    webhooks: Option<Served>,
     served_stop: CancellationToken,
     /// Keeps the data folder for this process.
     _lock: std::fs::File,
-}
-
-/// A source as the controller knows it.
-struct SourceState {
-    /// The reader; none while a job reads the source.
-    reader: Option<Reader>,
-    place: String,
-    content: Option<Content>,
-    /// Why the last read failed.
-    failed: Option<Error>,
-    failures: u32,
-    due: Instant,
 }
 
 /// Whether the statuses of earlier processes were read.
@@ -103,13 +75,17 @@ enum Recall {
 }
 
 impl Controller {
-    /// Prepares a controller: takes the data folder and the address for metrics and health. Nothing is read or planned yet.
+    /// Prepares a controller: takes the data folder and the addresses for metrics and health, and for webhooks. No source is
+    /// read yet.
     ///
     /// # Errors
-    /// When the environment has no state store, the data folder is used by another process, or the address cannot be used.
+    /// When the environment has no state store, the data folder is used by another process, or an address or the secret of a
+    /// webhook cannot be used.
     pub async fn new(configuration: Configuration, environment: Environment) -> Result<Self, Error> {
         let (registry, health) = (Registry::default(), Health::default());
         let metrics = Metrics::new(&registry);
+        let handle = Handle::default();
+        let endpoint = Endpoint::new(&configuration, metrics.clone(), &handle)?;
         let lock = take_folder(&configuration.data)?;
         let address = configuration.listen;
         let served_stop = CancellationToken::new();
@@ -118,14 +94,14 @@ impl Controller {
             .await
             .map_err(|source| Error::Listen { address, source })?;
         let shared = Shared::new(configuration, environment, (metrics, health))?;
-        let now = Instant::now();
-        let source = |source| {
-            let reader = Reader::new(source, &shared.configuration.data.join("sources"));
-            let place = reader.place();
-            SourceState { reader: Some(reader), place, content: None, failed: None, failures: 0, due: now }
+        let webhooks = match shared.configuration.webhooks {
+            Some(settings) => Some(webhooks::serve(endpoint, settings.listen, served_stop.clone()).await?),
+            None => None,
         };
+        let now = Instant::now();
+        let folder = shared.configuration.data.join("sources");
+        let source = |source| SourceState::new(Reader::new(source, &folder), now);
         let sources = shared.configuration.sources.iter().map(source).collect();
-        let (sender, changes) = mpsc::channel(CHANGES);
         let me = process_identity().map_err(|source| Error::File {
             what: "the identity of the process",
             path: "/dev/urandom".into(),
@@ -146,16 +122,16 @@ impl Controller {
             store_problem: None,
             running: FuturesUnordered::new(),
             busy: 0,
-            changes,
-            handle: Handle(sender),
+            handle,
             is_stopping: false,
             served: Some(served),
+            webhooks,
             served_stop,
             _lock: lock,
         })
     }
 
-    /// The handle for webhooks.
+    /// The handle for hints that a source may have changed.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
@@ -165,6 +141,12 @@ impl Controller {
     #[must_use]
     pub fn address(&self) -> Option<std::net::SocketAddr> {
         self.served.as_ref().map(|served| served.address)
+    }
+
+    /// The address where webhooks are received.
+    #[must_use]
+    pub fn webhooks_address(&self) -> Option<std::net::SocketAddr> {
+        self.webhooks.as_ref().map(|served| served.address)
     }
 
     /// Works until the stop. Then steps that run are finished, nothing new begins, and the other replicas are told.
@@ -193,7 +175,7 @@ impl Controller {
         }
         job::leave(&self.shared, &self.me).await;
         self.served_stop.cancel();
-        if let Some(served) = self.served.take() {
+        for served in [self.served.take(), self.webhooks.take()].into_iter().flatten() {
             served.ended().await;
         }
         tracing::info!("the controller has ended");
@@ -206,7 +188,7 @@ impl Controller {
         tokio::select! {
             () = stop.cancelled(), if !self.is_stopping => self.stop(),
             Some(done) = self.running.next(), if !self.running.is_empty() => self.take(done, Instant::now()),
-            Some(changed) = self.changes.recv(), if !self.is_stopping => self.read_soon(&changed.source),
+            names = self.handle.next(), if !self.is_stopping => self.read_soon(&names),
             Some(()) = hangup.recv(), if !self.is_stopping => self.wake_all(),
             () = tokio::time::sleep_until(wake), if !self.is_stopping => {}
         }
@@ -219,17 +201,18 @@ impl Controller {
         self.is_stopping = true;
     }
 
-    fn read_soon(&mut self, name: &str) {
+    fn read_soon(&mut self, names: &BTreeSet<String>) {
+        let now = Instant::now();
         let sources = self.shared.configuration.sources.iter();
-        for (_, state) in sources.zip(&mut self.sources).filter(|(source, _)| source.name == name) {
-            state.due = Instant::now();
+        for (_, state) in sources.zip(&mut self.sources).filter(|(source, _)| names.contains(&source.name)) {
+            state.ask(now);
         }
     }
 
     fn wake_all(&mut self) {
         let now = Instant::now();
         tracing::info!("SIGHUP: all sources are read and all clusters are planned");
-        self.sources.iter_mut().for_each(|state| state.due = now);
+        self.sources.iter_mut().for_each(|state| state.ask(now));
         self.clusters.values_mut().for_each(|entry| entry.wake(now));
     }
 }

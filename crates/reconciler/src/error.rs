@@ -25,6 +25,19 @@ pub enum Error {
         place: String,
         /// What is wrong with it.
         reason: String,
+        /// The way out, where the reason does not say it.
+        hint: Option<&'static str>,
+    },
+    /// The secret of the webhooks of a source cannot be used.
+    #[error("source {name}: the secret in {} cannot be used", path.display())]
+    Secret {
+        /// The source.
+        name: String,
+        /// The file with the secret.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<slipway_forges::Error>,
     },
     /// A file of the configuration cannot be read.
     #[error("{what} {} cannot be used", path.display())]
@@ -94,7 +107,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// The address for metrics and health cannot be used.
+    /// The address for metrics and health, or that for webhooks, cannot be used.
     #[error("the address {address} cannot be listened on")]
     Listen {
         /// The address.
@@ -127,6 +140,7 @@ impl Error {
         match self {
             Self::Syntax { .. } => "RECON0001",
             Self::Configuration { .. } | Self::NoStore => "RECON0002",
+            Self::Secret { source, .. } => source.code(),
             Self::NoGit { .. } => "RECON0003",
             Self::Unavailable { .. } => "RECON0004",
             Self::NoReference { .. } => "RECON0005",
@@ -168,7 +182,9 @@ impl Error {
             }
             Self::Store(error) => return slipway_operations::store_hint(error),
             Self::Actor(error) => return error.hints().into_iter().next(),
-            Self::Configuration { .. } | Self::File { .. } | Self::Listen { .. } | Self::NoStore => return None,
+            Self::Configuration { hint, .. } => return hint.map(str::to_owned),
+            Self::Secret { source, .. } => return source.hint(),
+            Self::File { .. } | Self::Listen { .. } | Self::NoStore => return None,
         })
     }
 

@@ -10,6 +10,7 @@
 //! | whether a plan may be applied now | [`policy`] |
 //! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
 //! | one look at one cluster | `pass` |
+//! | webhooks, which let a source be looked at now | `webhooks` |
 //! | what is looked at when | `entry`, `controller` |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -30,9 +31,10 @@ pub mod source;
 pub mod status;
 mod systemd;
 mod units;
+mod webhooks;
 
 pub use configuration::Configuration;
-pub use controller::{Changed, Controller, Handle};
+pub use controller::{Controller, Handle};
 pub use error::Error;
 pub use facts::Facts;
 pub use slipway_controller::stop_on_signals;

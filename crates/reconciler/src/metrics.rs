@@ -8,11 +8,16 @@ use slipway_controller::prometheus_client::metrics::histogram::Histogram;
 /// A label with its value.
 pub(crate) type Label = [(&'static str, String); 1];
 
+/// Two labels with their values.
+pub(crate) type Labels = [(&'static str, String); 2];
+
 /// The metrics. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     /// Reads of sources, by outcome.
     pub reads: Family<Label, Counter>,
+    /// Webhooks, by source and outcome.
+    pub webhooks: Family<Labels, Counter>,
     /// Plans that were made, by outcome.
     pub plans: Family<Label, Counter>,
     /// Plans that were applied, by outcome.
@@ -52,6 +57,11 @@ impl Metrics {
         let counter = |of: &str, help| registry.register(&name(of), help, Counter::default());
         Self {
             reads: family("source_reads", "Reads of sources by outcome"),
+            webhooks: registry.register(
+                &name("webhooks"),
+                "Webhooks by source and outcome",
+                Family::default(),
+            ),
             plans: family("plans", "Plans that were made by outcome"),
             applies: family("applies", "Plans that were applied by outcome"),
             failures: family("failures", "Failed attempts by error code"),

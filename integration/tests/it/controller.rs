@@ -1,8 +1,11 @@
 //! `slipway controller` as a process: killed at writes, stopped by a signal, its endpoints and its commands.
 
+mod webhooks;
+
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -42,12 +45,14 @@ fn place(apply: &str) -> Result<Place> {
     Ok(place)
 }
 
-fn commit(place: &Place) -> Result<()> {
+/// Commits everything, and returns the commit.
+fn commit(place: &Place) -> Result<String> {
     git(place, &["add", "--all"])?;
-    git(place, &["commit", "--quiet", "-m", "a change"])
+    git(place, &["commit", "--quiet", "-m", "a change"])?;
+    Ok(git(place, &["rev-parse", "HEAD"])?.trim().to_owned())
 }
 
-fn git(place: &Place, arguments: &[&str]) -> Result<()> {
+fn git(place: &Place, arguments: &[&str]) -> Result<String> {
     let mut git = Command::new("git");
     git.args(arguments).current_dir(place.path().join("work")).env("HOME", place.path());
     git.env("GIT_CONFIG_NOSYSTEM", "1");
@@ -56,7 +61,7 @@ fn git(place: &Place, arguments: &[&str]) -> Result<()> {
     }
     let output = git.output()?;
     ensure!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 /// A controller, which is killed with this value.
@@ -72,17 +77,40 @@ impl Running {
 
     /// The address of the endpoints, as the log has it.
     fn address(&mut self) -> Result<SocketAddr> {
+        let (addresses, _) = self.addresses(&["health and metrics are served"])?;
+        addresses.first().copied().context("its address")
+    }
+
+    /// The addresses in messages of the log, which come in this order, and the lines of the log after the end of the process.
+    fn addresses(&mut self, messages: &[&str]) -> Result<(Vec<SocketAddr>, JoinHandle<Vec<String>>)> {
         let mut log = BufReader::new(self.0.stderr.take().context("its log")?).lines();
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
         while let Some(line) = log.next() {
-            let record: Json = serde_json::from_str(&line?)?;
-            if let Some(address) = record["fields"]["address"].as_str() {
-                let address = address.parse()?;
+            let line = line?;
+            let record: Json = serde_json::from_str(&line)?;
+            lines.push(line);
+            let fields = &record["fields"];
+            if messages.get(addresses.len()).is_some_and(|message| fields["message"] == *message) {
+                addresses.push(fields["address"].as_str().context("an address")?.parse()?);
+            }
+            if addresses.len() == messages.len() {
                 // Somebody reads the log as long as it is written.
-                std::thread::spawn(move || log.for_each(drop));
-                return Ok(address);
+                let reads = move || {
+                    lines.extend(log.map_while(Result::ok));
+                    lines
+                };
+                return Ok((addresses, std::thread::spawn(reads)));
             }
         }
-        anyhow::bail!("the log names no address")
+        anyhow::bail!("the log does not name its addresses: {lines:#?}")
+    }
+
+    /// Stops it by a signal, and waits for its end.
+    fn stop(&mut self) -> Result<()> {
+        let stopped = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status()?;
+        ensure!(stopped.success() && self.0.wait()?.success(), "a stop is no failure");
+        Ok(())
     }
 }
 
@@ -190,7 +218,5 @@ fn persons_see_and_steer_a_controller() -> Result<()> {
     let verified = place.expect(0, &["state", "verify"])?;
     ensure!(!verified.out.contains("_controller"), "{}", verified.out);
 
-    let stopped = Command::new("kill").args(["-TERM", &running.0.id().to_string()]).status()?;
-    ensure!(stopped.success() && running.0.wait()?.success(), "a stop is no failure");
-    Ok(())
+    running.stop()
 }

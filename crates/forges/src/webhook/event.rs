@@ -5,7 +5,7 @@ use crate::model::Revision;
 /// A delivery that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Its id, as the sender gave it, for logs; a digest of the body where it gave none.
+    /// Its id, as the sender gave it; a digest of the body where it gave none.
     pub id: String,
     /// What it says.
     pub event: Event,
@@ -14,6 +14,8 @@ pub struct Delivery {
 /// What happened at a forge. The repository is named as `owner/name`, by its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
+    /// Something changed, as a sender says that is no forge. Nothing of its body is read.
+    Changed,
     /// A branch or a tag moved.
     SourceChanged {
         /// The repository.

@@ -10,7 +10,6 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Body;
-use jiff::Timestamp;
 use slipway_limits::size;
 use slipway_resource::Digest;
 use tokio::sync::{Semaphore, mpsc};
@@ -23,7 +22,7 @@ use super::signature::{Secret, Sender, header, is_promising, is_valid, proof};
 
 /// Events that wait for the caller; a sender whose event does not fit gets 503 and tries again.
 const WAITING: usize = 256;
-/// Bodies that are read at the same time. The memory use is bounded by this and by [`size::WEBHOOK`].
+/// Bodies that are read at the same time.
 const AT_ONCE: usize = 16;
 /// How long a body may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -39,6 +38,28 @@ pub struct Settings {
     pub secrets: Vec<Secret>,
 }
 
+/// The bodies that are read at the same time, by all handlers that share it. The memory use is bounded by their number and by
+/// [`size::WEBHOOK`].
+#[derive(Clone, Debug)]
+pub struct Bodies(Arc<Semaphore>);
+
+impl Default for Bodies {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(AT_ONCE)))
+    }
+}
+
+/// What became of the event of a genuine delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// Something is done about it.
+    Accepted,
+    /// It is of no interest.
+    Ignored,
+    /// Too many others wait. The sender is told to try again.
+    Full,
+}
+
 /// Takes requests, verifies them, and passes their events on. Clones share what they remember.
 #[derive(Clone)]
 pub struct Handler(Arc<Inner>);
@@ -46,8 +67,8 @@ pub struct Handler(Arc<Inner>);
 struct Inner {
     settings: Settings,
     seen: Mutex<Seen>,
-    bodies: Semaphore,
-    events: mpsc::Sender<Delivery>,
+    bodies: Bodies,
+    take: Box<dyn Fn(Delivery) -> Taken + Send + Sync>,
 }
 
 impl fmt::Debug for Handler {
@@ -60,11 +81,24 @@ impl fmt::Debug for Handler {
 #[must_use]
 pub fn receiver(settings: Settings) -> (Handler, mpsc::Receiver<Delivery>) {
     let (events, received) = mpsc::channel(WAITING);
-    let inner = Inner { settings, seen: Mutex::default(), bodies: Semaphore::new(AT_ONCE), events };
-    (Handler(Arc::new(inner)), received)
+    let take = move |delivery| match events.try_send(delivery) {
+        Ok(()) => Taken::Accepted,
+        Err(_) => Taken::Full,
+    };
+    (Handler::new(settings, Bodies::default(), take), received)
 }
 
 impl Handler {
+    /// A handler that passes each event to a function, which does not wait.
+    #[must_use]
+    pub fn new(
+        settings: Settings,
+        bodies: Bodies,
+        take: impl Fn(Delivery) -> Taken + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner { settings, seen: Mutex::default(), bodies, take: Box::new(take) }))
+    }
+
     /// Answers one request.
     ///
     /// | status | meaning |
@@ -102,14 +136,14 @@ impl Handler {
     {
         let Inner { settings: Settings { sender, secrets }, bodies, .. } = &*self.0;
         let (head, body) = request.into_parts();
-        check_head(&head.method, &head.headers)?;
+        check_head(*sender, &head.method, &head.headers)?;
         let unproved = (StatusCode::UNAUTHORIZED, "the signature is missing or wrong\n");
-        if !is_promising(*sender, secrets, &head.headers, Timestamp::now()) {
+        if !is_promising(*sender, secrets, &head.headers) {
             return Err(unproved);
         }
         let busy = (StatusCode::SERVICE_UNAVAILABLE, "too many deliveries at once\n");
         let body = {
-            let _one = bodies.try_acquire().map_err(|_| busy)?;
+            let _one = bodies.0.try_acquire().map_err(|_| busy)?;
             read(body).await?
         };
         if !is_valid(*sender, secrets, &head.headers, &body) {
@@ -121,10 +155,11 @@ impl Handler {
     /// Passes the event of a genuine delivery on, once.
     fn pass_on(&self, headers: &HeaderMap, body: &[u8]) -> Result<Answer, Answer> {
         let sender = self.0.settings.sender;
-        let kind = header(headers, kind_header(sender)).unwrap_or_default();
+        let kind = kind_header(sender).and_then(|name| header(headers, name)).unwrap_or_default();
         let event = payload::event(sender, kind, body)
             .map_err(|_| (StatusCode::BAD_REQUEST, "the body is not what this sender sends\n"))?;
-        let Some(event) = event else { return Ok((StatusCode::OK, "nothing to do\n")) };
+        let nothing = Ok((StatusCode::OK, "nothing to do\n"));
+        let Some(event) = event else { return nothing };
         let digest = Digest::of_bytes(body);
         let given = id_headers(sender).iter().find_map(|name| header(headers, name));
         let given = given.filter(|id| id.len() <= ID);
@@ -134,11 +169,14 @@ impl Handler {
             return Ok((StatusCode::OK, "received before\n"));
         }
         let id = given.map_or_else(|| digest.short().to_owned(), str::to_owned);
-        if self.0.events.try_send(Delivery { id, event }).is_err() {
-            self.seen().forget(&keys);
-            return Err((StatusCode::SERVICE_UNAVAILABLE, "too many events wait\n"));
+        match (self.0.take)(Delivery { id, event }) {
+            Taken::Accepted => Ok((StatusCode::ACCEPTED, "accepted\n")),
+            Taken::Ignored => nothing,
+            Taken::Full => {
+                self.seen().forget(&keys);
+                Err((StatusCode::SERVICE_UNAVAILABLE, "too many events wait\n"))
+            }
         }
-        Ok((StatusCode::ACCEPTED, "accepted\n"))
     }
 
     fn seen(&self) -> std::sync::MutexGuard<'_, Seen> {
@@ -149,23 +187,25 @@ impl Handler {
 type Answer = (StatusCode, &'static str);
 
 /// What identifies a delivery: its id, and its proof. GitLab's proof is the same every time, so its body is taken instead.
+/// Nothing identifies the delivery of a generic sender, which may sign the same bytes each time: each counts.
 fn keys(sender: Sender, headers: &HeaderMap, digest: &Digest, id: Option<&str>) -> Vec<String> {
     let proof = match sender {
         Sender::GitLab => digest.hex(),
-        _ => proof(sender, headers).unwrap_or_default(),
+        Sender::GitHub | Sender::Gitea => proof(sender, headers).unwrap_or_default(),
+        Sender::Generic => return Vec::new(),
     };
     let id = id.map(|id| format!("id {id}"));
     id.into_iter().chain([format!("proof {proof}")]).collect()
 }
 
-/// Refuses what is no JSON document of an allowed size, by its head alone.
-fn check_head(method: &Method, headers: &HeaderMap) -> Result<(), Answer> {
+/// Refuses what is no document of an allowed size, by its head alone. Forges send JSON.
+fn check_head(sender: Sender, method: &Method, headers: &HeaderMap) -> Result<(), Answer> {
     if method != Method::POST {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "only POST\n"));
     }
     let kind = header(headers, CONTENT_TYPE.as_str()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
+    if sender != Sender::Generic && !kind.eq_ignore_ascii_case("application/json") {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "only application/json\n"));
     }
     let length = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse::<u64>().ok());
@@ -192,13 +232,12 @@ where
     }
 }
 
-/// The header with the kind of event.
-fn kind_header(sender: Sender) -> &'static str {
+/// The header with the kind of event, for forges whose bodies do not say it.
+fn kind_header(sender: Sender) -> Option<&'static str> {
     match sender {
-        Sender::GitHub => "x-github-event",
-        Sender::Gitea => "x-gitea-event",
-        Sender::GitLab => "x-gitlab-event",
-        Sender::Generic => "x-slipway-event",
+        Sender::GitHub => Some("x-github-event"),
+        Sender::Gitea => Some("x-gitea-event"),
+        Sender::GitLab | Sender::Generic => None,
     }
 }
 
@@ -209,7 +248,7 @@ fn id_headers(sender: Sender) -> &'static [&'static str] {
         Sender::Gitea => &["x-gitea-delivery"],
         // GitLab sends the same key again when it repeats a delivery.
         Sender::GitLab => &["idempotency-key", "x-gitlab-event-uuid"],
-        Sender::Generic => &["x-slipway-delivery"],
+        Sender::Generic => &[],
     }
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::hmac;
 use http::HeaderMap;
-use jiff::Timestamp;
 use slipway_resource::hexadecimal;
 use zeroize::Zeroizing;
 
@@ -13,9 +12,6 @@ use crate::error::Error;
 
 /// The shortest secret, in bytes: 128 bits.
 const SHORTEST: usize = 16;
-
-/// How far the clock of a generic sender may be from ours, in seconds.
-const TOLERANCE: i64 = 300;
 
 /// Who sends webhooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +22,7 @@ pub enum Sender {
     GitLab,
     /// Gitea and Forgejo: `X-Gitea-Signature` is the HMAC-SHA256 of the body.
     Gitea,
-    /// Any other: `X-Slipway-Signature` is `sha256=` and the HMAC-SHA256 of the time in `X-Slipway-Timestamp` (seconds since
-    /// 1970), a dot and the body. The time is at most five minutes from ours.
+    /// Any other: `X-Hub-Signature-256` is `sha256=` and the HMAC-SHA256 of the body. The body is nothing but signed bytes.
     Generic,
 }
 
@@ -49,13 +44,9 @@ impl Secret {
     }
 
     /// The HMAC-SHA256 of some bytes, in hexadecimal digits.
-    fn sign(&self, parts: &[&[u8]]) -> String {
+    fn sign(&self, bytes: &[u8]) -> String {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &self.0);
-        let mut context = hmac::Context::with_key(&key);
-        for part in parts {
-            context.update(part);
-        }
-        hexadecimal(context.sign().as_ref())
+        hexadecimal(hmac::sign(&key, bytes).as_ref())
     }
 }
 
@@ -65,44 +56,34 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Whether a delivery can be verified before its body is read: the header of the proof is there, and the clock fits. GitLab's
-/// proof is complete already.
-pub(super) fn is_promising(sender: Sender, secrets: &[Secret], headers: &HeaderMap, now: Timestamp) -> bool {
+/// Whether a delivery can be genuine, before its body is read: the header of the proof is there. GitLab's proof is complete
+/// already.
+pub(super) fn is_promising(sender: Sender, secrets: &[Secret], headers: &HeaderMap) -> bool {
     match sender {
         Sender::GitLab => is_valid(sender, secrets, headers, &[]),
-        Sender::Generic => {
-            let time = header(headers, TIMESTAMP).and_then(|text| text.parse::<i64>().ok());
-            time.is_some_and(|time| time.saturating_sub(now.as_second()).saturating_abs() <= TOLERANCE)
-                && proof(sender, headers).is_some()
-        }
-        _ => proof(sender, headers).is_some(),
+        Sender::GitHub | Sender::Gitea | Sender::Generic => proof(sender, headers).is_some(),
     }
 }
 
 /// Whether a delivery comes from somebody who knows one of the secrets. All are tried, in constant time each.
 pub(super) fn is_valid(sender: Sender, secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
     let Some(proof) = proof(sender, headers) else { return false };
-    let time = header(headers, TIMESTAMP).unwrap_or_default();
     let valid = secrets.iter().filter(|secret| {
         let expected = match sender {
             Sender::GitLab => return verify_slices_are_equal(&secret.0, proof.as_bytes()).is_ok(),
-            Sender::GitHub | Sender::Gitea => secret.sign(&[body]),
-            Sender::Generic => secret.sign(&[time.as_bytes(), b".", body]),
+            Sender::GitHub | Sender::Gitea | Sender::Generic => secret.sign(body),
         };
         verify_slices_are_equal(expected.as_bytes(), proof.as_bytes()).is_ok()
     });
     valid.count() > 0
 }
 
-const TIMESTAMP: &str = "x-slipway-timestamp";
-
 /// The proof in the headers, without its prefix.
 pub(super) fn proof(sender: Sender, headers: &HeaderMap) -> Option<&str> {
     match sender {
-        Sender::GitHub => header(headers, "x-hub-signature-256")?.strip_prefix("sha256="),
+        Sender::GitHub | Sender::Generic => header(headers, "x-hub-signature-256")?.strip_prefix("sha256="),
         Sender::GitLab => header(headers, "x-gitlab-token"),
         Sender::Gitea => header(headers, "x-gitea-signature"),
-        Sender::Generic => header(headers, "x-slipway-signature")?.strip_prefix("sha256="),
     }
 }
 
@@ -147,31 +128,26 @@ mod tests {
     }
 
     #[test]
-    fn a_generic_sender_signs_the_time_too() {
+    fn a_generic_sender_signs_as_github_does() {
         let secrets = [Secret::new(TEXT).unwrap()];
-        let now = Timestamp::from_second(1_000_000).unwrap();
-        let signed = |time: &str| format!("sha256={}", secrets[0].sign(&[time.as_bytes(), b".", b"{}"]));
-        for (time, fits) in
-            [("1000000", true), ("999701", true), ("1000301", false), ("999699", false), ("", false)]
-        {
-            let given = headers(&[("x-slipway-timestamp", time), ("x-slipway-signature", &signed(time))]);
-            assert_eq!(is_promising(Sender::Generic, &secrets, &given, now), fits, "{time}");
-            assert!(is_valid(Sender::Generic, &secrets, &given, b"{}"));
-        }
-        let moved =
-            headers(&[("x-slipway-timestamp", "1000001"), ("x-slipway-signature", &signed("1000000"))]);
-        assert!(!is_valid(Sender::Generic, &secrets, &moved, b"{}"));
+        let signature = format!("sha256={}", secrets[0].sign(b"{}"));
+        let given = headers(&[("x-hub-signature-256", signature.as_str())]);
+        assert!(is_promising(Sender::Generic, &secrets, &given));
+        assert!(is_valid(Sender::Generic, &secrets, &given, b"{}"));
+        assert!(!is_valid(Sender::Generic, &secrets, &given, b"{ }"));
+        let bare = headers(&[("x-hub-signature-256", &signature[7..])]);
+        assert!(!is_promising(Sender::Generic, &secrets, &bare), "without the prefix");
+        assert!(!is_promising(Sender::Generic, &secrets, &HeaderMap::new()));
     }
 
     #[test]
     fn gitlab_sends_the_secret_itself() {
         let secrets = [Secret::new(TEXT).unwrap()];
-        let now = Timestamp::UNIX_EPOCH;
         for (token, fits) in [(TEXT, true), ("It's a Secret", false), ("", false)] {
             let given = headers(&[("x-gitlab-token", token)]);
-            assert_eq!(is_promising(Sender::GitLab, &secrets, &given, now), fits);
+            assert_eq!(is_promising(Sender::GitLab, &secrets, &given), fits);
         }
-        assert!(!is_promising(Sender::GitLab, &secrets, &HeaderMap::new(), now));
+        assert!(!is_promising(Sender::GitLab, &secrets, &HeaderMap::new()));
     }
 
     #[test]

@@ -38,12 +38,42 @@ impl Configuration {
             }
             check_source(source)?;
         }
-        Ok(())
+        self.check_webhooks()
+    }
+
+    /// Refuses webhooks that nothing receives, an endpoint that nobody uses, and one that would serve more than webhooks.
+    fn check_webhooks(&self) -> Result<(), Error> {
+        let user = self.sources.iter().find(|source| source.webhook.is_some());
+        let place = || "webhooks".to_owned();
+        match (self.webhooks, user) {
+            (None, Some(source)) => refused_with(
+                format!("source {}", source.name),
+                "`webhook` needs the table `[webhooks]` with the address where webhooks are received",
+                "add `[webhooks]` with `listen = \"127.0.0.1:9465\"` ahead of the first `[[source]]`",
+            ),
+            (Some(_), None) => refused_with(
+                place(),
+                "no source has a `webhook`",
+                "add `webhook = { kind = \"github\", secret-file = \"webhook-secret\" }` to a source, or remove the table",
+            ),
+            (Some(webhooks), Some(_)) if webhooks.listen == self.listen && webhooks.listen.port() != 0 => {
+                refused_with(
+                    place(),
+                    &format!("`listen` is {}, the address of health and metrics", webhooks.listen),
+                    "use another port, so that health and metrics are not reachable together with webhooks",
+                )
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 fn refused<T>(place: String, reason: impl Into<String>) -> Result<T, Error> {
-    Err(Error::Configuration { place, reason: reason.into() })
+    Err(Error::Configuration { place, reason: reason.into(), hint: None })
+}
+
+fn refused_with<T>(place: String, reason: &str, hint: &'static str) -> Result<T, Error> {
+    Err(Error::Configuration { place, reason: reason.to_owned(), hint: Some(hint) })
 }
 
 /// A name that can be a part of a key and of a path.
@@ -64,6 +94,13 @@ fn check_source(source: &Source) -> Result<(), Error> {
         (Some(_), None) => {}
         (None, Some(git)) => check_git(git).or_else(|reason| refused(place(), reason))?,
         _ => return refused(place(), "it is either a `folder` or `git`"),
+    }
+    if source.webhook.is_some() && source.git.as_ref().is_some_and(|git| git.commit.is_some()) {
+        return refused_with(
+            place(),
+            "`webhook` has no effect, since the source follows a `commit`, which never changes",
+            "remove `webhook`, or follow a `branch` or a `tag`",
+        );
     }
     if source.paths.is_empty() {
         return refused(place(), "`paths` names at least one folder");

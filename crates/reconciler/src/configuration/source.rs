@@ -9,6 +9,7 @@ use slipway_trust::{Settings, path_in};
 
 use super::duration;
 use super::schedule::{Freeze, Window};
+use super::webhook::Webhook;
 
 /// A place with specs: a folder, or a Git repository.
 #[derive(Clone, Debug, Deserialize)]
@@ -27,6 +28,8 @@ pub struct Source {
     /// How often it is looked at.
     #[serde(default = "usual_interval", deserialize_with = "duration")]
     pub interval: Duration,
+    /// The sender of webhooks that let it be looked at now.
+    pub webhook: Option<Webhook>,
     /// What its specs may name. Without it they are planned as with `slipway plan --untrusted`, and never applied.
     pub trust: Option<Settings>,
     /// The policies of its clusters; the first whose name fits counts. A cluster that no name fits is planned and never applied.
@@ -210,6 +213,7 @@ impl Source {
     pub(super) fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
         let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
         self.folder.iter_mut().for_each(place);
+        self.webhook.iter_mut().map(|webhook| &mut webhook.secret_file).for_each(place);
         if let Some(git) = &mut self.git {
             let files = [&mut git.token_file, &mut git.ca_file, &mut git.identity_file, &mut git.known_hosts];
             files.into_iter().flatten().for_each(place);

@@ -20,6 +20,10 @@ fn the_complete_example_is_read() {
     assert_eq!(policy("other").apply, Apply::Never, "no name fits");
     assert_eq!(read.sources[1].folder.as_deref(), Some(Path::new("/srv/specs")));
     assert_eq!(read.retry.longest, Duration::from_secs(600));
+    assert_eq!(read.webhooks.map(|webhooks| webhooks.listen.port()), Some(9465));
+    let webhook = read.sources[0].webhook.as_ref().unwrap();
+    assert_eq!(webhook.kind, WebhookKind::Gitea);
+    assert_eq!(webhook.secret_file, Path::new("/etc/slipway/webhook-secret"));
 }
 
 #[test]
@@ -66,6 +70,46 @@ fn mistakes_are_refused_with_their_place() {
         let problem = crate::status::Problem::of_source(&error);
         assert!(problem.message.contains(part), "no `{part}` in `{}`", problem.message);
         assert!(matches!(error.code(), "RECON0001" | "RECON0002"));
+    }
+}
+
+#[test]
+fn mistakes_about_webhooks_are_refused_with_place_and_hint() {
+    let source = |lines: &str| format!("data = 'd'\n[[source]]\nname = 's'\n{lines}\n");
+    let hooked = |table: &str, lines: &str| {
+        let webhook = "webhook = { kind = 'github', secret-file = 's' }";
+        format!("{table}\n{}", source(&format!("{webhook}\n{lines}")))
+    };
+    for (text, part) in [
+        (hooked("", "folder = 'f'"), "source s: `webhook` needs the table `[webhooks]`"),
+        (
+            format!("webhooks = {{ listen = '127.0.0.1:1' }}\n{}", source("folder = 'f'")),
+            "webhooks: no source has a `webhook`",
+        ),
+        (
+            hooked("webhooks = { listen = '127.0.0.1:9464' }", "folder = 'f'"),
+            "webhooks: `listen` is 127.0.0.1:9464, the address of health",
+        ),
+        (
+            hooked(
+                "webhooks = { listen = '127.0.0.1:1' }",
+                "git = { url = 'https://a/b', commit = '0123456789012345678901234567890123456789' }",
+            ),
+            "source s: `webhook` has no effect",
+        ),
+        (hooked("webhooks = { listen = 'here' }", "folder = 'f'"), "socket address"),
+        (hooked("webhooks = {}", "folder = 'f'"), "listen"),
+        (
+            source("folder = 'f'\nwebhook = { kind = 'svn', secret-file = 's' }"),
+            "`github`, `gitlab`, `gitea`",
+        ),
+        (source("folder = 'f'\nwebhook = { kind = 'gitea' }"), "secret-file"),
+        (source("folder = 'f'\nwebhook = { kind = 'gitea', secret-file = 's', url = 'u' }"), "url"),
+    ] {
+        let error = parse(&text).expect_err(&text);
+        let problem = crate::status::Problem::of_source(&error);
+        assert!(problem.message.contains(part), "no `{part}` in `{}`", problem.message);
+        assert!(!problem.hints.is_empty(), "no hint: {}", problem.message);
     }
 }
 

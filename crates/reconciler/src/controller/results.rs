@@ -106,9 +106,9 @@ impl Controller {
         let name = source.name.clone();
         let retry = self.shared.configuration.retry;
         let Some(state) = self.sources.get_mut(number) else { return };
-        state.reader = Some(reader);
         let reads = &self.shared.metrics.reads;
-        match result {
+        let mut before = None;
+        let next = match result {
             Ok(content) => {
                 reads.get_or_create(&outcome("ok")).inc();
                 let last = state.content.as_ref().map(|last| last.revision.id.as_str());
@@ -116,9 +116,8 @@ impl Controller {
                     tracing::info!(source = name, revision = content.revision.id, "a revision was read");
                 }
                 (state.failed, state.failures) = (None, 0);
-                let before = state.content.replace(content);
-                state.due = now + source.interval;
-                self.report_broken(number, before.as_ref());
+                before = Some(state.content.replace(content));
+                now + source.interval
             }
             Err(error) => {
                 reads.get_or_create(&outcome(error.code())).inc();
@@ -129,8 +128,12 @@ impl Controller {
                 }
                 state.failed = Some(error);
                 state.failures = state.failures.saturating_add(1);
-                state.due = now + retry.wait(state.failures, &name).min(source.interval.max(retry.first));
+                now + retry.wait(state.failures, &name).min(source.interval.max(retry.first))
             }
+        };
+        state.ended(reader, next, now);
+        if let Some(before) = before {
+            self.report_broken(number, before.as_ref());
         }
         self.assign(now);
         self.tell_source(number, name);

@@ -84,8 +84,8 @@ impl Controller {
     }
 
     fn start_reads(&mut self, now: Instant) {
-        for (number, state) in self.sources.iter_mut().enumerate().filter(|(_, state)| state.due <= now) {
-            if let Some(reader) = state.reader.take() {
+        for (number, state) in self.sources.iter_mut().enumerate() {
+            if let Some(reader) = state.begin(now) {
                 let read = job::read((self.shared.clone(), number), reader, state.content.clone());
                 self.running.push(Box::pin(read));
             }

@@ -161,7 +161,7 @@ async fn an_event_that_does_not_fit_can_be_sent_again() {
 }
 
 #[tokio::test]
-async fn gitlab_and_generic_senders_are_known_by_their_headers() {
+async fn gitlab_is_known_by_its_headers() {
     let (gitlab, mut events) = handler(Sender::GitLab);
     let body =
         r#"{"object_kind":"note","project":{"path_with_namespace":"g/s/r"},"merge_request":{"iid":3}}"#;
@@ -176,18 +176,44 @@ async fn gitlab_and_generic_senders_are_known_by_their_headers() {
     assert_eq!(send(&gitlab, note(SECRET), body).await, 200, "a replay");
     let event = Event::Comment { repository: "g/s/r".to_owned(), number: 3 };
     assert_eq!(events.recv().await.unwrap().event, event);
+}
 
+#[tokio::test]
+async fn each_delivery_of_a_generic_sender_counts() {
     let (generic, mut events) = handler(Sender::Generic);
-    let body = r#"{"repository":"infra","ref":"refs/heads/main"}"#;
-    let now = Timestamp::now().as_second();
-    let signed = |time: i64| {
-        Request::post("/hook")
-            .header("content-type", "application/json")
-            .header("x-slipway-timestamp", time)
-            .header("x-slipway-signature", format!("sha256={}", sign(format!("{time}.{body}").as_bytes())))
+    let signed = |body: &str| {
+        Request::post("/hook").header("x-hub-signature-256", format!("sha256={}", sign(body.as_bytes())))
     };
-    assert_eq!(send(&generic, signed(now - 3_600), body).await, 401, "an old delivery");
-    assert_eq!(send(&generic, signed(now), body).await, 202);
-    assert_eq!(send(&generic, signed(now), body).await, 200, "a replay");
-    assert!(matches!(events.recv().await.unwrap().event, Event::SourceChanged { revision: None, .. }));
+    for _ in 0..2 {
+        assert_eq!(send(&generic, signed("look again"), "look again").await, 202, "no document of a forge");
+        assert_eq!(events.recv().await.unwrap().event, Event::Changed);
+    }
+    assert_eq!(send(&generic, signed("another"), "look again").await, 401);
+    assert_eq!(send(&generic, Request::post("/hook"), "look again").await, 401);
+    assert!(events.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn an_event_of_no_interest_is_no_failure_of_its_sender() {
+    let settings = Settings { sender: Sender::Gitea, secrets: vec![Secret::new(SECRET).unwrap()] };
+    let handler = Handler::new(settings, Bodies::default(), |_| Taken::Ignored);
+    let body = pull_request(7);
+    assert_eq!(send(&handler, delivery("one", &body), &body).await, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_share_the_bodies_that_are_read_at_once() {
+    let bodies = Bodies::default();
+    let handler = || {
+        let settings = Settings { sender: Sender::Gitea, secrets: vec![Secret::new(SECRET).unwrap()] };
+        Handler::new(settings, bodies.clone(), |_| Taken::Accepted)
+    };
+    let (busy, other) = (handler(), handler());
+    for _ in 0..AT_ONCE {
+        let busy = busy.clone();
+        tokio::spawn(async move { busy.handle(delivery("one", "").body(Silent).unwrap()).await });
+    }
+    tokio::task::yield_now().await;
+    let body = pull_request(7);
+    assert_eq!(send(&other, delivery("one", &body), &body).await, 503);
 }
