@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slipway_engine::{Backoff, Report, Run, State, StopSignal};
 use slipway_plan::{ChangeAction, Confirmation, Plan, ResourceChange};
-use slipway_state_store::{Backend, SystemClock};
+use slipway_state_store::{Backend, ClusterName, SystemClock, read_head};
 
 use crate::approving;
 use crate::decide::{Decide, Names, Occasion};
@@ -101,7 +101,14 @@ pub async fn bring(
         return under_hold(environment, plannable, request, manner, held, None).await;
     }
     let planned = plannable.plan_from(request, plannable.state().map(|state| &state.snapshot)).await?;
-    let named = review(environment, plannable, &planned.plan, &manner, Occasion::First).await?;
+    let reviewed = review(environment, plannable, &planned.plan, &manner, Occasion::First).await;
+    if matches!(reviewed, Err(Error::CannotWork(_))) && has_moved(plannable).await? {
+        // What is in the way may be what another process makes, which has taken the cluster since the state was read.
+        let held = Held::take(environment, plannable, taking).await?;
+        let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
+        return under_hold(environment, plannable, request, manner, held, None).await;
+    }
+    let named = reviewed?;
     if protection::is_nothing(&planned.plan) {
         return Ok(Outcome::Nothing);
     }
@@ -114,6 +121,14 @@ pub async fn bring(
         return finish(environment, plannable, planned, held, (named, manner.stop)).await;
     }
     under_hold(environment, plannable, request, manner, held, Some((planned, named))).await
+}
+
+/// Whether another process holds the cluster, or has changed its state, since the state was read.
+async fn has_moved(plannable: &dyn Plannable) -> Result<bool, Error> {
+    let Some(backend) = plannable.backend() else { return Ok(false) };
+    let head = read_head(&*backend, &ClusterName::new(plannable.cluster())?).await?.map(|(head, _)| head);
+    let before = plannable.state().map(|state| state.head.generation);
+    Ok(head.is_some_and(|head| head.holder.is_some() || Some(head.generation) != before))
 }
 
 /// Whether a plan has changes, and none of them could be decided.
