@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use slipway_plan::{ChangeAction, Plan, ResourceChange, StepAction};
+use slipway_plan::{ChangeAction, Plan, ReasonCode, ResourceChange, StepAction};
 use slipway_resource::Address;
 use slipway_resource::provider::{Disruption, operation};
 
@@ -117,9 +117,18 @@ fn danger(change: &ResourceChange) -> Option<String> {
         ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => "replace",
         _ if change.confirmation.is_some() => "lose data of",
         _ if change.disruption > Disruption::None => "interrupt",
+        _ if weakens(change) => "change the protection of",
         _ => return None,
     };
     Some(format!("{verb} {}", change.address))
+}
+
+/// Whether a change may let a later plan delete a resource that stays until now.
+fn weakens(change: &ResourceChange) -> bool {
+    let is_guarded = change.record.retain && change.record.protected;
+    let settings = change.reasons.iter().filter(|reason| reason.code == ReasonCode::LifecycleChanged);
+    // One reason is that tags are written again.
+    !is_guarded && settings.count() > usize::from(change.retag)
 }
 
 /// Whether a step drains or removes a machine.

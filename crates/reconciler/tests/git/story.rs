@@ -44,9 +44,11 @@ async fn a_push_is_applied_by_the_policy_of_each_cluster() {
         for person in ["controller", "slipway-controller", "mallory", "ada"] {
             world.approve("prod", person).await;
         }
-        let status = world.request("prod").await;
-        assert!(status.ready().is_some_and(|ready| ready.reason == "ApprovalNeeded"), "{status:#?}");
-        assert_eq!(status.plan.as_ref().map(|plan| (plan.approvals, plan.needed)), Some((1, 2)));
+        let counts = |status: &Status| status.plan.as_ref().is_some_and(|plan| plan.approvals == 1);
+        let status = world.until("prod", "approval that counts", counts).await;
+        let ready = status.ready().unwrap();
+        assert_eq!(ready.reason, "ApprovalNeeded", "{status:#?}");
+        assert!(ready.message.starts_with("1 of 2 approvals"), "{}", ready.message);
         assert_eq!(
             world.machines("prod") + world.machines("other"),
             0,
@@ -60,6 +62,30 @@ async fn a_push_is_applied_by_the_policy_of_each_cluster() {
         let commit = world.push("prod", 2);
         world.until_reason("prod", "ApprovalNeeded", &commit).await;
         assert_eq!(world.machines("prod"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_protection_that_is_lifted_is_not_safe() {
+    on_one_thread(async {
+        let world = World::new();
+        let push = |keeps: bool| {
+            let etcd = format!(
+                "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane }}], backups: {{ enabled: true, keepOnDelete: {keeps} }} }}]\n"
+            );
+            let spec = world.spec("stage", 1).replacen("  zones: [sim-1a]\n", &format!("  zones: [sim-1a]\n{etcd}"), 1);
+            assert!(spec.contains("keepOnDelete"));
+            world.repository.push_file("clusters/stage/spec.yaml", &spec)
+        };
+        let commit = push(true);
+        let controller = world.applying("apply = 'safe'").await;
+        world.until_reason("stage", "InSync", &commit).await;
+        let commit = push(false);
+        let status = world.until_reason("stage", "NotSafe", &commit).await;
+        let message = &status.ready().unwrap().message;
+        assert!(message.contains("change the protection of sim_"), "{message}");
         controller.stop().await;
     })
     .await;
