@@ -51,11 +51,26 @@ pub(crate) struct PauseArguments {
     #[arg(value_name = "CLUSTER")]
     pub cluster: String,
     /// How long; without it until `slipway controller resume`.
-    #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "DURATION", value_parser = some_time)]
     pub duration: Option<Duration>,
     /// Why. `slipway plan`, `slipway get clusters` and `slipway controller show` show it to everybody.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = one_line)]
     pub reason: String,
+}
+
+/// A time that is not nothing: a pause without one ends at once.
+fn some_time(text: &str) -> Result<Duration, String> {
+    let duration = parse_duration(text)?;
+    if duration.is_zero() { Err("a pause of no time has no effect".to_owned()) } else { Ok(duration) }
+}
+
+/// A text that says something, in one line: it is shown inside of other lines.
+fn one_line(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.contains(char::is_control) {
+        return Err("write a reason, in one line".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 #[derive(Debug, Args)]
