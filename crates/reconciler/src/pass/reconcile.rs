@@ -76,7 +76,10 @@ impl Pass {
         if opened.state.as_ref().is_some_and(is_busy) {
             match self.take_up(environment, &opened, status).await? {
                 // The run was that of an earlier plan: what the spec says now is planned.
-                Some(End::InSync) => opened = Opened::open(environment, spec).await?,
+                Some(End::InSync) => {
+                    status.applying = None;
+                    opened = Opened::open(environment, spec).await?;
+                }
                 Some(end) => return Ok(end),
                 None => {}
             }

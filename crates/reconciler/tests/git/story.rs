@@ -68,6 +68,35 @@ async fn a_push_is_applied_by_the_policy_of_each_cluster() {
 }
 
 #[tokio::test]
+async fn an_approved_run_that_goes_on_is_of_its_own_revision() {
+    on_one_thread(async {
+        let world = World::new();
+        let faults = world.cloud("prod").join("faults.json");
+        std::fs::create_dir_all(world.cloud("prod")).unwrap();
+        std::fs::write(
+            &faults,
+            r#"[{ "method": "create", "type": "sim_load_balancer", "kind": "permission" }]"#,
+        )
+        .unwrap();
+        let first = world.push("prod", 1);
+        let controller = world.applying("apply = 'approved'").await;
+        world.until_reason("prod", "ApprovalNeeded", &first).await;
+        world.approve("prod", "ada").await;
+        world.until_reason("prod", "Failed", &first).await;
+
+        // The run goes on after another commit. What that commit wants needs its own approval.
+        let second = world.push("prod", 3);
+        world.until_reason("prod", "Failed", &second).await;
+        std::fs::remove_file(&faults).unwrap();
+        let status = world.until_reason("prod", "ApprovalNeeded", &second).await;
+        assert_eq!(status.applied.map(|applied| applied.revision), Some(first));
+        assert_eq!(world.machines("prod"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_protection_that_is_lifted_is_not_safe() {
     on_one_thread(async {
         let world = World::new();
