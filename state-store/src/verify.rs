@@ -235,7 +235,7 @@ impl Look<'_> {
         };
         if let Some(key) = self.seen.iter().find(is_later) {
             let problem = format!(
-                "it is of generation {} in epoch {}, and {key} is of a later one: it began again over a state that was lost",
+                "it is of generation {} in epoch {}, and {key} is of a later one: an older head was put back, or a state began over one that was lost",
                 head.generation, head.epoch
             );
             let key = layout::head(cluster).to_string();

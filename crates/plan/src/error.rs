@@ -112,7 +112,7 @@ pub enum Error {
     },
     /// An object cannot be deleted before its replacement exists, and both cannot exist at the same time.
     #[error(
-        "{address} must be replaced, and cannot be: {} cannot let go of it before the new one is there, and {why}",
+        "{address} must be replaced, and cannot be: it is needed by {} until its replacement exists, and {why}",
         listed(holders, ", ")
     )]
     Held {

@@ -125,7 +125,7 @@ fn first(decided: &mut Decided, address: &Address, holders: &BTreeSet<Address>) 
         decision.change.action = ChangeAction::ReplaceCreateFirst;
         let names: Vec<String> = holders.iter().map(ToString::to_string).collect();
         let text = format!(
-            "its replacement is made before it is deleted, because {} cannot let go of it earlier",
+            "its replacement is made before it is deleted, because it is needed by {} until then",
             names.join(", ")
         );
         let mut reason = Reason::new(ReasonCode::HeldByOthers, text);

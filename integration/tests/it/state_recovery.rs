@@ -127,7 +127,7 @@ fn nothing_begins_anew_over_a_state_that_is_lost() -> Result<()> {
     place.expect(0, APPLY)?;
     std::fs::write(&head, &kept)?;
     let verified = place.run(&["state", "verify", "line"])?;
-    ensure!(verified.code == Some(1) && verified.out.contains("it began again over"), "{verified:?}");
+    ensure!(verified.code == Some(1) && verified.out.contains("an older head was put back"), "{verified:?}");
     ensure!(verified.out.contains("state rebuild line"), "{verified:?}");
     // Nothing is planned from it, and nothing is created again.
     let before = tree(&place.state())?;
