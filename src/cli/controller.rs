@@ -40,6 +40,9 @@ pub(crate) struct ShowControllerArguments {
     /// Show only this cluster, with details.
     #[arg(value_name = "CLUSTER")]
     pub cluster: Option<String>,
+    /// Show the clusters of this source by their waves, and what each wave waits for.
+    #[arg(long, value_name = "SOURCE", conflicts_with = "cluster")]
+    pub waves: Option<String>,
     /// Format of the report.
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     pub output: ReportFormat,

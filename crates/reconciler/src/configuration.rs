@@ -3,6 +3,7 @@
 //! It belongs to the operator of the controller. Nothing in a source changes it.
 
 mod check;
+mod order;
 mod schedule;
 mod source;
 mod webhook;
@@ -16,6 +17,7 @@ use slipway_limits::{file, size};
 use slipway_trust::path_in;
 
 pub(crate) use check::is_plain;
+pub use order::Waves;
 pub use schedule::{Freeze, Opening, Schedule, Window};
 pub use source::{Apply, ClusterPolicy, Drift, Git, Reference, Signatures, Source};
 pub use webhook::{Webhook, WebhookKind, Webhooks};

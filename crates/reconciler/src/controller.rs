@@ -1,12 +1,14 @@
 //! The loop of a controller: starts jobs when they are due, and takes their results.
 
 mod handle;
+mod order;
 mod results;
 mod source_state;
 mod starts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -26,6 +28,7 @@ use crate::error::Error;
 use crate::job::{self, Running};
 use crate::members::{Members, Seen};
 use crate::metrics::Metrics;
+use crate::order::Order;
 use crate::shared::Shared;
 use crate::source::Reader;
 use crate::webhooks::{self, Endpoint};
@@ -44,6 +47,8 @@ pub struct Controller {
     since: Timestamp,
     sources: Vec<SourceState>,
     clusters: BTreeMap<String, Entry>,
+    /// The order among the clusters, if a source has one.
+    order: Option<Arc<Order>>,
     board: Board,
     members: Members,
     /// The seen replicas; none while a beat runs.
@@ -113,6 +118,7 @@ impl Controller {
             since: Timestamp::now(),
             sources,
             clusters: BTreeMap::new(),
+            order: None,
             board: Board::default(),
             members: Members::default(),
             seen: Some(Seen::default()),

@@ -6,6 +6,7 @@ use slipway_engine::StopSignal;
 use tokio::time::Instant;
 
 use crate::board::Board;
+use crate::order::Wait;
 use crate::source::Checkout;
 use crate::status::{LastPlan, Problem, Reason, Status};
 
@@ -41,6 +42,8 @@ pub(crate) struct Entry {
     pub due: Instant,
     /// Whether it is looked at then whatever its status says.
     pub forced: bool,
+    /// The cluster that it waits for, if its status has to be told.
+    pub wait: Option<Wait>,
     /// The signal that stops its job, while one runs.
     pub running: Option<StopSignal>,
 }
@@ -55,6 +58,7 @@ impl Entry {
             is_mine,
             due,
             forced: false,
+            wait: None,
             running: None,
         }
     }

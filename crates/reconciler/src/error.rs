@@ -122,6 +122,12 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
+    /// No controller has reported a source.
+    #[error("no controller has reported the source {name}")]
+    UnknownSource {
+        /// The name of the source.
+        name: String,
+    },
     /// The state store refused.
     #[error(transparent)]
     Store(#[from] slipway_state_store::Error),
@@ -150,6 +156,7 @@ impl Error {
             Self::File { .. } => "RECON0009",
             Self::Listen { .. } => "RECON0010",
             Self::UnknownCluster { .. } => "RECON0011",
+            Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
             Self::Actor(error) => error.code().unwrap_or("RUN0041"),
@@ -180,6 +187,7 @@ impl Error {
             Self::UnknownCluster { .. } => {
                 "`slipway controller show` lists the clusters of controllers".to_owned()
             }
+            Self::UnknownSource { .. } => "`slipway controller show` lists the sources of controllers".to_owned(),
             Self::Store(error) => return slipway_operations::store_hint(error),
             Self::Actor(error) => return error.hints().into_iter().next(),
             Self::Configuration { hint, .. } => return hint.map(str::to_owned),

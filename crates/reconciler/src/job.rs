@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Duration;
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use slipway_state_store::{ClusterName, Digest, Error as StoreError, approvals, controllers};
 
@@ -69,6 +69,8 @@ pub(crate) struct Beat {
     pub sent: Duration,
     pub found: Result<(Board, Members), StoreError>,
     pub approved: Vec<String>,
+    /// The statuses of clusters that others wait for.
+    pub looked: BTreeMap<String, Status>,
 }
 
 /// A plan that waits for approvals.
@@ -84,7 +86,7 @@ pub(crate) struct Awaited {
 pub(crate) async fn beat(
     (shared, me, since): (Shared, String, Timestamp),
     mut seen: Seen,
-    awaited: Vec<Awaited>,
+    (awaited, unsure): (Vec<Awaited>, Vec<String>),
 ) -> Done {
     let sent = Shared::elapsed();
     let found = async {
@@ -98,11 +100,27 @@ pub(crate) async fn beat(
         Ok::<_, StoreError>((board, members))
     }
     .await;
-    let approved = match &found {
-        Ok(_) => approved(&shared, awaited).await,
-        Err(_) => Vec::new(),
+    let (approved, looked) = match &found {
+        // Statuses that cannot be read now are read at the next beat.
+        Ok(_) => (approved(&shared, awaited).await, statuses(&shared, unsure).await.unwrap_or_default()),
+        Err(_) => Default::default(),
     };
-    Done::Beat(Box::new(Beat { sent, found, approved }), seen)
+    Done::Beat(Box::new(Beat { sent, found, approved, looked }), seen)
+}
+
+/// The statuses of clusters, as they are stored now.
+pub(crate) async fn statuses(
+    shared: &Shared,
+    clusters: Vec<String>,
+) -> Result<BTreeMap<String, Status>, StoreError> {
+    let fetch = |cluster: String| async move {
+        let key = controllers::status(&ClusterName::new(cluster.as_str())?);
+        let found: Option<Status> = controllers::read(&*shared.backend, &key).await?;
+        Ok::<_, StoreError>(found.map(|status| (cluster, status)))
+    };
+    let found: Vec<Option<(String, Status)>> =
+        stream::iter(clusters).map(fetch).buffer_unordered(AT_ONCE).try_collect().await?;
+    Ok(found.into_iter().flatten().collect())
 }
 
 async fn approved(shared: &Shared, awaited: Vec<Awaited>) -> Vec<String> {

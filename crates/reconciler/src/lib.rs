@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | what the operator writes | [`configuration`] |
 //! | reading folders and Git repositories | [`source`] |
-//! | whether a plan may be applied now | [`policy`] |
+//! | whether a plan may be applied now | [`policy`], and `order` for the clusters that come before |
 //! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
 //! | one look at one cluster | `pass` |
 //! | webhooks, which let a source be looked at now | `webhooks` |
@@ -23,6 +23,7 @@ mod facts;
 mod job;
 pub mod members;
 mod metrics;
+mod order;
 mod ownership;
 mod pass;
 pub mod policy;

@@ -1,8 +1,10 @@
 //! One look at one cluster: read its status, plan, decide, apply, write its status.
 
 mod apply;
+mod order;
 mod reconcile;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,6 +15,7 @@ use crate::board::Pause;
 use crate::configuration::ClusterPolicy;
 use crate::entry::Place;
 use crate::metrics::outcome;
+use crate::order::{Order, Wait};
 use crate::ownership;
 use crate::policy::Waiting;
 use crate::shared::Shared;
@@ -31,6 +34,10 @@ pub(crate) struct Pass {
     pub blocked: Option<(Reason, Problem)>,
     pub policy: ClusterPolicy,
     pub pause: Option<Pause>,
+    /// The order among clusters, if the source of this one has one.
+    pub order: Option<Arc<Order>>,
+    /// The cluster that it waits for, if that is another one than its status says.
+    pub wait: Option<Wait>,
     /// The number of the last request for the cluster.
     pub request: u64,
     /// Whether the cluster is planned although its status says that it is not due.
@@ -122,10 +129,7 @@ impl Pass {
                 End::Fails(Reason::SpecVanished, Problem { code: None, message, hints: vec![hint] })
             }
             (_, Some((reason, problem))) => End::Fails(*reason, problem.clone()),
-            (Some(_), None) if !is_due => {
-                let wait = status.next.map_or(Duration::ZERO, |next| until(next, now));
-                return Ok(Passed { status: Some(before), wait, is_gone: false });
-            }
+            (Some(_), None) if !is_due => return self.leave(before, now).await,
             (Some(place), None) => self.reconcile(place, &mut status).await?,
         };
         let wait = self.finish(&mut status, end);
@@ -146,7 +150,8 @@ impl Pass {
 
     /// Writes into a status where the spec is. Returns whether the cluster has to be planned.
     fn take_place(&self, place: Option<&Place>, status: &mut Status, now: Timestamp) -> bool {
-        let mut is_due = self.forced || status.next.is_none_or(|next| next <= now);
+        let is_moved = self.take_wave(status);
+        let mut is_due = self.forced || is_moved || status.next.is_none_or(|next| next <= now);
         if let Some(place) = place {
             let source = self.shared.configuration.sources.get(place.source);
             let source = source.map_or_else(String::new, |source| source.name.clone());
@@ -183,6 +188,7 @@ impl Pass {
             End::InSync => {
                 status.failures = 0;
                 status.applying = None;
+                status.take_turn();
                 (Reason::InSync, "the cluster is as its spec".to_owned(), interval)
             }
             End::Waits(waiting) => {

@@ -52,6 +52,22 @@ pub struct Status {
     pub checked: Option<Timestamp>,
     /// When it is looked at again without a change.
     pub next: Option<Timestamp>,
+    /// Its place in the order among the clusters of its source; `None` where there is no order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<Rollout>,
+}
+
+/// The place of a cluster in the order among the clusters of its source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rollout {
+    /// Its wave.
+    pub wave: i32,
+    /// The digest of the spec files with which it was in line last, or whose run has begun. The order does not hold plans for
+    /// them.
+    pub spec_digest: Option<String>,
+    /// The cluster that it waits for; a pattern or a path where no cluster is known. The condition `Ready` says why.
+    pub waits_for: Option<String>,
 }
 
 /// Another process that holds a cluster.

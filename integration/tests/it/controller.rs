@@ -1,5 +1,6 @@
 //! `slipway controller` as a process: killed at writes, stopped by a signal, its endpoints and its commands.
 
+mod waves;
 mod webhooks;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -224,6 +224,7 @@ pub(crate) const PAGES: &[Page] = &[
         &[
             ("Show sources and clusters", "slipway controller show"),
             ("Show one cluster with details", "slipway controller show demo"),
+            ("Show how far a change has got", "slipway controller show --waves fleet"),
             ("Give the conditions to a program", "slipway controller show -o json"),
         ],
     ),

@@ -1,5 +1,7 @@
 //! `slipway controller show`
 
+mod waves;
+
 use std::process::ExitCode;
 
 use jiff::Timestamp;
@@ -24,6 +26,9 @@ pub(super) async fn run(
     context: &Context,
     arguments: &ShowControllerArguments,
 ) -> Result<ExitCode, CommandError> {
+    if let Some(source) = &arguments.waves {
+        return waves::run(context, source, arguments.output).await;
+    }
     let backend = context.backend()?;
     let board = board::read(&*backend).await?;
     let mut statuses: Vec<(String, Status)> = controllers::read_all(&*backend, Group::Statuses).await?;
@@ -85,10 +90,25 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
         let plan = facts.map_or_else(|| "-".to_owned(), ToString::to_string);
         let drift = facts.map_or(0, |facts| facts.drift).to_string();
         let revision = short(&status.revision);
-        vec![name.clone(), ready, reason, status.apply.clone(), plan, drift, revision, paused]
+        let wave = status.rollout.as_ref().map_or_else(|| "-".to_owned(), |rollout| rollout.wave.to_string());
+        let waits = status.rollout.as_ref().and_then(|rollout| rollout.waits_for.clone());
+        let waits = waits.unwrap_or_else(|| "-".to_owned());
+        vec![name.clone(), ready, reason, status.apply.clone(), plan, drift, revision, wave, waits, paused]
     };
     let rows: Vec<Vec<String>> = statuses.iter().map(row).collect();
-    table(&["CLUSTER", "READY", "REASON", "APPLY", "PLAN", "DRIFT", "REVISION", "PAUSED BY"], &rows)
+    let headings = [
+        "CLUSTER",
+        "READY",
+        "REASON",
+        "APPLY",
+        "PLAN",
+        "DRIFT",
+        "REVISION",
+        "WAVE",
+        "WAITS FOR",
+        "PAUSED BY",
+    ];
+    table(&headings, &rows)
 }
 
 /// Everything about one cluster, one fact a line.
@@ -106,6 +126,12 @@ fn details(status: &Status, board: &Board) -> String {
             "condition",
             format!("{} {} {}{message}", condition.type_, condition.status, condition.reason),
         ));
+    }
+    if let Some(rollout) = &status.rollout {
+        lines.push(("wave", rollout.wave.to_string()));
+    }
+    if let Some(waits) = waves::waits_for(status) {
+        lines.push(("waits for", waits.to_owned()));
     }
     if let Some(pause) = board.pause(&status.cluster, Timestamp::now()) {
         lines.push(("pause", pause.to_string()));

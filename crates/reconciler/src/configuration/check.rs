@@ -38,7 +38,8 @@ impl Configuration {
             }
             check_source(source)?;
         }
-        self.check_webhooks()
+        self.check_webhooks()?;
+        self.check_order()
     }
 
     /// Refuses webhooks that nothing receives, an endpoint that nobody uses, and one that would serve more than webhooks.

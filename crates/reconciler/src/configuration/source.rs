@@ -8,6 +8,7 @@ use slipway_resource::pattern::matches;
 use slipway_trust::{Settings, path_in};
 
 use super::duration;
+use super::order::Waves;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
 
@@ -32,6 +33,9 @@ pub struct Source {
     pub webhook: Option<Webhook>,
     /// What its specs may name. Without it they are planned as with `slipway plan --untrusted`, and never applied.
     pub trust: Option<Settings>,
+    /// How the waves of its clusters are applied.
+    #[serde(default)]
+    pub waves: Waves,
     /// The policies of its clusters; the first whose name fits counts. A cluster that no name fits is planned and never applied.
     #[serde(default, rename = "cluster")]
     pub clusters: Vec<ClusterPolicy>,
@@ -117,6 +121,12 @@ pub struct ClusterPolicy {
     pub name: String,
     /// Which plans are applied.
     pub apply: Apply,
+    /// Its wave: a change in the source is applied when the clusters of all lower waves are in line.
+    #[serde(default)]
+    pub wave: i32,
+    /// Further clusters that have to be in line before: names and patterns, also of other sources.
+    #[serde(default)]
+    pub after: Vec<String>,
     /// How many approvals a plan needs, with `apply = "approved"`.
     #[serde(default = "one")]
     pub approvals: u16,
@@ -186,6 +196,8 @@ impl ClusterPolicy {
         Self {
             name: "*".to_owned(),
             apply: Apply::Never,
+            wave: 0,
+            after: Vec::new(),
             approvals: one(),
             approvers: Vec::new(),
             drift: Drift::Report,
@@ -201,8 +213,13 @@ impl Source {
     /// The policy of a cluster.
     #[must_use]
     pub fn policy(&self, cluster: &str) -> ClusterPolicy {
-        let named = self.clusters.iter().find(|policy| matches(&policy.name, cluster));
-        named.cloned().unwrap_or_else(ClusterPolicy::unnamed)
+        self.rule(cluster).cloned().unwrap_or_else(ClusterPolicy::unnamed)
+    }
+
+    /// The first policy whose name fits a cluster.
+    #[must_use]
+    pub fn rule(&self, cluster: &str) -> Option<&ClusterPolicy> {
+        self.clusters.iter().find(|policy| matches(&policy.name, cluster))
     }
 
     /// Whether a policy fits the name of a cluster.

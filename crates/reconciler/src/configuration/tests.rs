@@ -24,6 +24,65 @@ fn the_complete_example_is_read() {
     let webhook = read.sources[0].webhook.as_ref().unwrap();
     assert_eq!(webhook.kind, WebhookKind::Gitea);
     assert_eq!(webhook.secret_file, Path::new("/etc/slipway/webhook-secret"));
+    assert_eq!((policy("dev-1").wave, policy("prod-eu").wave), (0, 1));
+    let waves = read.sources[0].waves;
+    assert_eq!((waves.max_at_once, waves.soak), (Some(2), Duration::from_secs(600)));
+    assert!(read.sources[0].is_ordered() && !read.sources[1].is_ordered());
+}
+
+#[test]
+fn an_order_over_several_sources_is_read() {
+    let refused = parse(
+        "data = 'd'
+[[source]]
+name = 'platform'
+folder = 'p'
+trust = {}
+[[source.cluster]]
+name = 'management'
+apply = 'always'
+[[source]]
+name = 'tenants'
+folder = 't'
+trust = {}
+[[source.cluster]]
+name = 'canary'
+apply = 'always'
+after = ['management']
+[[source.cluster]]
+name = '*'
+apply = 'always'
+after = ['canary', 'man*']
+wave = -1
+",
+    )
+    .expect_err("the canary is in a later wave");
+    assert!(refused.to_string().contains("wait for each other"), "{refused}");
+    let text = "data = 'd'
+[[source]]
+name = 'platform'
+folder = 'p'
+[[source.cluster]]
+name = 'management'
+apply = 'never'
+[[source]]
+name = 'tenants'
+folder = 't'
+[[source.cluster]]
+name = 'canary'
+apply = 'never'
+after = ['management']
+[[source.cluster]]
+name = '*'
+apply = 'never'
+after = ['canary', 'man*']
+wave = 2
+";
+    let read = parse(text).unwrap();
+    assert!(read.sources[1].is_ordered());
+    assert_eq!(read.sources[1].first_wave(), 0);
+    assert_eq!(read.sources[1].policy("eu").after, ["canary", "man*"]);
+    assert!(read.sources[1].rule("eu").is_some() && read.sources[0].rule("eu").is_none());
 }
 
 #[test]
@@ -32,6 +91,12 @@ fn mistakes_are_refused_with_their_place() {
     let trusted =
         |lines: &str| source(&format!("folder = 'f'\ntrust = {{}}\n[[source.cluster]]\nname = '*'\n{lines}"));
     let git = |lines: &str| source(&format!("[source.git]\n{lines}"));
+    let two = |first: &str, second: &str| {
+        let rule = |name: &str, lines: &str| {
+            format!("[[source.cluster]]\nname = '{name}'\napply = 'never'\n{lines}\n")
+        };
+        source(&format!("folder = 'f'\n{}{}", rule("a-*", first), rule("b", second)))
+    };
     for (text, part) in [
         ("data = 'd'\n".to_owned(), "source"),
         (source("folder = 'f'\ncolour = 'red'"), "colour"),
@@ -52,6 +117,13 @@ fn mistakes_are_refused_with_their_place() {
             trusted("apply = 'always'\nfreezes = [{from = '2026-02-02', until = '2026-02-01'}]"),
             "before it begins",
         ),
+        (trusted("apply = 'always'\nafter = ['dev']"), "of the rule itself"),
+        (two("after = ['c']", ""), "no rule is for such clusters"),
+        (two("after = ['b']", "after = ['a-1']"), "wait for each other: a-* after b after a-*"),
+        (two("after = ['b']", "wave = 1"), "wait for each other"),
+        (two("after = ['a-*']", ""), "of the rule itself"),
+        (source("folder = 'f'\nwaves = { max-at-once = 0 }"), "`waves.max-at-once`"),
+        (source("folder = 'f'\nwaves = { soak = '1m' }"), "more than one `wave`"),
         (git("url = 'http://a/b'"), "begins with https://"),
         (git("url = 'ext::sh -c id'"), "characters"),
         (git("url = 'https://me:secret@a/b'"), "no credentials"),

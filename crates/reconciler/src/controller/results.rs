@@ -68,6 +68,8 @@ impl Controller {
             }
         }
         self.board = board;
+        self.take_looked(beat.looked);
+        self.wake_in_order(now, time);
         self.count_clusters();
     }
 
@@ -230,6 +232,7 @@ impl Controller {
             }
             (entry.place, entry.blocked, entry.is_known) = (place, blocked, true);
         }
+        self.arrange();
     }
 
     /// The places with a spec, by cluster.

@@ -7,7 +7,7 @@ use slipway_engine::StopSignal;
 use tokio::time::Instant;
 
 use super::{Controller, NAP, Recall};
-use crate::configuration::ClusterPolicy;
+use crate::configuration::{ClusterPolicy, Source};
 use crate::job::{self, Awaited, Done};
 use crate::pass::Pass;
 use crate::shared::Shared;
@@ -72,8 +72,9 @@ impl Controller {
                 Some(Awaited { cluster: name.clone(), plan: plan.digest.clone(), known, policy })
             })
             .collect();
+        let unsure = self.unsure(Timestamp::now());
         let about = (self.shared.clone(), self.me.clone(), self.since);
-        self.running.push(Box::pin(job::beat(about, seen, awaited)));
+        self.running.push(Box::pin(job::beat(about, seen, (awaited, unsure))));
     }
 
     fn start_recall(&mut self, now: Instant) {
@@ -111,7 +112,7 @@ impl Controller {
     }
 
     fn start_pass(&mut self, name: &str, now: Instant) {
-        let policy = self.policy(name);
+        let (policy, order) = (self.policy(name), self.order_of(name));
         let Some(entry) = self.clusters.get_mut(name) else { return };
         let stop = StopSignal::default();
         entry.running = Some(stop.clone());
@@ -124,6 +125,8 @@ impl Controller {
             blocked: entry.blocked.clone(),
             policy,
             pause: self.board.pause(name, Timestamp::now()).cloned(),
+            order,
+            wait: entry.wait.take(),
             request: self.board.request(name),
             forced: std::mem::take(&mut entry.forced),
             stop,
@@ -138,17 +141,21 @@ impl Controller {
 
     /// The policy of a cluster, by the source that has its spec, or had it last.
     fn policy(&self, name: &str) -> ClusterPolicy {
+        self.source_of(name).map_or_else(ClusterPolicy::unnamed, |source| source.policy(name))
+    }
+
+    /// The source that has the spec of a cluster, or had it last.
+    pub(super) fn source_of(&self, name: &str) -> Option<&Source> {
         let entry = self.clusters.get(name);
         let number = entry.and_then(|entry| entry.place.as_ref()).map(|place| place.source);
         let sources = &self.shared.configuration.sources;
-        let source = match number {
+        match number {
             Some(number) => sources.get(number),
             None => {
                 let last = entry.and_then(|entry| entry.status.as_ref()).map(|status| &status.source);
                 sources.iter().find(|source| Some(&source.name) == last)
             }
-        };
-        source.map_or_else(ClusterPolicy::unnamed, |source| source.policy(name))
+        }
     }
 
     /// When a failed look at the state store is repeated.

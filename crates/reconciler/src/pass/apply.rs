@@ -13,7 +13,7 @@ use slipway_operations::{
 use slipway_plan::Plan;
 use slipway_state_store::{ClusterName, read_head};
 
-use super::reconcile::deletion;
+use super::reconcile::{deletion, held_by};
 use super::{End, Pass};
 use crate::board;
 use crate::configuration::Apply;
@@ -56,6 +56,10 @@ impl Pass {
         let now = Timestamp::now();
         let is_silent = status.held.as_ref().is_some_and(|held| now.duration_since(held.since) > SILENCE);
         let is_resumed = status.applying.is_some();
+        let turn = status.rollout.clone();
+        if opened.is_some() {
+            status.take_turn();
+        }
         status.applying = Some(digest.to_owned());
         if !is_resumed {
             status.applying_revision = Some(status.revision.clone());
@@ -64,15 +68,7 @@ impl Pass {
         status.tell(Reason::Applying, "the plan is being applied", now);
         self.write(status).await?;
         let is_approved = self.policy.apply == Apply::Approved;
-        let terms = Terms {
-            // A holder that is silent may be dead: it is replaced at the end of its lease.
-            wait: (is_silent || is_resumed).then(|| self.shared.takeover()),
-            approvals: Approvals {
-                needed: if is_approved { self.policy.approvals } else { 0 },
-                by_other: is_approved,
-            },
-            infrastructure_only: false,
-        };
+        let terms = self.terms(is_silent || is_resumed);
         let decide = ByPolicy { pass: self, is_resumed, waiting: RefCell::default() };
         let manner = Manner { terms: &terms, decide: &decide, stop: self.stop.clone() };
         let begun = Instant::now();
@@ -88,16 +84,34 @@ impl Pass {
         match (result, waiting) {
             (Err(_), Some(waiting)) => {
                 status.applying = None;
+                status.rollout = turn;
                 Ok(End::Waits(waiting))
             }
             (Err(error), None) => {
                 self.count("failed");
+                if held_by(&error).is_some() {
+                    // No run has begun.
+                    status.rollout = turn;
+                }
                 if self.stop.level() != Stop::No {
                     return Ok(End::Stopped);
                 }
                 Err(error)
             }
             (Ok(ended), _) => Ok(self.ended(ended, status, begun)),
+        }
+    }
+
+    /// The terms of a run. A holder that is silent may be dead: it is replaced at the end of its lease.
+    fn terms(&self, is_patient: bool) -> Terms {
+        let is_approved = self.policy.apply == Apply::Approved;
+        Terms {
+            wait: is_patient.then(|| self.shared.takeover()),
+            approvals: Approvals {
+                needed: if is_approved { self.policy.approvals } else { 0 },
+                by_other: is_approved,
+            },
+            infrastructure_only: false,
         }
     }
 

@@ -14,7 +14,7 @@ use crate::configuration::Apply;
 use crate::entry::Place;
 use crate::facts::Facts;
 use crate::job::count_approvals;
-use crate::policy::{Question, Verdict, decide};
+use crate::policy::{Question, Verdict};
 use crate::status::{Held, LastPlan, Problem, Reason, Status};
 use crate::units;
 
@@ -146,7 +146,7 @@ impl Pass {
             approvals: last.approvals,
             now,
         };
-        let verdict = decide(question);
+        let verdict = self.verdict(question, status).await?;
         if is_trusted && (needed > 0 || verdict != Verdict::Apply) {
             // Persons can show, approve and apply it.
             let bytes = Saved::to_bytes(opened, planned).await?;
@@ -202,9 +202,13 @@ impl Pass {
                 Err(error) if matches!(error.code(), Some("RUN0005")) => Ok(Some(interrupted(held))),
                 ended => ended.map(Some),
             },
-            (Apply::Always | Apply::Safe, digest) => {
-                self.apply(environment, Some(opened), status, &digest.unwrap_or_default()).await.map(Some)
-            }
+            // It goes on with what the spec says now.
+            (Apply::Always | Apply::Safe, digest) => match self.held_by_order(status).await? {
+                Some(waiting) => Ok(Some(End::Waits(waiting))),
+                None => {
+                    self.apply(environment, Some(opened), status, &digest.unwrap_or_default()).await.map(Some)
+                }
+            },
             (Apply::Approved | Apply::Never, _) => Ok(Some(interrupted(held))),
         }
     }

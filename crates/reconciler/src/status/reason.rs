@@ -21,6 +21,8 @@ pub enum Reason {
     OutsideWindow,
     /// A freeze holds.
     Frozen,
+    /// Clusters that come before it are not in line with the revision yet.
+    WaitsFor,
     /// Something was changed outside Slipway, and the policy reports that only.
     Drifted,
     /// Another process holds the cluster.
@@ -55,7 +57,7 @@ pub(crate) struct Meaning {
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::InSync,
         Self::Applying,
         Self::PlanOnly,
@@ -65,6 +67,7 @@ impl Reason {
         Self::Paused,
         Self::OutsideWindow,
         Self::Frozen,
+        Self::WaitsFor,
         Self::Drifted,
         Self::Held,
         Self::Failed,
@@ -91,6 +94,7 @@ impl Reason {
             Self::Paused => "Paused",
             Self::OutsideWindow => "OutsideWindow",
             Self::Frozen => "Frozen",
+            Self::WaitsFor => "WaitsFor",
             Self::Drifted => "Drifted",
             Self::Held => "Held",
             Self::Failed => "Failed",
@@ -123,6 +127,7 @@ impl Reason {
             | Self::Paused
             | Self::OutsideWindow
             | Self::Frozen
+            | Self::WaitsFor
             | Self::Drifted => (false, false),
         };
         Meaning { ready: self == Self::InSync, reconciling, stalled }

@@ -6,4 +6,5 @@ mod replicas;
 mod repository;
 mod story;
 mod trouble;
+mod waves;
 mod world;
