@@ -13,14 +13,14 @@ use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
 use crate::cloud::log;
 use crate::config::{self, Config};
 use crate::error::invalid;
-use crate::session::SimSession;
+use crate::session::{SimSession, keys};
 use crate::{calls, fault, kind};
 
 /// The environment variable that has calls recorded that only look.
 const CALLS: &str = "SLIPWAY_SIM_CALLS";
 
 /// Files by which the directory of a cloud is known.
-const FILES: [&str; 3] = [log::EVENTS, calls::FILE, fault::FILE];
+const FILES: [&str; 4] = [log::EVENTS, calls::FILE, fault::FILE, keys::FOLDER];
 
 /// How many files of a directory are looked at.
 const MOST_FILES: usize = 64;

@@ -8,7 +8,7 @@ mod create;
 mod delete;
 mod gate;
 mod instances;
-mod keys;
+pub(crate) mod keys;
 mod locate;
 mod node;
 mod plan;

@@ -91,7 +91,8 @@ async fn a_deletion_that_has_begun_is_not_undone() {
         let commit = world.push("dev", 1);
         let controller = world.applying("apply = 'always'").await;
         world.until_reason("dev", "InSync", &commit).await;
-        let fault = r#"[{ "method": "delete", "type": "sim_network", "kind": "permission" }]"#;
+        let fault =
+            r#"[{ "method": "delete", "type": "sim_network", "kind": "fail-before", "class": "permanent" }]"#;
         std::fs::write(world.cloud("dev").join("faults.json"), fault).unwrap();
         assert!(!world.delete("dev", "ada").await, "the deletion ended");
         let status = world.request("dev").await;

@@ -75,7 +75,7 @@ async fn an_approved_run_that_goes_on_is_of_its_own_revision() {
         std::fs::create_dir_all(world.cloud("prod")).unwrap();
         std::fs::write(
             &faults,
-            r#"[{ "method": "create", "type": "sim_load_balancer", "kind": "permission" }]"#,
+            r#"[{ "method": "create", "type": "sim_load_balancer", "kind": "fail-before", "class": "permanent" }]"#,
         )
         .unwrap();
         let first = world.push("prod", 1);

@@ -38,7 +38,7 @@ fn write(place: &Place, name: &str, faults: &str) -> Result<()> {
 
 fn fleet() -> Result<Place> {
     let place = Place::new(PROGRAM)?;
-    write(&place, "canary", "[{ method: create, type: sim_network, kind: permission }]")?;
+    write(&place, "canary", "[{ method: create, type: sim_network, kind: fail-before, class: permanent }]")?;
     write(&place, "stage", "[]")?;
     write(&place, "prod", "[]")?;
     git(&place, &["init", "--quiet", "--initial-branch=main", "."])?;

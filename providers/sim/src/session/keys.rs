@@ -18,6 +18,9 @@ use crate::fault::Call;
 
 const KEY: usize = 32;
 
+/// The folder of keys in the cloud's directory, and the first part of their names.
+pub(crate) const FOLDER: &str = "key";
+
 impl SimSession {
     pub(super) async fn wrap(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
         self.begin(Call { method: "wrapKey", type_name: "", name: "" }, "network").await?;
@@ -48,8 +51,10 @@ impl SimSession {
 
     fn service_key(&self, name: &str) -> Result<RandomizedNonceKey, ProviderError> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        let is_key =
-            name.strip_prefix("key/").is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain));
+        let is_key = name
+            .strip_prefix(FOLDER)
+            .and_then(|rest| rest.strip_prefix('/'))
+            .is_some_and(|rest| !rest.is_empty() && rest.chars().all(plain));
         if !is_key {
             return Err(not_found(format!("there is no key {name}")).with_hint("a key is named key/<name>"));
         }
