@@ -46,6 +46,7 @@ mod unplanned;
 mod upgrade;
 mod version;
 mod version_change;
+mod weakening;
 
 pub use access::{ClusterAccess, Entry, KnownApi};
 pub use actor::Actor;
@@ -66,3 +67,4 @@ pub use slipway_engine::READ_AGE;
 pub use spec::{ClusterSpec, Specs, load};
 pub use unplanned::{Allowed, Unplanned};
 pub use upgrade::{Upgrade, UpgradeStep};
+pub use weakening::{Weakening, weakened};

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
+use slipway_operations::Weakening;
 use slipway_plan::{ChangeAction, Plan, ReasonCode, ResourceChange, StepAction};
 use slipway_resource::Address;
 use slipway_resource::provider::{Disruption, operation};
@@ -65,6 +66,12 @@ impl Facts {
             plan.changes.iter().filter_map(danger).chain(rolls).chain(lifted).collect();
         facts.unsafe_because = reasons.into_iter().take(REASONS).collect();
         facts
+    }
+
+    /// Adds what the spec gives up: a plan with it is not safe.
+    pub fn give_up(&mut self, weakened: Vec<Weakening>) {
+        let room = REASONS.saturating_sub(self.unsafe_because.len()).max(1);
+        self.unsafe_because.extend(weakened.iter().take(room).map(ToString::to_string));
     }
 
     fn count(&mut self, change: &ResourceChange) {

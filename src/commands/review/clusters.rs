@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use slipway_operations::{ClusterSpec, Environment, Opened, Request, Specs, state};
+use slipway_operations::{ClusterSpec, Environment, Opened, Request, Specs, Weakening, state, weakened};
 use slipway_plan::Plan;
 use slipway_plan::render::code;
 use slipway_spec::diagnostic;
-use slipway_spec::model::{Cluster, IgnoredChange};
+use slipway_spec::model::IgnoredChange;
 use slipway_trust::Policy;
 
 use super::checkout::Extracted;
@@ -69,6 +69,7 @@ async fn finding(
     (of_base, before): (&Environment, Option<ClusterSpec>),
 ) -> Finding {
     let weakened = weakened(before.as_ref().map(|spec| &spec.cluster), &spec.cluster);
+    let weakened = weakened.iter().map(line).collect();
     let plan = match planned(environment, spec, Request::apply()).await {
         Ok(plan) => Box::new(plan),
         Err(error) => return Finding::Failed(error),
@@ -81,19 +82,23 @@ async fn finding(
     Finding::Planned { plan, before, weakened }
 }
 
-/// What a spec hides or allows that the one before it does not. No plan shows it as a change.
-fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<String> {
-    let is_new =
-        |ignored: &&IgnoredChange| before.is_none_or(|before| !before.ignore_changes.contains(ignored));
-    let ignored = after.ignore_changes.iter().filter(is_new).map(|ignored| {
-        let (attribute, resource) = (code(&ignored.attribute), code(&ignored.resource));
-        format!("`ignoreChanges`: plans neither show nor correct {attribute} of {resource}")
-    });
-    let mut lines: Vec<String> = ignored.collect();
-    if before.is_some_and(|before| before.deletion_protection) && !after.deletion_protection {
-        lines.push("`deletionProtection`: the cluster can be deleted".to_owned());
+/// What the merge gives up, as a line of markdown.
+fn line(weakening: &Weakening) -> String {
+    match weakening {
+        Weakening::Ignores(IgnoredChange { resource, attribute }) => format!(
+            "`ignoreChanges`: plans neither show nor correct {} of {}",
+            code(attribute),
+            code(resource)
+        ),
+        Weakening::Unprotected => "`deletionProtection`: the cluster can be deleted".to_owned(),
+        Weakening::NoBackups(etcd) => {
+            format!("`etcd.backups.enabled`: no backups of etcd {} are made any more", code(etcd))
+        }
+        Weakening::BackupsNotKept(etcd) => format!(
+            "`etcd.backups.keepOnDelete`: the backups of etcd {} are deleted with the cluster",
+            code(etcd)
+        ),
     }
-    lines
 }
 
 async fn planned(

@@ -270,7 +270,12 @@ impl Controller {
         let keeps = |owner| self.may_have(owner, status) || places.iter().any(|place| is_owners(&place));
         let candidates: Vec<&Place> = match owner {
             Some(owner) if keeps(owner) => places.iter().filter(is_owners).collect(),
-            _ => places.iter().collect(),
+            // Where nobody has the cluster, the source comes first for which the operator has named it.
+            _ => {
+                let named: Vec<&Place> =
+                    places.iter().filter(|place| self.is_named(place.source, name)).collect();
+                if named.is_empty() { places.iter().collect() } else { named }
+            }
         };
         if let [first, second, ..] = candidates.as_slice() {
             let shown = |place: &Place| format!("{}:{}", self.source_name(place.source), place.path);
@@ -332,6 +337,12 @@ impl Controller {
             problem.get_or_insert(Problem { message, ..of_source });
         }
         Some(problem)
+    }
+
+    /// Whether the policies of a source name exactly this cluster, and no pattern.
+    fn is_named(&self, source: usize, cluster: &str) -> bool {
+        let source = self.shared.configuration.sources.get(source);
+        source.is_some_and(|source| source.clusters.iter().any(|policy| policy.name == cluster))
     }
 
     fn source_name(&self, number: usize) -> &str {

@@ -61,7 +61,8 @@ impl Pass {
             status.take_turn();
         }
         status.applying = Some(digest.to_owned());
-        if !is_resumed {
+        // A stored plan was made from an earlier revision; any other run brings what the present one says.
+        if opened.is_some() || !is_resumed {
             status.applying_revision = Some(status.revision.clone());
         }
         status.next = None;

@@ -5,7 +5,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use slipway_engine::State;
 use slipway_operations::{
-    Environment, Error, Opened, Planned, Request, Saved, plans, protection, stop_at_findings,
+    Environment, Error, Opened, Planned, Request, Saved, plans, protection, state, stop_at_findings, weakened,
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
@@ -99,7 +99,12 @@ impl Pass {
     ) -> Result<End, Error> {
         let plan = &planned.plan;
         let now = Timestamp::now();
-        let facts = Facts::of(plan);
+        let mut facts = Facts::of(plan);
+        let applied =
+            opened.state.as_ref().map(|state| state::spec_of(&state.snapshot)).transpose()?.flatten();
+        if let Some(applied) = &applied {
+            facts.give_up(weakened(Some(applied), &opened.spec.cluster));
+        }
         let digest = plans::digest(plan)?;
         let is_trusted = !environment.policy.is_untrusted();
         let place = if is_trusted {
@@ -230,8 +235,7 @@ fn interrupted(held: Option<String>) -> End {
     match held {
         Some(message) => End::Held(message),
         None => {
-            let message =
-                "a run of another plan was interrupted; a person can go on with it: `slipway apply`";
+            let message = "a run of another process was interrupted; a person can run its command again, which `slipway state history` names";
             End::Fails(
                 Reason::Interrupted,
                 Problem { code: None, message: message.to_owned(), hints: Vec::new() },

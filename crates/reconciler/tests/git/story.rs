@@ -100,21 +100,27 @@ async fn an_approved_run_that_goes_on_is_of_its_own_revision() {
 async fn a_protection_that_is_lifted_is_not_safe() {
     on_one_thread(async {
         let world = World::new();
-        let push = |keeps: bool| {
+        let push = |backups: &str| {
             let etcd = format!(
-                "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane }}], backups: {{ enabled: true, keepOnDelete: {keeps} }} }}]\n"
+                "  etcd: [{{ name: main, members: [{{ name: a, pool: control-plane }}], backups: {{ {backups} }} }}]\n"
             );
             let spec = world.spec("stage", 1).replacen("  zones: [sim-1a]\n", &format!("  zones: [sim-1a]\n{etcd}"), 1);
-            assert!(spec.contains("keepOnDelete"));
+            assert!(spec.contains(backups));
             world.repository.push_file("clusters/stage/spec.yaml", &spec)
         };
-        let commit = push(true);
+        let commit = push("enabled: true, keepOnDelete: true");
         let controller = world.applying("apply = 'safe'").await;
         world.until_reason("stage", "InSync", &commit).await;
-        let commit = push(false);
-        let status = world.until_reason("stage", "NotSafe", &commit).await;
-        let message = &status.ready().unwrap().message;
-        assert!(message.contains("change the protection of sim_"), "{message}");
+        let kept = ["change the protection of sim_", "delete backups of etcd main with the cluster"];
+        for (backups, reasons) in [
+            ("enabled: true, keepOnDelete: false", &kept[..]),
+            ("enabled: false", &["make no backups of etcd main"]),
+        ] {
+            let commit = push(backups);
+            let status = world.until_reason("stage", "NotSafe", &commit).await;
+            let message = &status.ready().unwrap().message;
+            assert!(reasons.iter().all(|reason| message.contains(reason)), "{message}");
+        }
         controller.stop().await;
     })
     .await;

@@ -52,7 +52,7 @@ async fn a_route_is_one_in_all_tables_of_the_cluster() {
     // A table that has lost the route gets it again, once the others have lost it too.
     let lose =
         format!("Action=DeleteRoute&Version=2016-11-15&RouteTableId={second}&DestinationCidrBlock={PODS}");
-    ask(port, "ec2", &lose, "return");
+    ask(port, "ec2", &lose, "requestId");
     let listed = routes.list(CLUSTER).await.unwrap();
     let [part] = listed.as_slice() else { panic!("{listed:?}") };
     assert_eq!(part.target, None);

@@ -1,0 +1,115 @@
+//! Settings of a spec that guard data or show changes, and that a later version of the spec turns off.
+
+use std::fmt;
+
+use slipway_spec::model::{Cluster, EtcdCluster, IgnoredChange};
+
+/// Something that a spec guards or shows, and a later one does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Weakening {
+    /// Plans neither show nor correct an attribute any more.
+    Ignores(IgnoredChange),
+    /// The cluster can be deleted.
+    Unprotected,
+    /// No backups of this etcd are made any more.
+    NoBackups(String),
+    /// The backups of this etcd are deleted with the cluster.
+    BackupsNotKept(String),
+}
+
+/// What a spec gives up that the one before it has. Without one before, only changes that it hides count.
+#[must_use]
+pub fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<Weakening> {
+    let is_new =
+        |ignored: &&IgnoredChange| before.is_none_or(|before| !before.ignore_changes.contains(ignored));
+    let mut found: Vec<Weakening> =
+        after.ignore_changes.iter().filter(is_new).cloned().map(Weakening::Ignores).collect();
+    let Some(before) = before else { return found };
+    if before.deletion_protection && !after.deletion_protection {
+        found.push(Weakening::Unprotected);
+    }
+    for old in before.etcd.iter().filter(|etcd| etcd.backups.enabled) {
+        found.extend(of_backups(old, after.etcd.iter().find(|etcd| etcd.name == old.name)));
+    }
+    found
+}
+
+fn of_backups(old: &EtcdCluster, new: Option<&EtcdCluster>) -> Option<Weakening> {
+    // An etcd that is gone is a change of its own.
+    let backups = &new?.backups;
+    match (backups.enabled, old.backups.keep_on_delete, backups.keep_on_delete) {
+        (false, _, _) => Some(Weakening::NoBackups(old.name.clone())),
+        (true, true, false) => Some(Weakening::BackupsNotKept(old.name.clone())),
+        (true, _, _) => None,
+    }
+}
+
+impl fmt::Display for Weakening {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ignores(IgnoredChange { resource, attribute }) => {
+                write!(formatter, "hide changes of {attribute} of {resource}")
+            }
+            Self::Unprotected => formatter.write_str("allow to delete the cluster"),
+            Self::NoBackups(etcd) => write!(formatter, "make no backups of etcd {etcd}"),
+            Self::BackupsNotKept(etcd) => write!(formatter, "delete backups of etcd {etcd} with the cluster"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_trust::{Mode, Policy, Settings};
+
+    use super::*;
+    use crate::spec::Specs;
+
+    fn cluster(settings: &str) -> Cluster {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("spec.yaml");
+        let text = format!(
+            "apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: {{name: demo}}
+spec:
+  provider: {{name: sim}}
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+{settings}---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: {{name: control-plane}}
+spec: {{role: controlPlane, machineType: sim.medium}}
+"
+        );
+        std::fs::write(&file, text).unwrap();
+        let specs = Specs::read(&Policy::new(Settings::default(), Mode::Own), &[file]).unwrap();
+        specs.clusters.into_iter().next().unwrap().cluster
+    }
+
+    #[test]
+    fn what_is_given_up_is_named() {
+        let etcd = |backups: &str| {
+            format!(
+                "  etcd: [{{name: main, members: [{{name: a, pool: control-plane}}], backups: {{{backups}}}}}]\n"
+            )
+        };
+        let before =
+            cluster(&format!("  deletionProtection: true\n{}", etcd("enabled: true, keepOnDelete: true")));
+        let of = |settings: &str| -> Vec<String> {
+            weakened(Some(&before), &cluster(settings)).iter().map(ToString::to_string).collect()
+        };
+        assert!(weakened(Some(&before), &before).is_empty());
+        assert_eq!(
+            of(&etcd("enabled: true, keepOnDelete: false")),
+            ["allow to delete the cluster", "delete backups of etcd main with the cluster"]
+        );
+        let hidden = "  deletionProtection: true\n  ignoreChanges: [{resource: \"*\", attribute: tags}]\n";
+        assert_eq!(
+            of(&format!("{hidden}{}", etcd("enabled: false"))),
+            ["hide changes of tags of *", "make no backups of etcd main"]
+        );
+        assert_eq!(weakened(None, &before), []);
+    }
+}
