@@ -127,6 +127,28 @@ impl Order {
     /// Why a plan of a cluster that comes from a change of its spec is not applied now.
     pub fn waits(&self, cluster: &str, view: &View<'_>) -> Option<Wait> {
         let member = self.members.get(cluster)?;
+        self.for_turn(cluster, member, view)
+            .or_else(|| self.for_look(cluster, member, view))
+            .or_else(|| self.for_place(cluster, member, view))
+    }
+
+    /// The clusters that are planned once more before the turn of another one, which waits for nothing else.
+    pub fn to_look_at(&self, cluster: &str, view: &View<'_>) -> Vec<String> {
+        let Some(member) = self.members.get(cluster) else { return Vec::new() };
+        if self.for_turn(cluster, member, view).is_some() {
+            return Vec::new();
+        }
+        self.stale(cluster, member, view).cloned().collect()
+    }
+
+    /// Whether a cluster lets another one wait, as far as its status says.
+    pub fn is_open(&self, cluster: &str, waiting: &str, view: &View<'_>) -> bool {
+        let member = self.members.get(waiting);
+        !self.is_ready(cluster, view)
+            || member.is_some_and(|member| self.stale(waiting, member, view).any(|name| name == cluster))
+    }
+
+    fn for_turn(&self, cluster: &str, member: &Member, view: &View<'_>) -> Option<Wait> {
         self.circles
             .get(cluster)
             .cloned()
@@ -134,7 +156,6 @@ impl Order {
             .or_else(|| self.for_unread(member))
             .or_else(|| self.for_others(cluster, member, view))
             .or_else(|| self.for_soak(member, view))
-            .or_else(|| self.for_place(cluster, member, view))
     }
 
     /// The clusters on whose statuses it depends whether a cluster waits.
@@ -217,6 +238,35 @@ impl Order {
         let until = since.checked_add(soak).unwrap_or(Timestamp::MAX);
         let why = format!("it is in line since {since:.0}, and has to stay so until {until:.0}");
         (view.now < until).then(|| Wait { until: Some(until), ..Wait::new(name.as_str(), why) })
+    }
+
+    /// A cluster may have changed since it was looked at: whether it is still in line is found out before others rely on it.
+    fn for_look(&self, cluster: &str, member: &Member, view: &View<'_>) -> Option<Wait> {
+        let stale = self.stale(cluster, member, view).min_by_key(|name| self.rank(name))?;
+        Some(Wait::new(stale.as_str(), "it is planned once more before others rely on it"))
+    }
+
+    /// The clusters that one waits for and that were not looked at since all of them are in line, lower waves for the time of
+    /// their soak.
+    fn stale<'a>(
+        &'a self,
+        cluster: &'a str,
+        member: &'a Member,
+        view: &'a View<'a>,
+    ) -> impl Iterator<Item = &'a String> {
+        let soak = self.sources.get(&member.source).map(|source| source.waves.soak).unwrap_or_default();
+        let since = |(name, other): (&String, &Member)| match self.standing(name, other, view) {
+            Standing::Ready(since) if other.source == member.source && other.wave < member.wave => {
+                Some(since.checked_add(soak).unwrap_or(Timestamp::MAX))
+            }
+            Standing::Ready(since) => Some(since),
+            Standing::Open | Standing::Stopped => None,
+        };
+        let settled = self.before(cluster, member).filter_map(since).max();
+        let checked = move |name: &String| view.statuses.get(name.as_str()).and_then(|status| status.checked);
+        self.before(cluster, member)
+            .map(|(name, _)| name)
+            .filter(move |name| settled.is_some_and(|settled| checked(name).is_none_or(|at| at < settled)))
     }
 
     /// The limit of clusters at once: the clusters of a wave have places, and those that are not in line come before the next

@@ -92,7 +92,7 @@ impl Controller {
         for (name, status) in self.waiting() {
             let open = order
                 .relevant(name)
-                .filter(|other| is_unsure(other.as_str()) && !order.is_ready(other.as_str(), &view));
+                .filter(|other| is_unsure(other.as_str()) && order.is_open(other.as_str(), name, &view));
             names.extend(open.cloned());
             let named = status.rollout.as_ref().and_then(|rollout| rollout.waits_for.as_ref());
             names.extend(named.filter(|name| is_unsure(name.as_str())).cloned());

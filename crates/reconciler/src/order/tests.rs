@@ -50,6 +50,7 @@ impl Fleet {
             source: self.members[name].source.clone(),
             path: format!("clusters/{name}"),
             spec_digest: digest.to_owned(),
+            checked: Some(at(100_000)),
             ..Status::default()
         };
         status.tell(reason, message, at(second));
@@ -190,6 +191,28 @@ fn a_wave_soaks_before_the_next_one() {
     // A failure begins it anew.
     fleet.report("canary", "2", Reason::InSync, "", 1_540);
     assert_eq!(fleet.wait("eu").and_then(|wait| wait.until), Some(at(2_140)));
+}
+
+#[test]
+fn a_cluster_is_looked_at_once_more_before_others_rely_on_it() {
+    let mut fleet = Fleet::new(&[("canary", 0, &[]), ("eu", 1, &[]), ("world", 1, &["eu"])]);
+    fleet.done("canary");
+    let said = "canary: it is planned once more before others rely on it";
+    let looked = |fleet: &mut Fleet, second| {
+        fleet.statuses.get_mut("canary").unwrap().checked = Some(at(second));
+        fleet.message("eu")
+    };
+    assert_eq!(looked(&mut fleet, 899), said);
+    assert_eq!(looked(&mut fleet, 900), "");
+    fleet.source.waves.soak = Duration::from_secs(600);
+    fleet.now = at(1_600);
+    assert_eq!(looked(&mut fleet, 1_400), said);
+    let statuses = fleet.statuses.iter().map(|(name, status)| (name.as_str(), status)).collect();
+    let (order, view) = (fleet.order(), View { statuses, board: &fleet.board, now: fleet.now });
+    assert_eq!(order.to_look_at("eu", &view), ["canary"]);
+    assert_eq!(order.to_look_at("world", &view), Vec::<String>::new(), "it waits for eu anyway");
+    assert!(order.is_open("canary", "eu", &view) && order.is_ready("canary", &view));
+    assert_eq!(looked(&mut fleet, 1_500), "");
 }
 
 #[test]

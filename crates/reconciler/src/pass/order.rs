@@ -52,6 +52,13 @@ impl Pass {
         let statuses = found.iter().map(|(name, status)| (name.as_str(), status)).collect();
         let view = View { statuses, board: &board, now: Timestamp::now() };
         let Some(wait) = order.waits(&self.cluster, &view) else { return Ok(None) };
+        let is_requested =
+            |name: &String| found.get(name).is_some_and(|status| board.request(name) > status.request);
+        let mut looks = order.to_look_at(&self.cluster, &view);
+        looks.retain(|name| !is_requested(name));
+        if !looks.is_empty() {
+            board::request(&self.shared.backend, &looks, &self.shared.who().who, view.now).await?;
+        }
         rollout.waits_for = Some(wait.subject.clone());
         Ok(Some(Waiting { until: wait.until, ..Waiting::new(Reason::WaitsFor, wait.to_string()) }))
     }
