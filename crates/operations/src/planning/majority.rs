@@ -7,10 +7,9 @@ use slipway_spec::model::{Cluster, EtcdCluster, EtcdMember};
 /// Says so in a note, and in the confirmation of each disk of a member that is lost.
 pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
     for etcd in last.into_iter().flat_map(|last| &last.etcd) {
-        let part = format!("etcd-{}", etcd.name);
         let goes = |action: ChangeAction| action.is_replace() || action == ChangeAction::Delete;
         let disks = plan.changes.iter_mut().filter(|change| {
-            goes(change.action) && change.confirmation.is_some() && change.address.name().contains(&part)
+            goes(change.action) && change.confirmation.is_some() && is_disk(etcd, change.address.name())
         });
         let disks: Vec<&mut ResourceChange> = disks.collect();
         let after = next.etcd.iter().find(|next| next.name == etcd.name);
@@ -20,6 +19,17 @@ pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
         }
         plan.notes.push(ExpandNote { field: format!("etcd[{}].members", etcd.name), message: text });
     }
+}
+
+/// Whether a resource is the disk of a member, by its name: `etcd-main-a`, or `a.etcd-main.example.com` as kOps names it. A store of
+/// backups has the name of the etcd cluster alone.
+fn is_disk(etcd: &EtcdCluster, name: &str) -> bool {
+    let is_of = |member: &EtcdMember| {
+        let (cluster, member) = (&etcd.name, &member.name);
+        name.contains(&format!("etcd-{cluster}-{member}"))
+            || name.contains(&format!("{member}.etcd-{cluster}"))
+    };
+    etcd.members.iter().any(is_of)
 }
 
 /// What is lost of an etcd cluster, if no majority of its members keeps its name, its subnet and its disk.
@@ -51,6 +61,17 @@ mod tests {
             .map(|(name, subnet)| json!({ "name": name, "pool": "control-plane", "subnet": subnet }))
             .collect();
         serde_json::from_value(json!({ "name": "main", "members": members, "backups": {} })).unwrap()
+    }
+
+    #[test]
+    fn a_store_of_backups_is_no_disk() {
+        let etcd = etcd(&[("a", "1")]);
+        for name in ["etcd-main-a", "a.etcd-main.example.com"] {
+            assert!(is_disk(&etcd, name), "{name}");
+        }
+        for name in ["etcd-main", "etcd-events-a", "backups-etcd-main"] {
+            assert!(!is_disk(&etcd, name), "{name}");
+        }
     }
 
     #[test]
