@@ -46,7 +46,7 @@ fn an_offline_plan_of_a_cluster_that_exists_is_told_as_such() -> Result<()> {
     place.expect(2, &[PLAN, &["--offline", "--out", "offline.plan"]].concat())?;
     place.expect(0, APPLY)?;
     let refused = place.expect(1, &["apply", "offline.plan", "--yes"])?;
-    tells(&refused, &["RUN0004", "run `slipway plan` without `--offline`"])
+    tells(&refused, &["RUN0004", "run `slipway plan` again, and without `--offline`"])
 }
 
 #[test]
