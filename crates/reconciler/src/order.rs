@@ -141,11 +141,11 @@ impl Order {
         self.stale(cluster, member, view).cloned().collect()
     }
 
-    /// Whether a cluster lets another one wait, as far as its status says.
-    pub fn is_open(&self, cluster: &str, waiting: &str, view: &View<'_>) -> bool {
-        let member = self.members.get(waiting);
-        !self.is_ready(cluster, view)
-            || member.is_some_and(|member| self.stale(waiting, member, view).any(|name| name == cluster))
+    /// The clusters that let one wait, as far as their statuses say.
+    pub fn open<'a>(&'a self, waiting: &'a str, view: &'a View<'a>) -> BTreeSet<&'a String> {
+        let stale = self.members.get(waiting).map(|member| self.stale(waiting, member, view));
+        let unready = self.relevant(waiting).filter(|name| !self.is_ready(name, view));
+        unready.chain(stale.into_iter().flatten()).collect()
     }
 
     fn for_turn(&self, cluster: &str, member: &Member, view: &View<'_>) -> Option<Wait> {
@@ -172,7 +172,7 @@ impl Order {
     }
 
     /// Whether a cluster is in line with its spec and healthy.
-    pub fn is_ready(&self, cluster: &str, view: &View<'_>) -> bool {
+    fn is_ready(&self, cluster: &str, view: &View<'_>) -> bool {
         let member = self.members.get(cluster);
         member.is_some_and(|member| matches!(self.standing(cluster, member, view), Standing::Ready(_)))
     }

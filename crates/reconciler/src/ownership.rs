@@ -16,7 +16,7 @@ pub(crate) fn refusal(
 ) -> Option<(Reason, Problem)> {
     let new = configuration.sources.get(to)?;
     let is_configured = configuration.sources.iter().any(|source| source.name == from);
-    if new.name == from || !is_configured || new.clusters.iter().any(|policy| policy.name == cluster) {
+    if new.name == from || !is_configured || new.names(cluster) {
         return None;
     }
     let to = &new.name;

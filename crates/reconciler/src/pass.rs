@@ -219,10 +219,7 @@ impl Pass {
     /// Sets the conditions, and logs what was not known before.
     fn report(&self, status: &mut Status, reason: Reason, message: String, now: Timestamp) {
         let failures = &self.shared.metrics.failures;
-        let code = status
-            .problem
-            .as_ref()
-            .map(|problem| problem.code.clone().unwrap_or_else(|| reason.word().to_owned()));
+        let code = status.problem.as_ref().map(|problem| problem.code_or(reason));
         if let Some(code) = &code {
             failures.get_or_create(&[("code", code.clone())]).inc();
         }

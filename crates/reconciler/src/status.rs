@@ -163,6 +163,11 @@ impl Problem {
         Self { code: code.map(str::to_owned), message: short(&message), hints: error.hints() }
     }
 
+    /// Its code, or the word of a reason where it has none.
+    pub(crate) fn code_or(&self, reason: Reason) -> String {
+        self.code.clone().unwrap_or_else(|| reason.word().to_owned())
+    }
+
     /// A failure of a source.
     #[must_use]
     pub fn of_source(error: &crate::Error) -> Self {

@@ -121,7 +121,10 @@ mod tests {
         assert!(!is_valid(Sender::Gitea, &secrets, &given, b"Hello, World!"), "another header");
         let bare = headers(&[("x-gitea-signature", &signature[7..])]);
         assert!(is_valid(Sender::Gitea, &secrets, &bare, b"Hello, World!"));
-        assert!(!is_valid(Sender::Gitea, &[], &bare, b"Hello, World!"), "no secret is no pass");
+        assert!(
+            !is_valid(Sender::Gitea, &[], &bare, b"Hello, World!"),
+            "no request is accepted without a secret"
+        );
         let mut twice = given;
         twice.append("x-hub-signature-256", HeaderValue::from_str(signature).unwrap());
         assert!(!is_valid(Sender::GitHub, &secrets, &twice, b"Hello, World!"));

@@ -42,7 +42,8 @@ impl Configuration {
         self.check_order()
     }
 
-    /// Refuses webhooks that nothing receives, an endpoint that nobody uses, and one that would serve more than webhooks.
+    /// Refuses a webhook of a source without an endpoint, an endpoint without such a source, and an endpoint at the address of
+    /// health and metrics.
     fn check_webhooks(&self) -> Result<(), Error> {
         let user = self.sources.iter().find(|source| source.webhook.is_some());
         let place = || "webhooks".to_owned();

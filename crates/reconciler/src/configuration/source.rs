@@ -222,9 +222,9 @@ impl Source {
         self.clusters.iter().find(|policy| matches(&policy.name, cluster))
     }
 
-    /// Whether a policy fits the name of a cluster.
-    pub(crate) fn has_policy(&self, cluster: &str) -> bool {
-        self.clusters.iter().any(|policy| matches(&policy.name, cluster))
+    /// Whether a policy names exactly this cluster, and not only by a pattern.
+    pub(crate) fn names(&self, cluster: &str) -> bool {
+        self.clusters.iter().any(|policy| policy.name == cluster)
     }
 
     pub(super) fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {

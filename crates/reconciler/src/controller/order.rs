@@ -68,7 +68,8 @@ impl Controller {
         }
     }
 
-    /// The clusters that wait for others, and whose statuses say something else than what they wait for now, with that.
+    /// The waiting clusters whose status gives another reason than the order does now, with that reason; without one where the
+    /// cluster is to be planned.
     fn changed(&self, order: &Order, time: Timestamp) -> Vec<(String, Option<Wait>)> {
         let view = self.view(time);
         let changed = self.waiting().filter_map(|(name, status)| {
@@ -92,9 +93,7 @@ impl Controller {
         };
         let mut names: BTreeSet<String> = BTreeSet::new();
         for (name, status) in self.waiting() {
-            let open = order
-                .relevant(name)
-                .filter(|other| is_unsure(other.as_str()) && order.is_open(other.as_str(), name, &view));
+            let open = order.open(name, &view).into_iter().filter(|other| is_unsure(other.as_str()));
             names.extend(open.cloned());
             let named = status.rollout.as_ref().and_then(|rollout| rollout.waits_for.as_ref());
             names.extend(named.filter(|name| is_unsure(name.as_str())).cloned());

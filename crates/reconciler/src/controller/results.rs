@@ -155,7 +155,7 @@ impl Controller {
             if is_known || reports(path) {
                 continue;
             }
-            let code = problem.code.clone().unwrap_or_else(|| Reason::SpecInvalid.word().to_owned());
+            let code = problem.code_or(Reason::SpecInvalid);
             self.shared.metrics.failures.get_or_create(&[("code", code.clone())]).inc();
             tracing::warn!(source, path, code, "{}", problem.message);
         }
@@ -266,14 +266,14 @@ impl Controller {
         let sources = &self.shared.configuration.sources;
         let status = self.clusters.get(name).and_then(|entry| entry.status.as_ref());
         let owner = status.and_then(|status| sources.iter().position(|source| source.name == status.source));
+        let is_named = |place: &Place| sources.get(place.source).is_some_and(|source| source.names(name));
         let is_owners = |place: &&Place| Some(place.source) == owner;
         let keeps = |owner| self.may_have(owner, status) || places.iter().any(|place| is_owners(&place));
         let candidates: Vec<&Place> = match owner {
             Some(owner) if keeps(owner) => places.iter().filter(is_owners).collect(),
             // Where nobody has the cluster, the source comes first for which the operator has named it.
             _ => {
-                let named: Vec<&Place> =
-                    places.iter().filter(|place| self.is_named(place.source, name)).collect();
+                let named: Vec<&Place> = places.iter().filter(|place| is_named(place)).collect();
                 if named.is_empty() { places.iter().collect() } else { named }
             }
         };
@@ -328,7 +328,7 @@ impl Controller {
     #[allow(clippy::option_option, reason = "not known yet, and nothing, are two answers")]
     fn unread(&self, name: &str) -> Option<Option<Problem>> {
         let sources = self.shared.configuration.sources.iter().zip(&self.sources);
-        let unread = sources.filter(|(source, state)| state.content.is_none() && source.has_policy(name));
+        let unread = sources.filter(|(source, state)| state.content.is_none() && source.rule(name).is_some());
         let mut problem = None;
         for (source, state) in unread {
             let error = state.failed.as_ref()?;
@@ -337,12 +337,6 @@ impl Controller {
             problem.get_or_insert(Problem { message, ..of_source });
         }
         Some(problem)
-    }
-
-    /// Whether the policies of a source name exactly this cluster, and no pattern.
-    fn is_named(&self, source: usize, cluster: &str) -> bool {
-        let source = self.shared.configuration.sources.get(source);
-        source.is_some_and(|source| source.clusters.iter().any(|policy| policy.name == cluster))
     }
 
     fn source_name(&self, number: usize) -> &str {

@@ -45,7 +45,7 @@ impl Pass {
             let waiting = Waiting { until: pause.until, ..Waiting::new(Reason::Paused, pause.to_string()) };
             return Ok(End::Waits(waiting));
         }
-        // So does a deletion that has begun since the cluster was planned.
+        // So does a deletion since the cluster was planned.
         let head = read_head(&*self.shared.backend, &ClusterName::new(self.cluster.as_str())?).await?;
         if let Some(end) = head.as_ref().and_then(|(head, _)| deletion(head)) {
             return Ok(end);

@@ -26,13 +26,6 @@ impl Pass {
     pub(super) async fn reconcile(&self, place: &Place, status: &mut Status) -> Result<End, StoreError> {
         let name = ClusterName::new(self.cluster.as_str())?;
         let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
-        if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
-            let who = tombstone.last_commit.as_ref().map_or("somebody", |commit| commit.who.as_str());
-            let message = format!(
-                "{who} has deleted the cluster, and a controller does not create it again; remove its spec from the source, or run `slipway apply` once"
-            );
-            return Ok(End::Fails(Reason::Deleted, Problem { code: None, message, hints: Vec::new() }));
-        }
         if let Some(end) = head.as_ref().and_then(deletion) {
             return Ok(end);
         }
@@ -219,8 +212,16 @@ impl Pass {
     }
 }
 
-/// The end where a person has begun to delete the cluster, and the deletion has not ended: what is gone is not created again.
+/// The end where a person has deleted the cluster, or has begun to and the deletion has not ended: what is gone is not created
+/// again.
 pub(super) fn deletion(head: &Head) -> Option<End> {
+    if head.deleted {
+        let who = head.last_commit.as_ref().map_or("somebody", |commit| commit.who.as_str());
+        let message = format!(
+            "{who} has deleted the cluster, and a controller does not create it again; remove its spec from the source, or run `slipway apply` once"
+        );
+        return Some(End::Fails(Reason::Deleted, Problem { code: None, message, hints: Vec::new() }));
+    }
     let holder = head.holder.as_ref().map(|holder| (&holder.who, &holder.operation));
     let ended = head.unfinished.as_ref().map(|run| (&run.who, &run.operation));
     let (who, _) = holder.or(ended).filter(|(_, operation)| *operation == "delete")?;

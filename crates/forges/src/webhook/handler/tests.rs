@@ -69,7 +69,11 @@ async fn what_is_not_genuine_is_refused() {
     assert_eq!(send(&handler, delivery("one", "{"), "{").await, 400);
     assert!(events.try_recv().is_err());
     let (nobody, _events) = receiver(Settings { sender: Sender::Gitea, secrets: Vec::new() });
-    assert_eq!(send(&nobody, delivery("one", &body), &body).await, 401, "no secret is no pass");
+    assert_eq!(
+        send(&nobody, delivery("one", &body), &body).await,
+        401,
+        "a request without a secret is refused"
+    );
 }
 
 /// A body that must not be read.
