@@ -24,6 +24,9 @@ pub use webhook::{Webhook, WebhookKind, Webhooks};
 
 use crate::error::Error;
 
+/// The shortest time after which a silent replica is replaced, however short the polls are.
+const SHORTEST_TERM: Duration = Duration::from_secs(5);
+
 /// The settings of a controller.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -147,10 +150,11 @@ impl Configuration {
         }
     }
 
-    /// How long a replica may be silent before the others take its clusters over.
+    /// How long a replica may be silent before the others take its clusters over. It is never short: a replica whose sign of life
+    /// takes longer, since the state store is slow, begins nothing.
     #[must_use]
     pub fn term(&self) -> Duration {
-        self.poll.saturating_mul(4)
+        self.poll.saturating_mul(4).max(SHORTEST_TERM)
     }
 }
 

@@ -56,6 +56,8 @@ pub struct Controller {
     next_beat: Instant,
     /// Until when this replica counts as one that lives, by [`Shared::elapsed`].
     valid_until: Duration,
+    /// Whether the last sign of life came too late.
+    is_late: bool,
     recall: Recall,
     /// Why the state store cannot be used now.
     store_problem: Option<String>,
@@ -124,6 +126,7 @@ impl Controller {
             seen: Some(Seen::default()),
             next_beat: now,
             valid_until: Duration::ZERO,
+            is_late: false,
             recall: Recall::Due(now),
             store_problem: None,
             running: FuturesUnordered::new(),

@@ -14,6 +14,7 @@ use crate::job::{self, Beat, Content, Done};
 use crate::metrics::outcome;
 use crate::ownership;
 use crate::pass::Passed;
+use crate::shared::Shared;
 use crate::source::Reader;
 use crate::status::{Problem, Reason, SourceStatus, Status};
 
@@ -53,7 +54,7 @@ impl Controller {
             tracing::info!("the state store can be used again");
         }
         self.shared.health.ready("state store");
-        self.valid_until = beat.sent + self.shared.configuration.term();
+        self.take_sign(beat.sent);
         if members.replicas.keys().ne(self.members.replicas.keys()) {
             let replicas = members.replicas.len();
             tracing::info!(replicas, "the replicas of the controller share the clusters");
@@ -71,6 +72,20 @@ impl Controller {
         self.take_looked(beat.looked);
         self.wake_in_order(now, time);
         self.count_clusters();
+    }
+
+    /// Counts this replica as one that lives, from the moment when it sent its sign of life.
+    fn take_sign(&mut self, sent: Duration) {
+        let term = self.shared.configuration.term();
+        self.valid_until = sent + term;
+        let is_late = Shared::elapsed() >= self.valid_until;
+        if is_late && !self.is_late {
+            tracing::warn!(
+                ?term,
+                "the state store is slow: a sign of life takes longer than its term, and nothing is planned or applied; a longer `poll` has a longer term"
+            );
+        }
+        self.is_late = is_late;
     }
 
     /// Clusters that this replica works on from now on are looked at: their statuses say when they are due.

@@ -1,9 +1,12 @@
 //! Sources that are broken, gone or hostile: nothing is applied, nothing is deleted, and nothing is tried in a hot loop.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use slipway_reconciler::configuration::Source;
-use slipway_state_store::faults::Operation;
+use slipway_state_store::MemoryBackend;
+use slipway_state_store::faults::{Call, Faulty, Moment, Operation};
 
 use crate::world::{World, on_one_thread};
 
@@ -29,6 +32,25 @@ async fn a_forced_push_counts_and_a_deleted_branch_applies_and_deletes_nothing()
         assert_eq!(world.machines("dev"), 3);
         let back = world.push("dev", 1);
         world.until_reason("dev", "InSync", &back).await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+/// A sign of life takes longer than four polls here.
+#[tokio::test]
+async fn a_slow_store_does_not_stop_a_controller_whose_polls_are_short() {
+    on_one_thread(async {
+        let slow = |moment: Moment, call: Call| -> BoxFuture<'static, ()> {
+            let is_slow = moment == Moment::Before && call.key.as_str().contains("members");
+            let wait = Duration::from_millis(if is_slow { 700 } else { 0 });
+            Box::pin(tokio::time::sleep(wait))
+        };
+        let mut world = World::new();
+        world.store = Arc::new(Faulty::new(Arc::new(MemoryBackend::new())).hook(slow));
+        let first = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &first).await;
         controller.stop().await;
     })
     .await;
