@@ -13,6 +13,7 @@ mod error_pages;
 mod fuzz;
 mod kops_fields;
 mod lab;
+mod leftovers;
 mod lengths;
 mod links;
 mod machines;

@@ -12,6 +12,7 @@ use crate::codegen::Codegen;
 use crate::deny::Deny;
 use crate::error_pages::ErrorPages;
 use crate::kops_fields::KopsFields;
+use crate::leftovers;
 use crate::lengths::Lengths;
 use crate::links::Links;
 use crate::output::say;
@@ -287,7 +288,11 @@ impl Test {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
             settings.push((WITHOUT_COMPONENTS, "1"));
         }
-        test_queue::run(items, self.at_once, &settings)
+        let mark = std::process::id().to_string();
+        settings.push((leftovers::RUN, &mark));
+        let tested = test_queue::run(items, self.at_once, &settings);
+        let left = leftovers::check(&mark);
+        tested.and(left)
     }
 }
 
