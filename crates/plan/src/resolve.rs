@@ -80,9 +80,8 @@ pub fn resolve_known(value: &Value, lookup: &mut impl FnMut(&Reference) -> Optio
             if resolved == Value::Unknown { template } else { resolved }
         }
         Value::List(items) => Value::List(items.iter().map(|item| resolve_known(item, lookup)).collect()),
-        Value::Map(entries) => Value::Map(
-            entries.iter().map(|(key, value)| (key.clone(), resolve_known(value, lookup))).collect(),
-        ),
+        Value::Map(_) if !value.has_reference() => value.clone(),
+        Value::Map(entries) => Value::Map(entries.map_values(|value| resolve_known(value, lookup))),
         other => other.clone(),
     }
 }

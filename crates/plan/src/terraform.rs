@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use hcl::structure::BlockBuilder;
 use hcl::{Attribute as HclAttribute, Block, Body, Expression};
-use slipway_resource::{Address, Attribute, Desired, Mode, Path, ResourceType, Schema, Segment, Type, Value};
+use slipway_resource::{
+    Address, Attribute, Desired, Entries, Mode, Path, ResourceType, Schema, Segment, Type, Value,
+};
 
 use crate::observations::Observations;
 use expression::Scope;
@@ -174,7 +176,7 @@ fn lifecycle(desired: &Desired) -> Result<Option<Block>, hcl::Error> {
 /// Attributes first, then blocks, each in the order of their names.
 fn fields(
     mut block: BlockBuilder,
-    entries: &BTreeMap<String, Value>,
+    entries: &Entries,
     attributes: &BTreeMap<String, Attribute>,
     scope: &mut Scope<'_>,
     path: &Path,

@@ -30,4 +30,4 @@ pub use provider::{Provider, Session};
 pub use resource::{Desired, Lifecycle, Moved, Observation, Observed, Turn};
 pub use schema::{Attribute, Mode, Names, ResourceType, Schema, Type};
 pub use secret::{Secret, SecretText};
-pub use value::{RangePart, Reference, TemplatePart, Value};
+pub use value::{Entries, RangePart, Reference, TemplatePart, Value};

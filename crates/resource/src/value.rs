@@ -1,12 +1,14 @@
 //! The typed value model: known, unknown until apply, secret, or a reference to another resource.
 
 mod encode;
+mod entries;
 mod range;
 
 use std::collections::BTreeMap;
 
 use crate::{Address, Path, Secret, Segment};
 
+pub use entries::{Entries, Entry};
 pub use range::RangePart;
 
 /// A value of a resource's attribute.
@@ -26,7 +28,7 @@ pub enum Value {
     /// Values in order; the schema says whether the order matters.
     List(Vec<Value>),
     /// Values by key: an object or a map, as the schema says.
-    Map(BTreeMap<String, Value>),
+    Map(Entries),
     /// Known only after apply.
     Unknown,
     /// An attribute of another resource.
@@ -130,7 +132,7 @@ impl Value {
 
     /// The entries, if this is a map.
     #[must_use]
-    pub fn as_map(&self) -> Option<&BTreeMap<String, Value>> {
+    pub fn as_map(&self) -> Option<&Entries> {
         match self {
             Self::Map(entries) => Some(entries),
             _ => None,
@@ -163,7 +165,7 @@ impl Value {
         let mut place = self;
         for segment in parents {
             if place.is_null() && matches!(segment, Segment::Key(_)) {
-                *place = Self::Map(BTreeMap::new());
+                *place = Self::Map(Entries::new());
             }
             let next = match (segment, place) {
                 (Segment::Key(key), Self::Map(entries)) => entries.entry(key.clone()).or_default(),
@@ -246,10 +248,20 @@ impl Value {
                 Self::String(text)
             }
             Self::List(items) => Self::List(items.iter().map(|item| item.resolve(lookup)).collect()),
-            Self::Map(entries) => {
-                Self::Map(entries.iter().map(|(key, value)| (key.clone(), value.resolve(lookup))).collect())
-            }
+            Self::Map(_) if !self.has_reference() => self.clone(),
+            Self::Map(entries) => Self::Map(entries.map_values(|value| value.resolve(lookup))),
             other => other.clone(),
+        }
+    }
+
+    /// Whether a reference is in the value, templates included.
+    #[must_use]
+    pub fn has_reference(&self) -> bool {
+        match self {
+            Self::Reference(_) | Self::Template(_) => true,
+            Self::List(items) => items.iter().any(Self::has_reference),
+            Self::Map(entries) => entries.values().any(Self::has_reference),
+            _ => false,
         }
     }
 

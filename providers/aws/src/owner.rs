@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_ec2::types::{ResourceType, Tag, TagSpecification};
-use slipway_resource::{Address, ClusterUid, Identity, Ownership, Token, Value};
+use slipway_resource::{Address, ClusterUid, Entries, Identity, Ownership, Token, Value};
 
 /// The cluster's unique id.
 pub(crate) const UID: &str = "slipway.dev/cluster-uid";
@@ -86,7 +86,7 @@ pub(crate) fn is_hidden(key: &str) -> bool {
 
 /// The tags that users see: without those of Slipway and of AWS.
 pub(crate) fn visible(tags: &Tags) -> Value {
-    let entries: BTreeMap<String, Value> = tags
+    let entries: Entries = tags
         .iter()
         .filter(|(key, _)| !is_hidden(key))
         .map(|(key, value)| (key.clone(), Value::from(value.as_str())))

@@ -1,10 +1,8 @@
 //! Plans a change without reading the node.
 
-use std::collections::BTreeMap;
-
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::validate::misfits;
-use slipway_resource::{Attribute, Mode, ProviderError, Schema, Value};
+use slipway_resource::{Attribute, Entries, Mode, ProviderError, Schema, Value};
 
 use crate::error::invalid;
 use crate::kind::Kinds;
@@ -26,7 +24,7 @@ pub(crate) fn plan(kinds: &Kinds, schema: &Schema, item: &PlanItem) -> Result<Pl
             normal(attribute, desired.get(name), item.observed.as_ref().and_then(|value| value.get(name)));
         (name.clone(), value)
     });
-    let entries: BTreeMap<String, Value> = normalised.filter(|(_, value)| !value.is_null()).collect();
+    let entries: Entries = normalised.filter(|(_, value)| !value.is_null()).collect();
     let mut planned = Planned { normalised: Value::Map(entries), ..Planned::default() };
     kind.plan(item, &mut planned).map_err(|error| error.with_address(&item.address))?;
     Ok(planned)

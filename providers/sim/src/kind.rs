@@ -15,7 +15,7 @@ mod workload;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use slipway_resource::{Mode, ProviderError, ResourceType, Value};
+use slipway_resource::{Entries, Mode, ProviderError, ResourceType, Value};
 
 use crate::cloud::World;
 
@@ -42,9 +42,9 @@ pub(crate) struct Kind {
     /// How many an account may have.
     pub(crate) quota: u64,
     /// Converts desired attributes into the cloud's form.
-    pub(crate) normalise: fn(&mut BTreeMap<String, Value>),
+    pub(crate) normalise: fn(&mut Entries),
     /// Sets the attributes that the cloud decides when an object is created.
-    pub(crate) assign: fn(&Assigned<'_>, &mut BTreeMap<String, Value>),
+    pub(crate) assign: fn(&Assigned<'_>, &mut Entries),
     /// Refuses an invalid object, given all other objects.
     pub(crate) check: fn(&World, &Candidate<'_>) -> Result<(), ProviderError>,
 }
@@ -122,9 +122,11 @@ pub(crate) fn all() -> &'static BTreeMap<&'static str, Kind> {
 
 impl Kind {
     /// The desired attributes in the cloud's form: defaults filled in, texts normalised. Unknown values stay.
-    pub(crate) fn normalised(&self, desired: &Value) -> BTreeMap<String, Value> {
+    pub(crate) fn normalised(&self, desired: &Value) -> Entries {
         let mut attributes = desired.as_map().cloned().unwrap_or_default();
-        attributes.retain(|_, value| !value.is_null());
+        if attributes.values().any(Value::is_null) {
+            attributes.retain(|_, value| !value.is_null());
+        }
         for (name, attribute) in &self.resource.attributes {
             if !attribute.default.is_null() && !attributes.contains_key(name) {
                 attributes.insert(name.clone(), attribute.default.clone());

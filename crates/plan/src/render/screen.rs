@@ -1,9 +1,8 @@
 //! The visible parts of a value.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use slipway_resource::{Path, Secret, Segment, Value};
+use slipway_resource::{Entries, Path, Secret, Segment, Value};
 
 use crate::change::ResourceChange;
 
@@ -57,7 +56,7 @@ impl<'a> Screen<'a> {
 
     /// The screen for one entry of a map. A key that the map does not have may match each of its nested
     /// values: paths by a schema omit the keys of maps.
-    pub(super) fn entry(&self, entries: &BTreeMap<String, Value>, key: &str) -> Self {
+    pub(super) fn entry(&self, entries: &Entries, key: &str) -> Self {
         let is_nested = || !self.is_top && matches!(entries.get(key), Some(Value::Map(_) | Value::List(_)));
         self.further(|segment| match segment {
             Segment::Key(other) if other == key => Step::Down,
@@ -105,7 +104,7 @@ impl<'a> Screen<'a> {
                 entries
                     .iter()
                     .map(|(key, value)| (key.clone(), self.entry(entries, key).veil(value).into_owned()))
-                    .collect::<BTreeMap<_, _>>(),
+                    .collect(),
             )),
             Value::List(items) => Cow::Owned(Value::List(
                 items

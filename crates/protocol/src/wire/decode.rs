@@ -1,10 +1,8 @@
 //! A value from its bytes, without a second tree in between.
 
-use std::collections::BTreeMap;
-
 use prost::encoding::{self, DecodeContext, WireType, decode_key, decode_varint};
 use prost::{DecodeError, Message};
-use slipway_resource::{Reference, Secret, SecretText, TemplatePart, Value};
+use slipway_resource::{Entries, Reference, Secret, SecretText, TemplatePart, Value};
 
 use super::field;
 use crate::convert::Malformed;
@@ -67,7 +65,7 @@ fn list(mut bytes: &[u8], depth: u32) -> Result<Vec<Value>, Malformed> {
     Ok(items)
 }
 
-fn map(mut bytes: &[u8], depth: u32) -> Result<BTreeMap<String, Value>, Malformed> {
+fn map(mut bytes: &[u8], depth: u32) -> Result<Entries, Malformed> {
     let mut entries = Vec::with_capacity(count(bytes, field::ENTRIES)?);
     while let Some((tag, wire_type)) = next(&mut bytes)? {
         match tag {
@@ -76,7 +74,7 @@ fn map(mut bytes: &[u8], depth: u32) -> Result<BTreeMap<String, Value>, Malforme
         }
     }
     // They are sorted already; then this is cheaper than one insertion for each.
-    Ok(BTreeMap::from_iter(entries))
+    Ok(Entries::from_iter(entries))
 }
 
 fn entry(mut bytes: &[u8], depth: u32) -> Result<(String, Value), Malformed> {

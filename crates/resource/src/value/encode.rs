@@ -5,12 +5,11 @@
 //! value comes back as it was.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Reference, TemplatePart, Value};
+use super::{Entries, Reference, TemplatePart, Value};
 use crate::{Path, Secret};
 
 impl Value {
@@ -235,7 +234,7 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
     }
 
     fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut entries = BTreeMap::new();
+        let mut entries = Vec::with_capacity(map.size_hint().unwrap_or(0).min(4096));
         while let Some(key) = map.next_key::<String>()? {
             match key.as_str() {
                 "$unknown" => {
@@ -258,11 +257,11 @@ impl<'de> serde::de::Visitor<'de> for Visitor {
                         }
                         None => key,
                     };
-                    entries.insert(plain, map.next_value()?);
+                    entries.push((plain, map.next_value()?));
                 }
             }
         }
-        Ok(Value::Map(entries))
+        Ok(Value::Map(Entries::from_iter(entries)))
     }
 }
 
@@ -298,7 +297,8 @@ mod tests {
         leaf.prop_recursive(3, 24, 4, |inner| {
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::List),
-                prop::collection::btree_map("[$a-z]{1,3}", inner, 0..4).prop_map(Value::Map),
+                prop::collection::btree_map("[$a-z]{1,3}", inner, 0..4)
+                    .prop_map(|entries| Value::Map(entries.into())),
             ]
         })
     }

@@ -15,9 +15,7 @@ mod scaling;
 mod security;
 mod storage;
 
-use std::collections::BTreeMap;
-
-use slipway_resource::Value;
+use slipway_resource::{Entries, Value};
 
 pub use slipway_resource::form::document;
 
@@ -26,7 +24,7 @@ pub use instances::user_data;
 use crate::types::{self, Kind};
 
 /// Attributes of one resource.
-pub type Attributes = BTreeMap<String, Value>;
+pub type Attributes = Entries;
 
 /// Attributes in the form in which AWS returns them: texts normalised, numbers as numbers, sets sorted,
 /// defaults filled in, empty values removed. Unknown values and references stay. A second conversion changes

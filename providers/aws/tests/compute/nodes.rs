@@ -52,7 +52,7 @@ impl Nodes {
 
     /// Cordons a node and drains it.
     pub async fn empty(&self, cloud: &Cloud, node: &Node, drain: Value) -> Result<(), ProviderError> {
-        let none = Value::Map(std::collections::BTreeMap::new());
+        let none = Value::Map(slipway_resource::Entries::new());
         self.gate(cloud, &node.identity, operation::CORDON, none).await?;
         self.gate(cloud, &node.identity, operation::DRAIN, drain).await.map(drop)
     }

@@ -1,6 +1,5 @@
 //! Members of a real etcd: announced one after the other, promoted, removed, taken up again.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -258,7 +257,11 @@ async fn one_without_a_majority_goes_only_when_nobody_stays() {
     for (address, attributes) in [("etcd_voter.etcd", 2), ("etcd_member.etcd", 6)] {
         let remembered = leaving.attributes(address, "two").await;
         assert_eq!(remembered.get("member_id"), joined.attributes.get("member_id"));
-        assert_eq!(remembered.as_map().map(BTreeMap::len), Some(attributes), "{remembered:?}");
+        assert_eq!(
+            remembered.as_map().map(slipway_resource::Entries::len),
+            Some(attributes),
+            "{remembered:?}"
+        );
     }
     leaving.delete("etcd_voter.etcd", "two").await.unwrap();
     assert_eq!(leaving.read("etcd_member.etcd", "two").await, Observation::Absent);

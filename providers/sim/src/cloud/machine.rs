@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::{Digest, Value};
+use slipway_resource::{Digest, Entries, Value};
 
 use super::change::Change;
 use super::entity::{Machine, Object, PoolState, Vacancy};
@@ -30,10 +30,10 @@ pub(crate) fn boot_ms(seed: u64, cluster: &str, pool: &str, ordinal: u64) -> Mil
 
 /// The digest of the attributes that machines are made from; `None` while one of them is unknown. Secrets do not
 /// count, since their fingerprints need not be known on every path.
-pub(crate) fn template_digest(attributes: &BTreeMap<String, Value>) -> Option<String> {
+pub(crate) fn template_digest(attributes: &Entries) -> Option<String> {
     let mut parts = BTreeMap::new();
     for name in TEMPLATE {
-        match attributes.get(*name) {
+        match attributes.get(name) {
             None | Some(Value::Null | Value::Secret(_)) => {}
             Some(Value::List(items)) if items.is_empty() => {}
             Some(Value::Map(entries)) if entries.is_empty() => {}

@@ -1,6 +1,6 @@
 //! Load balancers and their target groups.
 
-use slipway_resource::{Attribute, ProviderError, Type, Value};
+use slipway_resource::{Attribute, Entries, ProviderError, Type, Value};
 
 use super::{Assigned, Candidate, Kind, OnDelete, normal};
 use crate::cloud::World;
@@ -54,7 +54,7 @@ fn load_balancer() -> Kind {
         .takes(140, 5, 20)
 }
 
-fn assign_load_balancer(assigned: &Assigned<'_>, attributes: &mut std::collections::BTreeMap<String, Value>) {
+fn assign_load_balancer(assigned: &Assigned<'_>, attributes: &mut Entries) {
     let name = attributes.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
     attributes.insert(
         "dns_name".into(),

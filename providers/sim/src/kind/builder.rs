@@ -1,9 +1,7 @@
 //! Puts a [`Kind`] together.
 
-use std::collections::BTreeMap;
-
 use slipway_resource::schema::{Durations, Irreplaceable, Operation, OwnershipKind};
-use slipway_resource::{Attribute, Form, ProviderError, ResourceType, Type, Value};
+use slipway_resource::{Attribute, Entries, Form, ProviderError, ResourceType, Type};
 
 use super::{Assigned, Candidate, Kind, Link, OnDelete};
 use crate::cloud::World;
@@ -143,12 +141,12 @@ impl Kind {
         self
     }
 
-    pub(super) fn normalise(mut self, normalise: fn(&mut BTreeMap<String, Value>)) -> Self {
+    pub(super) fn normalise(mut self, normalise: fn(&mut Entries)) -> Self {
         self.normalise = normalise;
         self
     }
 
-    pub(super) fn assign(mut self, assign: fn(&Assigned<'_>, &mut BTreeMap<String, Value>)) -> Self {
+    pub(super) fn assign(mut self, assign: fn(&Assigned<'_>, &mut Entries)) -> Self {
         self.assign = assign;
         self
     }

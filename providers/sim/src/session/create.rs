@@ -1,7 +1,7 @@
 //! Creating, changing and deleting objects in the cloud, each in one change of it.
 
 use slipway_resource::provider::ApplyRequest;
-use slipway_resource::{Identity, Ownership, ProviderError, Value};
+use slipway_resource::{Entries, Identity, Ownership, ProviderError, Value};
 
 use super::SimSession;
 use super::check::{changed_for_ever, check_form, check_place, check_quota};
@@ -144,7 +144,7 @@ fn follow(change: &mut Change<'_>, object: &Object, launch: Launch<'_>) {
 }
 
 /// The attributes that the cloud sets for a pool.
-fn assign_pool(attributes: &mut std::collections::BTreeMap<String, Value>) {
+fn assign_pool(attributes: &mut Entries) {
     let min = attributes.get("min").cloned().unwrap_or(Value::Integer(0));
     attributes.entry("size".into()).or_insert(min);
     attributes.entry("machine_type".into()).or_insert("sim.medium".into());
@@ -152,7 +152,7 @@ fn assign_pool(attributes: &mut std::collections::BTreeMap<String, Value>) {
 }
 
 /// Keeps the size that an autoscaler has chosen within its bounds.
-fn clamp_size(attributes: &mut std::collections::BTreeMap<String, Value>) {
+fn clamp_size(attributes: &mut Entries) {
     let number = |name: &str| attributes.get(name).and_then(Value::as_integer);
     if let (Some(size), Some(min), Some(max)) = (number("size"), number("min"), number("max")) {
         attributes.insert("size".into(), size.min(max).max(min).into());
@@ -160,7 +160,7 @@ fn clamp_size(attributes: &mut std::collections::BTreeMap<String, Value>) {
 }
 
 /// How long a create takes, machines aside.
-fn duration_of_create(kind: &Kind, attributes: &std::collections::BTreeMap<String, Value>) -> u64 {
+fn duration_of_create(kind: &Kind, attributes: &Entries) -> u64 {
     let slept = attributes.get("sleep_ms").and_then(Value::as_integer);
     let own =
         if kind.name == MACHINE_POOL { crate::kind::POOL_MS } else { kind.resource.durations.create_ms };

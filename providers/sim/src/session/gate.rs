@@ -2,7 +2,7 @@
 
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Applied, ApplyRequest, EventSink, NodeReference, operation};
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{Entries, Identity, ProviderError, Value};
 
 use super::SimSession;
 use super::rollout::BASTION;
@@ -161,7 +161,7 @@ impl SimSession {
                 ("name", machine.name.as_str().into()),
                 ("zone", machine.zone.as_str().into()),
             ]),
-            None => Value::Map(std::collections::BTreeMap::new()),
+            None => Value::Map(Entries::new()),
         };
         if launched {
             let is_node = match machine {

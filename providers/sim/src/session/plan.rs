@@ -1,11 +1,9 @@
 //! Plans each change. Pure: it depends only on the item and the seed.
 
-use std::collections::BTreeMap;
-
 use slipway_resource::diff::same;
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::validate::misfits;
-use slipway_resource::{Mode, Path, ProviderError, Value};
+use slipway_resource::{Entries, Mode, Path, ProviderError, Value};
 
 use super::{kind_of, rollout};
 use crate::cloud::boot_ms;
@@ -85,7 +83,7 @@ fn removal(kind: &Kind, seed: u64, item: &PlanItem) -> Planned {
 }
 
 /// Sets what the server sets: as it is, or unknown.
-fn fill_in(kind: &Kind, item: &PlanItem, kept: Option<&Value>, attributes: &mut BTreeMap<String, Value>) {
+fn fill_in(kind: &Kind, item: &PlanItem, kept: Option<&Value>, attributes: &mut Entries) {
     for (name, attribute) in &kind.resource.attributes {
         if attributes.contains_key(name) {
             continue;
@@ -109,12 +107,7 @@ fn fill_in(kind: &Kind, item: &PlanItem, kept: Option<&Value>, attributes: &mut 
     }
 }
 
-fn refuse(
-    kind: &Kind,
-    name: &str,
-    observed: &Value,
-    attributes: &BTreeMap<String, Value>,
-) -> Result<(), ProviderError> {
+fn refuse(kind: &Kind, name: &str, observed: &Value, attributes: &Entries) -> Result<(), ProviderError> {
     if kind.name == "sim_volume" && !replaces(kind, Some(observed), attributes) {
         return refuse_shrinking(name, Some(observed), &Value::Map(attributes.clone()));
     }
@@ -122,7 +115,7 @@ fn refuse(
 }
 
 /// Whether an attribute changes that is fixed when the object is made.
-fn replaces(kind: &Kind, observed: Option<&Value>, attributes: &BTreeMap<String, Value>) -> bool {
+fn replaces(kind: &Kind, observed: Option<&Value>, attributes: &Entries) -> bool {
     let Some(observed) = observed else { return false };
     kind.resource.attributes.iter().filter(|(_, attribute)| attribute.immutable).any(|(name, attribute)| {
         match attributes.get(name) {
@@ -134,7 +127,7 @@ fn replaces(kind: &Kind, observed: Option<&Value>, attributes: &BTreeMap<String,
 
 /// Changes that need a new object although the schema lets the attribute change: a load balancer can enter zones
 /// and cannot leave one.
-fn replace_paths(kind: &Kind, observed: Option<&Value>, attributes: &BTreeMap<String, Value>) -> Vec<Path> {
+fn replace_paths(kind: &Kind, observed: Option<&Value>, attributes: &Entries) -> Vec<Path> {
     let leaves = || {
         let before = observed?.get("subnet_ids")?.as_list()?;
         let after = attributes.get("subnet_ids")?.as_list()?;
@@ -176,12 +169,7 @@ fn disruption(kind: &Kind, exists: bool, goes: bool) -> Disruption {
 }
 
 /// How long the change takes, where that is not what the type says.
-fn estimate(
-    kind: &Kind,
-    seed: u64,
-    attributes: &BTreeMap<String, Value>,
-    kept: Option<&Value>,
-) -> Option<u64> {
+fn estimate(kind: &Kind, seed: u64, attributes: &Entries, kept: Option<&Value>) -> Option<u64> {
     if kind.name == MACHINE_POOL {
         let text = |name: &str| attributes.get(name).and_then(Value::as_str).unwrap_or_default();
         let (cluster, pool) = (text("cluster"), text("name"));

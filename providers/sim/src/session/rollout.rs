@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, Prerequisite, Rollout, operation};
-use slipway_resource::{Address, Identity, Path, Value};
+use slipway_resource::{Address, Entries, Identity, Path, Value};
 
 use crate::cloud::{boot_ms, pod, template_digest};
 use crate::kind::{SNAPSHOT, TEMPLATE, drain_ms, operation_ms};
@@ -64,17 +64,13 @@ fn seen<'a>(observed: &'a Value, name: &str) -> Vec<Seen<'a>> {
 }
 
 /// Whether machines of the desired pool are made from another template than the observed one has.
-pub(super) fn template_changes(wanted: &BTreeMap<String, Value>, observed: &Value) -> bool {
+pub(super) fn template_changes(wanted: &Entries, observed: &Value) -> bool {
     let before = observed.as_map().and_then(template_digest);
     template_digest(wanted) != before
 }
 
 /// The rollout of a pool's machines; `None` when the pool neither exists nor is desired.
-pub(super) fn rollout(
-    seed: u64,
-    wanted: Option<&BTreeMap<String, Value>>,
-    observed: Option<&Value>,
-) -> Option<Rollout> {
+pub(super) fn rollout(seed: u64, wanted: Option<&Entries>, observed: Option<&Value>) -> Option<Rollout> {
     let mut members = observed.map(|observed| members(wanted, observed)).unwrap_or_default();
     let nothing = Value::Null;
     let observed = observed.unwrap_or(&nothing);
@@ -164,7 +160,7 @@ pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
         .collect()
 }
 
-fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Member> {
+fn members(wanted: Option<&Entries>, observed: &Value) -> Vec<Member> {
     let machines = machines(observed);
     let Some(wanted) = wanted else {
         let reason = "the pool goes".to_owned();
@@ -211,7 +207,7 @@ fn members(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Me
 }
 
 /// The desired number of machines in a pool; a size chosen by an autoscaler is kept within the bounds.
-fn wanted_size(wanted: &BTreeMap<String, Value>, observed: &Value) -> usize {
+fn wanted_size(wanted: &Entries, observed: &Value) -> usize {
     let number = |value: Option<&Value>| {
         let number = value.and_then(Value::as_integer);
         usize::try_from(number.unwrap_or_default()).unwrap_or_default()
@@ -226,11 +222,7 @@ fn wanted_size(wanted: &BTreeMap<String, Value>, observed: &Value) -> usize {
 }
 
 /// Why a machine has to be replaced.
-fn difference(
-    machine: &Seen<'_>,
-    wanted: &BTreeMap<String, Value>,
-    observed: &Value,
-) -> (String, Option<Path>) {
+fn difference(machine: &Seen<'_>, wanted: &Entries, observed: &Value) -> (String, Option<Path>) {
     for name in ["kubernetes_version", "image", "machine_type"] {
         if let Some(after) = wanted.get(name) {
             let before = machine.text(name);
@@ -243,7 +235,7 @@ fn difference(
         }
     }
     for name in TEMPLATE {
-        let (before, after) = (observed.get(name), wanted.get(*name));
+        let (before, after) = (observed.get(name), wanted.get(name));
         let secret = matches!(after, Some(Value::Secret(_)));
         if before != after && !secret {
             return (format!("{name} changes"), Some(Path::key(*name)));
@@ -252,7 +244,7 @@ fn difference(
     ("it was made from an older template of the pool".to_owned(), Some(Path::key("template_version")))
 }
 
-fn limits(attributes: &BTreeMap<String, Value>, role: &str, size: u64) -> (u32, u32) {
+fn limits(attributes: &Entries, role: &str, size: u64) -> (u32, u32) {
     let holds_volumes = attributes
         .get("volume_ids")
         .is_some_and(|ids| !matches!(ids, Value::Null) && ids.as_list().is_none_or(|ids| !ids.is_empty()));
@@ -274,7 +266,7 @@ fn limits(attributes: &BTreeMap<String, Value>, role: &str, size: u64) -> (u32, 
 }
 
 /// A backup of etcd before a new release rolls over the control plane.
-fn prerequisites(wanted: Option<&BTreeMap<String, Value>>, observed: &Value) -> Vec<Prerequisite> {
+fn prerequisites(wanted: Option<&Entries>, observed: &Value) -> Vec<Prerequisite> {
     let Some(wanted) = wanted else { return Vec::new() };
     let key = "kubernetes_version";
     if observed.is_null() || wanted.get(key) == observed.get(key) {

@@ -37,7 +37,7 @@ pub(super) fn value() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 32, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::List),
-            prop::collection::btree_map(".{0,4}", inner, 0..5).prop_map(Value::Map),
+            prop::collection::btree_map(".{0,4}", inner, 0..5).prop_map(|entries| Value::Map(entries.into())),
         ]
     })
 }

@@ -1,16 +1,14 @@
 //! Attributes of a launch template as EC2 returns them.
 
-use std::collections::BTreeMap;
-
 use aws_sdk_ec2::primitives::DateTimeFormat;
 use aws_sdk_ec2::types as sdk;
-use slipway_resource::Value;
+use slipway_resource::{Entries, Value};
 
 use crate::kind::attribute::some;
 use crate::owner::{of_ec2, visible};
 
 /// The attributes of a version.
-pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> BTreeMap<String, Value> {
+pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> Entries {
     let entries = Value::map([
         ("image_id", some(data.image_id())),
         ("instance_type", word(data.instance_type().map(sdk::InstanceType::as_str))),
@@ -60,7 +58,7 @@ pub(super) fn data(data: &sdk::ResponseLaunchTemplateData) -> BTreeMap<String, V
     ]);
     match entries {
         Value::Map(entries) => entries,
-        _ => BTreeMap::new(),
+        _ => Entries::new(),
     }
 }
 

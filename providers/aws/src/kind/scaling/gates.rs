@@ -21,7 +21,7 @@ mod warm;
 
 use slipway_aws_model::plan::node_of;
 use slipway_resource::provider::{Applied, operation};
-use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
+use slipway_resource::{Entries, ErrorClass, Identity, Path, ProviderError, Value};
 
 pub(super) use shrink::shrink;
 pub(super) use view::{Detached, RETIRED, ROLLOUT, alive_detached, by_ids};
@@ -67,7 +67,7 @@ pub(super) async fn operate(
             ("instance", Value::from(machine.id.as_str())),
             ("zone", machine.zone.as_str().into()),
         ]),
-        None => Value::Map(std::collections::BTreeMap::new()),
+        None => Value::Map(Entries::new()),
     };
     if name == operation::SURGE {
         let (attribute, value) = match machine {

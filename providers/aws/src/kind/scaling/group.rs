@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use aws_sdk_autoscaling::operation::describe_auto_scaling_groups::builders::DescribeAutoScalingGroupsFluentBuilder;
 use aws_sdk_autoscaling::types as sdk;
 use slipway_resource::provider::Applied;
-use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use slipway_resource::{Entries, ErrorClass, Identity, ProviderError, Value};
 
 use self::shape::{add_instances, detached_instance, found, ids};
 use super::{changes, gates, mixed, profile};
@@ -194,7 +194,7 @@ impl Kind for Group {
     }
 
     async fn complete(&self, act: &Act<'_>, id: &Identity, desired: &Value) -> Result<(), ProviderError> {
-        let nothing = Value::Map(BTreeMap::new());
+        let nothing = Value::Map(Entries::new());
         changes::beside(act.cloud, id.as_str(), &nothing, desired).await
     }
 

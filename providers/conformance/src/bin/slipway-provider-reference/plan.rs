@@ -1,10 +1,10 @@
 //! The plans of the reference provider, without its cloud.
 
-use std::collections::BTreeMap;
-
 use slipway_provider_sdk::cluster;
 use slipway_resource::provider::{ExpandNote, ExpandRequest, Expansion, PlanItem, Planned};
-use slipway_resource::{Address, Desired, ErrorClass, Mode, ProviderError, ResourceType, Schema, Value};
+use slipway_resource::{
+    Address, Desired, Entries, ErrorClass, Mode, ProviderError, ResourceType, Schema, Value,
+};
 
 use crate::defect::Defect;
 use crate::kinds::{MACHINE, NETWORK};
@@ -33,7 +33,7 @@ pub fn plan(schema: &Schema, item: PlanItem, number: u64, defect: &Defect) -> Re
     if defect.breaks("plan-takes-unknown") && wanted.values().any(|value| matches!(value, Value::Unknown)) {
         return Err(invalid("a value is not known").with_address(&item.address));
     }
-    let mut normalised = BTreeMap::new();
+    let mut normalised = Entries::new();
     for (name, attribute) in &kind.attributes {
         let value = match wanted.get(name) {
             Some(value) if attribute.mode != Mode::Computed => normal(name, value, defect),

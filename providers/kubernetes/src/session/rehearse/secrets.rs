@@ -1,12 +1,10 @@
 //! The content of a Secret is never shown, and its text is not known while planning. A change is recognised
 //! by the last applied manifest and by the owners of the fields.
 
-use std::collections::BTreeMap;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::Value as Json;
-use slipway_resource::{Secret, Value};
+use slipway_resource::{Entries, Secret, Value};
 
 use crate::fields;
 use crate::manifest::LIVE;
@@ -68,7 +66,7 @@ pub(super) fn show(seen: &mut Value, manifest: &Value, last: Option<&Value>, liv
     let Value::Map(parts) = seen else { return };
     let mut left = match parts.remove("data") {
         Some(Value::Map(data)) => data,
-        _ => BTreeMap::new(),
+        _ => Entries::new(),
     };
     for (map, key, value) in entries(manifest) {
         if left.remove(key).is_none() {
@@ -76,14 +74,13 @@ pub(super) fn show(seen: &mut Value, manifest: &Value, last: Option<&Value>, liv
         }
         let there = live.is_some_and(|live| is_there((map, key, value), last, live));
         let shown = if there { value.clone() } else { hidden() };
-        if let Value::Map(place) = parts.entry(map.to_owned()).or_insert_with(|| Value::Map(BTreeMap::new()))
-        {
+        if let Value::Map(place) = parts.entry(map.to_owned()).or_insert_with(|| Value::Map(Entries::new())) {
             place.insert(key.clone(), shown);
         }
     }
     if !left.is_empty()
         && let Value::Map(place) =
-            parts.entry("data".to_owned()).or_insert_with(|| Value::Map(BTreeMap::new()))
+            parts.entry("data".to_owned()).or_insert_with(|| Value::Map(Entries::new()))
     {
         place.extend(left.into_keys().map(|key| (key, hidden())));
     }
