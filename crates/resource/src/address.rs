@@ -1,5 +1,6 @@
 //! The address of a resource: its type and its name.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -54,10 +55,34 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once('.') {
-            Some((kind, name)) if is_type(kind) && is_name(name) => Ok(Self::new(kind, name)),
+            Some((kind, name)) if is_type(kind) && is_name(name) => Ok(Self::new(shared_kind(kind), name)),
             _ => Err(AddressError { text: text.to_owned() }),
         }
     }
+}
+
+thread_local! {
+    /// The types of the addresses that were read last, by their hash: a state has many addresses of few types.
+    static KINDS: RefCell<[Option<Arc<str>>; KIND_PLACES]> = const { RefCell::new([const { None }; KIND_PLACES]) };
+}
+
+/// How many types a thread remembers at most.
+const KIND_PLACES: usize = 64;
+
+/// The text of a type, shared with an earlier address of this thread where it has the same type.
+fn shared_kind(kind: &str) -> Arc<str> {
+    let place =
+        kind.bytes().fold(kind.len(), |sum, byte| sum.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    let shared = KINDS.try_with(|kinds| {
+        let mut kinds = kinds.try_borrow_mut().ok()?;
+        let known = kinds.get_mut(place % KIND_PLACES)?;
+        if known.as_deref() != Some(kind) {
+            *known = Some(kind.into());
+        }
+        known.clone()
+    });
+    // Without the memory, as at the end of a thread, nothing is shared.
+    shared.ok().flatten().unwrap_or_else(|| kind.into())
 }
 
 fn is_type(text: &str) -> bool {
@@ -91,6 +116,13 @@ mod tests {
         let address: Address = "sim_record.api.example.com".parse().unwrap();
         assert_eq!((address.kind(), address.name()), ("sim_record", "api.example.com"));
         assert_eq!(address.to_string(), "sim_record.api.example.com");
+    }
+
+    #[test]
+    fn addresses_share_the_text_of_their_type() {
+        let [one, other] = ["sim_record.a", "sim_record.b"].map(|text| text.parse::<Address>().unwrap());
+        assert!(Arc::ptr_eq(&one.kind, &other.kind));
+        assert_ne!("sim_disk.a".parse::<Address>().unwrap().kind(), one.kind());
     }
 
     #[test]
