@@ -140,7 +140,7 @@ mod tests {
             attributes: Value::Null,
             depends_on: Vec::new(),
             lifecycle: Lifecycle::default(),
-            origins: BTreeMap::from([(Path::root(), "pools[workers].name".to_owned())]),
+            origins: [(Path::root(), "pools[workers].name".to_owned())].into_iter().collect(),
         };
         let named = |name: &str| belongs_to_pool(&[name.to_owned()], &desired);
         assert!(belongs_to_pool(&[], &desired));
@@ -149,7 +149,7 @@ mod tests {
         }
         assert!(!named("work") && !named("others"));
         let network = Desired {
-            origins: BTreeMap::from([(Path::root(), "network.cidr".to_owned())]),
+            origins: [(Path::root(), "network.cidr".to_owned())].into_iter().collect(),
             address: Address::new("aws_vpc", "main"),
             ..desired
         };

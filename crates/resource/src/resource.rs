@@ -1,10 +1,8 @@
 //! A resource as it is wanted, and as it was found.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, ClusterUid, ErrorClass, Identity, Path, ProviderError, Token, Value};
+use crate::{Address, ClusterUid, ErrorClass, Identity, Origins, Path, ProviderError, Token, Value};
 
 /// A resource that the spec asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,8 +20,8 @@ pub struct Desired {
     pub lifecycle: Lifecycle,
     /// The field of the spec that each attribute comes from, as `pools[workers].image`; the root path means
     /// the resource itself.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub origins: BTreeMap<Path, String>,
+    #[serde(default, skip_serializing_if = "Origins::is_empty")]
+    pub origins: Origins,
 }
 
 /// How the planner treats a resource.
@@ -126,7 +124,7 @@ impl Desired {
             attributes,
             depends_on: Vec::new(),
             lifecycle: Lifecycle::default(),
-            origins: BTreeMap::new(),
+            origins: Origins::default(),
         }
     }
 

@@ -381,7 +381,7 @@ pub(super) fn desired() -> impl Strategy<Value = Desired> {
             attributes,
             depends_on,
             lifecycle,
-            origins,
+            origins: origins.into_iter().collect(),
         })
 }
 
