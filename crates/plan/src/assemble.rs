@@ -24,7 +24,8 @@ use crate::turns;
 /// All decisions. Resources without a change are only counted.
 #[derive(Default)]
 pub(crate) struct Decided {
-    pub by_address: BTreeMap<Address, Decision>,
+    /// Behind pointers: the nodes of the tree are half empty, and a decision is large.
+    pub by_address: BTreeMap<Address, Box<Decision>>,
     pub unchanged: u64,
     pub drift: Vec<ResourceChange>,
     /// Objects that stay and have no record, so that they need no step.
@@ -35,14 +36,14 @@ pub(crate) struct Decided {
 
 impl Decided {
     pub fn insert(&mut self, mut decision: Decision) {
-        self.drift.extend(decision.drift.take());
+        self.drift.extend(decision.drift.take().map(|drift| *drift));
         let rolls = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
             self.infrastructure_only.extend(decision.infrastructure_only);
         } else {
-            self.by_address.insert(decision.change.address.clone(), decision);
+            self.by_address.insert(decision.change.address.clone(), Box::new(decision));
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) async fn take_back(
         if !decided.by_address.contains_key(pool) {
             let Some(change) = records.get(pool).and_then(|record| recorded(pool, record)) else { continue };
             decided.unchanged = decided.unchanged.saturating_sub(1);
-            decided.by_address.insert(pool.clone(), plain(change));
+            decided.by_address.insert(pool.clone(), Box::new(plain(change)));
         }
         let Some(decision) = decided.by_address.get_mut(pool) else { continue };
         if decision.change.action == ChangeAction::NoOp && decision.rollout.is_none() {

@@ -62,7 +62,7 @@ pub(crate) struct Decision {
     /// The arguments of the gate that prepares the change.
     pub prepare: Option<Value>,
     /// The drift to report: `before` as it was applied, `after` as it is.
-    pub drift: Option<ResourceChange>,
+    pub drift: Option<Box<ResourceChange>>,
     /// Properties of the spec that the infrastructure does not implement.
     pub infrastructure_only: Option<String>,
 }
@@ -77,7 +77,9 @@ pub(crate) struct Context<'a> {
 
 /// Decides about a resource of the spec.
 pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &Context<'_>) -> Decision {
-    crate::resolve::restore_references(&mut planned.normalised, known.resolved);
+    if known.resolved.has_reference() {
+        crate::resolve::restore_references(&mut planned.normalised, known.resolved);
+    }
     let Some(object) = known.object else {
         return create(known, planned, context);
     };
@@ -296,14 +298,16 @@ fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> 
     reason.origin = origin;
     let mut reasons = vec![reason];
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
-    let mut after = planned.normalised.clone();
+    let mut after = planned.normalised;
     complete(&mut after, known.kind, None, &[]);
-    let drift = vanished.then(|| ResourceChange {
-        action: ChangeAction::Delete,
-        identity: known.record.map(|record| record.identity.clone()),
-        before: known.record.and_then(|record| record.applied.clone()).unwrap_or_default(),
-        reasons: vec![Reason::new(ReasonCode::Vanished, "it was deleted outside Slipway")],
-        ..blank(&known)
+    let drift = vanished.then(|| {
+        Box::new(ResourceChange {
+            action: ChangeAction::Delete,
+            identity: known.record.map(|record| record.identity.clone()),
+            before: known.record.and_then(|record| record.applied.clone()).unwrap_or_default(),
+            reasons: vec![Reason::new(ReasonCode::Vanished, "it was deleted outside Slipway")],
+            ..blank(&known)
+        })
     });
     let change = ResourceChange {
         action: ChangeAction::Create,

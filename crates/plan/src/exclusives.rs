@@ -102,7 +102,7 @@ mod tests {
             change("f", Delete, Some("f"), None),
             change("g", ReplaceCreateFirst, Some("g"), Some("g")),
         ] {
-            decided.by_address.insert(change.address.clone(), crate::assemble::plain(change));
+            decided.by_address.insert(change.address.clone(), Box::new(crate::assemble::plain(change)));
         }
         let taken = taken_from(&decided, &|_| Some(&kind));
         let pairs: Vec<(&str, &str)> = taken.iter().map(|(own, other)| (own.name(), other.name())).collect();

@@ -58,7 +58,7 @@ mod tests {
                 confirmation: Some("loses its data".to_owned()),
                 ..ResourceChange::bare(&address(name), "any", 1)
             };
-            decided.by_address.insert(address(name), crate::assemble::plain(change));
+            decided.by_address.insert(address(name), Box::new(crate::assemble::plain(change)));
         }
         let on = |names: &[&str]| names.iter().map(|name| address(name)).collect::<BTreeSet<_>>();
         let standing_on = BTreeMap::from([

@@ -67,7 +67,8 @@ impl Observations {
                 self.unreadable.insert(observed.address, error);
             }
             Observation::Present(attributes) => {
-                let objects = self.found.entry(observed.address).or_default();
+                // Nearly every address has one object.
+                let objects = self.found.entry(observed.address).or_insert_with(|| Vec::with_capacity(1));
                 match objects.iter_mut().find(|known| known.identity == observed.identity) {
                     Some(known) => known.owned |= owned,
                     None => objects.push(Found { identity: observed.identity, attributes, owned }),

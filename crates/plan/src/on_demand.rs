@@ -53,7 +53,7 @@ mod tests {
         let mut decided = Decided::default();
         for (address, action) in [(&own, token), (&joining, machine)] {
             let change = ResourceChange { action, ..ResourceChange::bare(address, "any", 1) };
-            decided.by_address.insert(address.clone(), crate::assemble::plain(change));
+            decided.by_address.insert(address.clone(), Box::new(crate::assemble::plain(change)));
         }
         leave_out(&mut decided, &dependencies);
         decided.by_address.contains_key(&own)

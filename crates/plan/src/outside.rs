@@ -112,13 +112,13 @@ pub(crate) fn extend(
     drift: Option<ResourceChange>,
     reasons: Vec<Reason>,
     blank: impl FnOnce() -> ResourceChange,
-) -> Option<ResourceChange> {
+) -> Option<Box<ResourceChange>> {
     if reasons.is_empty() {
-        return drift;
+        return drift.map(Box::new);
     }
     let mut drift = drift.unwrap_or_else(blank);
     drift.reasons.extend(reasons);
-    Some(drift)
+    Some(Box::new(drift))
 }
 
 /// Whether a pool has another number of machines than it was applied with. In a roll, and where the spec asks for another pool,

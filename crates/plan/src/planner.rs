@@ -197,6 +197,7 @@ impl<'p> Planner<'p> {
             self.inputs.desired.iter().map(|desired| (&desired.address, desired)).collect();
         let mut decided = Decided::default();
         let mut resolver = Resolver::default();
+        let read = with_read_attributes(&self.inputs.desired);
         let mut replaced: BTreeMap<Address, Vec<Reason>> = BTreeMap::new();
         for level in &self.dependencies.levels {
             let mut prepared = Vec::new();
@@ -208,7 +209,7 @@ impl<'p> Planner<'p> {
                     Ok(ready) => prepared.push(ready),
                     Err(change) => {
                         resolver.insert(address.clone(), Known::Unreadable);
-                        decided.by_address.insert(address.clone(), assemble::plain(*change));
+                        decided.by_address.insert(address.clone(), Box::new(assemble::plain(*change)));
                     }
                 }
             }
@@ -228,13 +229,13 @@ impl<'p> Planner<'p> {
                 {
                     let change = self.without_nodes(address, &error);
                     resolver.insert(address.clone(), Known::Unreadable);
-                    decided.by_address.insert(address.clone(), assemble::plain(change));
+                    decided.by_address.insert(address.clone(), Box::new(assemble::plain(change)));
                     continue;
                 }
                 let mut decision = self.decide(&prepared, planned, (machines, anew), &replaced)?;
                 decision.anew = anew;
                 self.defer_uncompared(&mut decision);
-                resolver.insert(address.clone(), known(&mut decision));
+                resolver.insert(address.clone(), known(&mut decision, read.contains(address)));
                 if decision.change.action.is_replace() {
                     replaced.insert(address.clone(), decision.change.reasons.clone());
                 }
@@ -489,12 +490,26 @@ fn roll_all(rollout: &mut Rollout) -> bool {
     anew
 }
 
-/// The facts about a decided resource that other resources may use.
-fn known(decision: &mut Decision) -> Known {
+/// The resources whose attributes others refer to, and not only their identities.
+fn with_read_attributes(desired: &[Desired]) -> BTreeSet<Address> {
+    let mut read = BTreeSet::new();
+    for desired in desired {
+        desired.attributes.for_each_reference(&mut |reference| {
+            if !reference.is_identity() && !read.contains(&reference.address) {
+                read.insert(reference.address.clone());
+            }
+        });
+    }
+    read
+}
+
+/// The facts about a decided resource that other resources may use; `is_read` tells whether they use its attributes.
+fn known(decision: &mut Decision, is_read: bool) -> Known {
     let change = &mut decision.change;
     // A resource without a change is only counted: its attributes are not needed any more.
     let attributes = if decision.rollout.is_none() && change.is_idle() {
-        std::mem::take(&mut change.after)
+        let attributes = std::mem::take(&mut change.after);
+        if is_read || change.identity.is_none() { attributes } else { Value::Null }
     } else {
         change.after.clone()
     };

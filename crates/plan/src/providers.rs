@@ -149,7 +149,7 @@ pub(crate) async fn preflight(
             .values()
             .filter(|decision| decision.change.provider == name)
             .filter(|decision| !without_call.contains(&decision.change.address))
-            .flat_map(preflight_items)
+            .flat_map(|decision| preflight_items(decision))
             .collect();
         if !items.is_empty() {
             let found = handle.session.preflight(items).await;

@@ -97,7 +97,7 @@ pub(crate) fn narrow(
         let needed = dependencies.by_address.get(&address).into_iter().flatten();
         let is_there = |needed: &&Address| {
             let decision = decided.by_address.get(*needed);
-            decision.is_some_and(is_pool_that_stays) && !referred.contains(*needed)
+            decision.is_some_and(|decision| is_pool_that_stays(decision)) && !referred.contains(*needed)
         };
         stack.extend(needed.filter(|needed| !is_there(needed)).cloned());
         if goes {
@@ -106,7 +106,7 @@ pub(crate) fn narrow(
         }
     }
     let left_out = decided.by_address.values().filter(|decision| !keep.contains(&decision.change.address));
-    let left_out = left_out.map(LeftOut::of).collect();
+    let left_out = left_out.map(|decision| LeftOut::of(decision)).collect();
     decided.by_address.retain(|address, _| keep.contains(address));
     left_out
 }

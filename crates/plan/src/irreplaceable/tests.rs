@@ -118,7 +118,7 @@ fn world(cases: &[Case]) -> World {
             ..ResourceChange::bare(&at, "any", 1)
         };
         let surplus = twin.into_iter().collect();
-        decided.by_address.insert(at, Decision { surplus, ..crate::assemble::plain(change) });
+        decided.by_address.insert(at, Box::new(Decision { surplus, ..crate::assemble::plain(change) }));
     }
     let mut observations = Observations::default();
     observations.add_discovery(discovery);
@@ -357,7 +357,7 @@ fn is_named(reader: ChangeAction, record: Option<Record>) -> bool {
     }]);
     let identity = (reader != ChangeAction::Create).then(|| Identity::new("g-1"));
     let change = ResourceChange { action: reader, identity, ..ResourceChange::bare(&group, "any", 1) };
-    world.decided.by_address.insert(group.clone(), crate::assemble::plain(change));
+    world.decided.by_address.insert(group.clone(), Box::new(crate::assemble::plain(change)));
     world.records.extend(record.map(|record| (group.clone(), record)));
     let rule = rule("it cannot be");
     let rule_of = |address: &Address| (address.kind() == "any_vault").then_some(&rule);

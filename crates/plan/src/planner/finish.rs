@@ -127,11 +127,13 @@ pub(super) async fn finish(
     } else {
         Vec::new()
     };
-    let (mut kept, changes): (Vec<ResourceChange>, Vec<ResourceChange>) =
-        decided.by_address.into_values().map(|decision| decision.change).partition(|change| {
-            change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(change)
-        });
-    kept.append(&mut decided.kept);
+    let mut kept = std::mem::take(&mut decided.kept);
+    let mut changes = Vec::with_capacity(decided.by_address.len());
+    for decision in decided.by_address.into_values() {
+        let change = decision.change;
+        let stays = change.action == ChangeAction::Forget && change.identity.is_some() && is_kept(&change);
+        if stays { kept.push(change) } else { changes.push(change) }
+    }
     kept.sort_by(|left, right| left.address.cmp(&right.address));
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
