@@ -19,7 +19,8 @@ pub(crate) struct World {
     pub(crate) moment: Millis,
     /// The last number that an identity got.
     pub(crate) serial: u64,
-    objects: BTreeMap<String, Object>,
+    /// Behind pointers: the nodes of the tree are half empty, and an object is large.
+    objects: BTreeMap<String, Box<Object>>,
     machines: BTreeMap<String, Machine>,
     pods: BTreeMap<String, Pod>,
     balancers: BTreeMap<String, Balancer>,
@@ -29,29 +30,30 @@ pub(crate) struct World {
     by_kind: HashMap<String, BTreeSet<String>>,
     by_token: HashMap<Token, String>,
     by_key: HashMap<String, BTreeSet<String>>,
-    referrers: HashMap<String, BTreeSet<String>>,
+    /// The identity of an object, and that of one that refers to it.
+    referrers: BTreeSet<(String, String)>,
     machines_of: HashMap<String, BTreeSet<String>>,
 }
 
 impl World {
     /// The object with this identity.
     pub(crate) fn object(&self, id: &str) -> Option<&Object> {
-        self.objects.get(id).filter(|object| !is_gone(object))
+        self.remembered(id).filter(|object| !is_gone(object))
     }
 
     /// The object with this identity, also one that only delayed reads still show.
     pub(crate) fn remembered(&self, id: &str) -> Option<&Object> {
-        self.objects.get(id)
+        self.objects.get(id).map(|object| &**object)
     }
 
     /// All objects, by identity.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
-        self.objects.values().filter(|object| !is_gone(object))
+        self.all_remembered().filter(|object| !is_gone(object))
     }
 
     /// All objects, with those that only delayed reads still show.
     pub(crate) fn all_remembered(&self) -> impl Iterator<Item = &Object> {
-        self.objects.values()
+        self.objects.values().map(|object| &**object)
     }
 
     /// How many objects of a type there are.
@@ -71,7 +73,10 @@ impl World {
 
     /// The identities of objects that refer to this one.
     pub(crate) fn referrers(&self, id: &str) -> impl Iterator<Item = &String> {
-        self.referrers.get(id).into_iter().flatten()
+        let first = (id.to_owned(), String::new());
+        let target = first.0.clone();
+        let of_it = self.referrers.range(first..).take_while(move |(of, _)| *of == target);
+        of_it.map(|(_, referrer)| referrer)
     }
 
     /// The identity of an object that has the same unique attributes.
@@ -131,7 +136,7 @@ impl World {
     /// Takes one event over.
     pub(crate) fn take(&mut self, event: Entity) {
         match event {
-            Entity::Object(object) => self.put_object(*object),
+            Entity::Object(object) => self.put_object(object),
             Entity::ObjectGone(id) => self.remove_object(&id),
             Entity::Machine(machine) => {
                 self.machines_of.entry(machine.pool.clone()).or_default().insert(machine.id.clone());
@@ -169,8 +174,7 @@ impl World {
     /// Every event that makes this world out of nothing.
     pub(crate) fn events(&self) -> impl Iterator<Item = EntityRef<'_>> {
         let journal = self.journal_order.iter().filter_map(|token| self.journal.get(token));
-        self.objects
-            .values()
+        self.all_remembered()
             .map(EntityRef::Object)
             .chain(self.machines.values().map(EntityRef::Machine))
             .chain(self.pods.values().map(EntityRef::Pod))
@@ -179,7 +183,7 @@ impl World {
             .chain(journal.map(EntityRef::Journal))
     }
 
-    fn put_object(&mut self, object: Object) {
+    fn put_object(&mut self, object: Box<Object>) {
         if self.objects.contains_key(&object.id) {
             self.unlink(&object.id);
         }
@@ -190,7 +194,7 @@ impl World {
             }
             if let Some(kind) = kind::all().get(object.kind.as_str()) {
                 for (_, target) in kind.targets(&object.attributes) {
-                    self.referrers.entry(target.to_owned()).or_default().insert(object.id.clone());
+                    self.referrers.insert((target.to_owned(), object.id.clone()));
                 }
                 if let Some(key) = kind.unique_key(&object.attributes) {
                     self.by_key.entry(key).or_default().insert(object.id.clone());
@@ -215,12 +219,7 @@ impl World {
         }
         if let Some(kind) = kind::all().get(object.kind.as_str()) {
             for (_, target) in kind.targets(&object.attributes) {
-                if let Some(ids) = self.referrers.get_mut(target) {
-                    ids.remove(id);
-                    if ids.is_empty() {
-                        self.referrers.remove(target);
-                    }
-                }
+                self.referrers.remove(&(target.to_owned(), id.to_owned()));
             }
             if let Some(key) = kind.unique_key(&object.attributes)
                 && let Some(ids) = self.by_key.get_mut(&key)
