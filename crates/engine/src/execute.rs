@@ -212,7 +212,9 @@ impl<'a> Dispatcher<'a> {
         match result {
             Ok((applied, done)) => {
                 take_effect(&mut self.work.snapshot, effect, &done);
-                if let EndResult::Done { node, .. } = done {
+                if let EndResult::Done { node, .. } = done
+                    && node != NewNode::Unnamed
+                {
                     self.work.nodes.insert(id, node);
                 }
                 if matches!(step.action, StepAction::Create | StepAction::Update | StepAction::Tag) {

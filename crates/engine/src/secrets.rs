@@ -262,6 +262,10 @@ pub(crate) fn fill(
 
 /// Removes the texts and keeps the fingerprints, so that the value may be stored.
 pub(crate) fn strip(value: &mut Value) {
+    // A value without a secret keeps the entries that it shares with others.
+    if !has_secret(value) {
+        return;
+    }
     let stripped: Result<(), SecretError> = each(value, &mut |secret| {
         secret.text = None;
         Ok(())

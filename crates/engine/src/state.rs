@@ -67,7 +67,10 @@ impl State {
         if found > FORMAT {
             return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported: FORMAT });
         }
-        serde_json::from_slice(bytes).map_err(corrupt)
+        let mut snapshot: Snapshot = serde_json::from_slice(bytes).map_err(corrupt)?;
+        // A list that is read has room for four addresses, and most records depend on one.
+        snapshot.resources.values_mut().for_each(|record| record.depends_on.shrink_to_fit());
+        Ok(snapshot)
     }
 
     /// How far a run came that did not end, in a sentence for the history; nothing when the state cannot be read.
