@@ -13,6 +13,7 @@ mod retained;
 pub(crate) mod retention;
 mod supposed;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -93,8 +94,10 @@ impl Opened {
                 unowned: Vec::new(),
             },
             Some(existing) => {
-                let written = beside.iter().flat_map(|beside| &beside.written);
-                let all: Vec<Desired> = expansion.desired.iter().chain(written).cloned().collect();
+                let all: Cow<'_, [Desired]> = match &beside {
+                    Some(beside) => expansion.desired.iter().chain(&beside.written).cloned().collect(),
+                    None => Cow::Borrowed(&expansion.desired),
+                };
                 let looked = existing.and_look(name, &stage.linked, prior).await?;
                 looked.complete(&stage.providers, prior, &all).await?
             }
