@@ -84,6 +84,9 @@ impl Bench {
         let small = self.slipway(&program, self.resources / 10)?;
         ratio("no-op plan, 10 times the resources", &large.plan, &small.plan);
         ratio("apply, 10 times the resources", &large.apply, &small.apply);
+        let more = self.resources - self.resources / 10;
+        memory_each("no-op plan, memory of one more resource", (&large.plan, &small.plan), more);
+        memory_each("apply, memory of one more resource", (&large.apply, &small.apply), more);
         let remote = grpc::measure(&program, self.resources, self.runs)?;
         ratio("no-op plan over gRPC, to embedded", &remote.plan, &large.plan);
         ratio("apply over gRPC, to embedded", &remote.apply, &large.apply);
@@ -157,6 +160,12 @@ fn build(packages: &[&str]) -> Result<PathBuf> {
 
 fn row(what: &str, usage: &Usage) {
     say(&format!("{what:46} {:6.2} s  {:5} MB  {:5.2} s", usage.cpu, usage.memory_mb, usage.wall));
+}
+
+/// The memory of a resource, without that of the program itself: from the difference between two runs.
+fn memory_each(what: &str, (large, small): (&Usage, &Usage), more: usize) {
+    let kilobytes = 1024.0 * large.memory_mb.saturating_sub(small.memory_mb) as f64;
+    say(&format!("{what:46} {:6.1} KB", kilobytes / more.max(1) as f64));
 }
 
 fn ratio(what: &str, own: &Usage, other: &Usage) {
