@@ -31,6 +31,7 @@ impl Provider for Aws {
                 price: true,
                 node_identity: true,
                 instances: true,
+                load_balancers: true,
                 routes: true,
                 ..Capabilities::default()
             },

@@ -1,6 +1,7 @@
 //! A session with one account in one region.
 
 mod act;
+mod balancing;
 mod find;
 mod identity;
 mod instances;
@@ -15,9 +16,9 @@ use async_trait::async_trait;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, NodeChallenge, PlanItem, Planned,
-    PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest, Routes, Scope,
-    UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
+    Expansion, InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest, Located, NodeChallenge,
+    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest,
+    Routes, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Value};
 
@@ -157,6 +158,10 @@ impl Session for AwsSession {
 
     async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {
         instances::find(&self.cloud, &request).await
+    }
+
+    fn load_balancers(&self) -> Option<&dyn LoadBalancers> {
+        Some(self)
     }
 
     fn routes(&self) -> Option<&dyn Routes> {

@@ -92,7 +92,8 @@ fn of_tags(tags: &[sdk::Tag]) -> Tags {
         .collect()
 }
 
-fn to_tags(tags: &Tags) -> Vec<sdk::Tag> {
+/// Tags in the form of Elastic Load Balancing.
+pub(crate) fn to_tags(tags: &Tags) -> Vec<sdk::Tag> {
     tags.iter().map(|(key, value)| sdk::Tag::builder().key(key).value(value).build()).collect()
 }
 

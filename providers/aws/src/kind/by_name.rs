@@ -13,7 +13,7 @@ use crate::owner::Owner;
 const CONSISTENCY: Duration = Duration::from_secs(30);
 
 /// `None` in place of `not-found`.
-pub(super) fn if_any<T>(result: Result<T, ProviderError>) -> Result<Option<T>, ProviderError> {
+pub(crate) fn if_any<T>(result: Result<T, ProviderError>) -> Result<Option<T>, ProviderError> {
     match result {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.class == ErrorClass::NotFound => Ok(None),

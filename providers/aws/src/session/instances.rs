@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use aws_sdk_ec2::types::{Filter, Instance as Ec2Instance, InstanceStateName};
 use slipway_aws_model::tags;
 use slipway_resource::provider::{
-    Instance, InstanceAnswer, InstanceQuery, InstancesRequest, NodeAddress, NodeAddressKind,
+    Instance, InstanceAnswer, InstanceQuery, InstancesRequest, NodeAddress, NodeAddressKind, NodeTarget,
 };
 use slipway_resource::{ErrorClass, ProviderError};
 
@@ -23,32 +23,80 @@ pub(super) async fn find(
     cloud: &Cloud,
     request: &InstancesRequest,
 ) -> Result<Vec<InstanceAnswer>, ProviderError> {
-    let ids: Vec<&str> = request.queries.iter().filter_map(|query| id_of(query)?.ok()).collect();
-    let mut by_id = HashMap::new();
-    for part in ids.chunks(VALUES) {
-        for instance in describe(cloud, filter("instance-id", part.iter().copied())).await? {
-            by_id.insert(instance.instance_id().unwrap_or_default().to_owned(), instance);
-        }
-    }
-    let mut by_name: HashMap<String, Vec<Ec2Instance>> = HashMap::new();
-    if request.queries.iter().any(|query| query.provider_id.is_none()) {
-        let members = filter("tag-key", [tags::membership(&request.cluster)]);
-        for instance in describe(cloud, members).await? {
-            for name in names(&instance, instance.instance_id().unwrap_or_default()) {
-                by_name.entry(name).or_default().push(instance.clone());
-            }
-        }
-    }
-    let answer = |query: &InstanceQuery| match id_of(query) {
-        Some(Ok(id)) => by_id.get(id).map_or(InstanceAnswer::Absent, |found| present(cloud, found)),
-        Some(Err(error)) => InstanceAnswer::Unreadable(error),
-        None => match by_name.get(&query.node).map(Vec::as_slice).unwrap_or_default() {
-            [] => InstanceAnswer::Absent,
-            [instance] => present(cloud, instance),
-            several => InstanceAnswer::Unreadable(ambiguous(&query.node, several)),
-        },
+    let existing = Existing::read(cloud, &request.cluster, &request.queries).await?;
+    let answer = |query: &InstanceQuery| match existing.get(query) {
+        Ok(Some(found)) => present(cloud, found),
+        Ok(None) => InstanceAnswer::Absent,
+        Err(error) => InstanceAnswer::Unreadable(error),
     };
     Ok(request.queries.iter().map(answer).collect())
+}
+
+/// The instances of nodes. Nodes without an instance of EC2 are left out.
+///
+/// # Errors
+/// When they cannot be read, or several instances have the name of a node.
+pub(super) async fn of_nodes(
+    cloud: &Cloud,
+    cluster: &str,
+    nodes: &[NodeTarget],
+) -> Result<Vec<Ec2Instance>, ProviderError> {
+    let query = |node: &NodeTarget| InstanceQuery {
+        node: node.node.clone(),
+        provider_id: node.provider_id.clone().filter(|id| !id.is_empty()),
+    };
+    let queries: Vec<InstanceQuery> = nodes.iter().map(query).collect();
+    let existing = Existing::read(cloud, cluster, &queries).await?;
+    let mut found = Vec::new();
+    for query in &queries {
+        match existing.get(query) {
+            Ok(instance) => found.extend(instance.cloned()),
+            // A machine outside of EC2.
+            Err(error) if error.class == ErrorClass::Invalid => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The instances that queries may be about.
+struct Existing {
+    by_id: HashMap<String, Ec2Instance>,
+    by_name: HashMap<String, Vec<Ec2Instance>>,
+}
+
+impl Existing {
+    async fn read(cloud: &Cloud, cluster: &str, queries: &[InstanceQuery]) -> Result<Self, ProviderError> {
+        let ids: Vec<&str> = queries.iter().filter_map(|query| id_of(query)?.ok()).collect();
+        let mut by_id = HashMap::new();
+        for part in ids.chunks(VALUES) {
+            for instance in describe(cloud, filter("instance-id", part.iter().copied())).await? {
+                by_id.insert(instance.instance_id().unwrap_or_default().to_owned(), instance);
+            }
+        }
+        let mut by_name: HashMap<String, Vec<Ec2Instance>> = HashMap::new();
+        if queries.iter().any(|query| query.provider_id.is_none()) {
+            let members = filter("tag-key", [tags::membership(cluster)]);
+            for instance in describe(cloud, members).await? {
+                for name in names(&instance, instance.instance_id().unwrap_or_default()) {
+                    by_name.entry(name).or_default().push(instance.clone());
+                }
+            }
+        }
+        Ok(Self { by_id, by_name })
+    }
+
+    /// The instance of a query; `None` if it does not exist.
+    fn get(&self, query: &InstanceQuery) -> Result<Option<&Ec2Instance>, ProviderError> {
+        match id_of(query) {
+            Some(id) => Ok(self.by_id.get(id?)),
+            None => match self.by_name.get(&query.node).map(Vec::as_slice).unwrap_or_default() {
+                [] => Ok(None),
+                [instance] => Ok(Some(instance)),
+                several => Err(ambiguous(&query.node, several)),
+            },
+        }
+    }
 }
 
 /// The instance id of a provider id such as `aws:///us-east-1a/i-0123`; `None` without provider id.

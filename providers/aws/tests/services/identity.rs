@@ -9,16 +9,21 @@ use crate::support::{Cloud, moto};
 
 const CLUSTER: &str = "a.example.com";
 
-/// Sends a request of the query protocol, and gives the texts of an element in the answer.
+/// Sends a request of the query protocol, and gives the text of the first element of a name in the answer.
 pub(crate) fn ask(port: u16, service: &str, body: &str, element: &str) -> String {
+    let text = answer(port, service, body);
+    let found = text.split_once(&format!("<{element}>")).and_then(|(_, rest)| rest.split_once("</"));
+    found.unwrap_or_else(|| panic!("no {element} in {text}")).0.to_owned()
+}
+
+/// Sends a request of the query protocol, and gives the answer.
+pub(crate) fn answer(port: u16, service: &str, body: &str) -> String {
     let signed = format!(
         "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/{service}/aws4_request, SignedHeaders=host, Signature=0"
     );
     let headers = [("Authorization", signed.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
     let answer = http::request("POST", port, "/", &headers, body.as_bytes()).unwrap();
-    let text = String::from_utf8(answer.body).unwrap();
-    let found = text.split_once(&format!("<{element}>")).and_then(|(_, rest)| rest.split_once("</"));
-    found.unwrap_or_else(|| panic!("no {element} in {text}")).0.to_owned()
+    String::from_utf8(answer.body).unwrap()
 }
 
 /// The access key of a session of a role.

@@ -6,6 +6,7 @@
 mod support;
 
 mod balance;
+mod balanced_services;
 mod calls;
 mod dns;
 mod iam;

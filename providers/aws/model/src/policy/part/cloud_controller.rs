@@ -76,3 +76,46 @@ pub(super) fn security_groups(grants: &mut Grants, scope: &Scope<'_>) {
     grants.tags_of(scope, &["security-group"], &["CreateSecurityGroup"]);
     grants.allow([scope.ec2("vpc")], &Condition::none(), ["ec2:CreateSecurityGroup"]);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The actions of the load balancers that the provider creates for Services, beside those of tags.
+    const USED: [&str; 23] = [
+        "ec2:AuthorizeSecurityGroupIngress",
+        "ec2:CreateSecurityGroup",
+        "ec2:DeleteSecurityGroup",
+        "ec2:DescribeInstances",
+        "ec2:DescribeSecurityGroups",
+        "ec2:DescribeSubnets",
+        "ec2:RevokeSecurityGroupIngress",
+        "elasticloadbalancing:CreateListener",
+        "elasticloadbalancing:CreateLoadBalancer",
+        "elasticloadbalancing:CreateTargetGroup",
+        "elasticloadbalancing:DeleteListener",
+        "elasticloadbalancing:DeleteLoadBalancer",
+        "elasticloadbalancing:DeleteTargetGroup",
+        "elasticloadbalancing:DeregisterTargets",
+        "elasticloadbalancing:DescribeListeners",
+        "elasticloadbalancing:DescribeLoadBalancerAttributes",
+        "elasticloadbalancing:DescribeLoadBalancers",
+        "elasticloadbalancing:DescribeTargetGroups",
+        "elasticloadbalancing:DescribeTargetHealth",
+        "elasticloadbalancing:ModifyListener",
+        "elasticloadbalancing:ModifyLoadBalancerAttributes",
+        "elasticloadbalancing:ModifyTargetGroupAttributes",
+        "elasticloadbalancing:RegisterTargets",
+    ];
+
+    #[test]
+    fn control_planes_may_create_load_balancers_for_services() {
+        let mut grants = Grants::default();
+        let scope = Scope { cluster: "a.example.com", partition: "aws", region: "us-east-1" };
+        cloud_controller(&mut grants, &scope, false);
+        let granted = format!("{grants:?}");
+        for action in USED {
+            assert!(granted.contains(&format!("\"{action}\"")), "{action} is not granted");
+        }
+    }
+}

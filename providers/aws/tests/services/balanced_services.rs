@@ -1,0 +1,229 @@
+//! Load balancers of Services.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::ErrorClass;
+use slipway_resource::provider::{
+    BalancedPort, BalancedService, BalancerKey, DesiredBalancer, IngressPoint, IpFamily, LoadBalancer,
+    NodeTarget, PortProtocol, balancer_name,
+};
+use slipway_testkit::lab::values;
+
+use crate::identity::{answer, ask};
+use crate::support::{Cloud, moto};
+
+const CLUSTER: &str = "a.example.com";
+
+const UID: &str = "0d3bf7a3-9d0f-4d3c-8a2f-8c9f5ce7a1b2";
+
+/// A network of the cluster with one public subnet, a group for nodes, and an emulator that has it.
+struct Network {
+    port: u16,
+    subnet: String,
+    nodes: String,
+}
+
+impl Network {
+    fn create(port: u16) -> Self {
+        let ec2 =
+            |body: &str, element: &str| ask(port, "ec2", &format!("{body}&Version=2016-11-15"), element);
+        let tags = |kind: &str| {
+            format!(
+                "TagSpecification.1.ResourceType={kind}\
+                 &TagSpecification.1.Tag.1.Key=kubernetes.io/cluster/{CLUSTER}&TagSpecification.1.Tag.1.Value=owned\
+                 &TagSpecification.1.Tag.2.Key=kubernetes.io/role/elb&TagSpecification.1.Tag.2.Value=1"
+            )
+        };
+        let vpc = ec2("Action=CreateVpc&CidrBlock=10.0.0.0/16", "vpcId");
+        let subnet = format!(
+            "Action=CreateSubnet&VpcId={vpc}&CidrBlock=10.0.0.0/24&AvailabilityZone=us-east-1a&{}",
+            tags("subnet")
+        );
+        let group = format!(
+            "Action=CreateSecurityGroup&VpcId={vpc}&GroupName=nodes&GroupDescription=nodes&{}",
+            tags("security-group")
+        );
+        let (subnet, nodes) = (ec2(&subnet, "subnetId"), ec2(&group, "groupId"));
+        Self { port, subnet, nodes }
+    }
+
+    /// Starts an instance.
+    fn node(&self) -> NodeTarget {
+        let run = format!(
+            "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=t3.micro\
+             &SubnetId={}&SecurityGroupId.1={}",
+            self.subnet, self.nodes
+        );
+        let id = ask(self.port, "ec2", &run, "instanceId");
+        let provider_id = Some(format!("aws:///us-east-1a/{id}"));
+        NodeTarget { node: id, provider_id, addresses: Vec::new() }
+    }
+
+    /// The texts of an element in all answers of a call of load balancing.
+    fn balancing(&self, call: &str, element: &str) -> Vec<String> {
+        let body = format!("Action={call}&Version=2015-12-01");
+        let text = answer(self.port, "elasticloadbalancing", &body);
+        values(&text, element).into_iter().map(str::to_owned).collect()
+    }
+
+    /// The instances that get connections of a target group.
+    fn targets(&self, group: &str) -> Vec<String> {
+        let mut found = self.balancing(&format!("DescribeTargetHealth&TargetGroupArn={group}"), "Id");
+        found.sort();
+        found
+    }
+
+    /// The answer about security groups that a filter finds.
+    fn groups(&self, filter: &str, value: &str) -> String {
+        let body = format!(
+            "Action=DescribeSecurityGroups&Version=2016-11-15&Filter.1.Name={filter}&Filter.1.Value.1={value}"
+        );
+        answer(self.port, "ec2", &body)
+    }
+}
+
+fn port(protocol: PortProtocol, port: u16, node_port: u16) -> BalancedPort {
+    BalancedPort { name: String::new(), protocol, port, node_port: Some(node_port), app_protocol: None }
+}
+
+fn web(nodes: &[&NodeTarget]) -> DesiredBalancer {
+    let key =
+        BalancerKey { cluster: CLUSTER.to_owned(), name: balancer_name(UID), service: "shop/web".to_owned() };
+    let service = BalancedService {
+        ports: vec![port(PortProtocol::Tcp, 80, 30_080), port(PortProtocol::Tcp, 443, 30_443)],
+        source_ranges: "10.0.0.0/8".parse().into_iter().collect(),
+        client_affinity: None,
+        annotations: BTreeMap::new(),
+        health_check_node_port: None,
+        address: None,
+        ip_families: vec![IpFamily::V4],
+    };
+    DesiredBalancer { key, service, nodes: nodes.iter().map(|node| (*node).clone()).collect() }
+}
+
+fn ids(nodes: &[&NodeTarget]) -> Vec<String> {
+    let mut ids: Vec<String> = nodes.iter().map(|node| node.node.clone()).collect();
+    ids.sort();
+    ids
+}
+
+fn name_of(balancer: &LoadBalancer) -> &str {
+    match balancer.ingress.as_slice() {
+        [ingress] => match &ingress.at {
+            IngressPoint::Hostname(name) => name,
+            other @ IngressPoint::Ip { .. } => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_gets_a_network_load_balancer_that_follows_it() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let network = Network::create(moto.port());
+    let (one, two) = (network.node(), network.node());
+    let balancers = cloud.session.load_balancers().unwrap();
+
+    let mut desired = web(&[&one]);
+    let made = balancers.ensure(&desired).await.unwrap();
+    assert!(name_of(&made).ends_with(".elb.amazonaws.com"), "{made:?}");
+    assert_eq!(network.balancing("DescribeLoadBalancers", "Scheme"), ["internet-facing"]);
+    assert_eq!(network.balancing("DescribeLoadBalancers", "Type"), ["network"]);
+    let arn = network.balancing("DescribeLoadBalancers", "LoadBalancerArn").remove(0);
+    let groups = network.balancing("DescribeTargetGroups", "TargetGroupArn");
+    assert_eq!(groups.len(), 2);
+    for object in [&arn, &groups[0]] {
+        let tags = network.balancing(&format!("DescribeTags&ResourceArns.member.1={object}"), "Value");
+        assert!(tags.contains(&"shop/web".to_owned()) && tags.contains(&CLUSTER.to_owned()), "{tags:?}");
+    }
+    assert_eq!(network.targets(&groups[0]), ids(&[&one]));
+    // The load balancer has a group of its own, which the nodes let in.
+    let own = network.groups("group-name", &format!("k8s-elb-{}", desired.key.name));
+    assert!(own.contains("10.0.0.0/8") && own.contains("<toPort>443</toPort>"), "{own}");
+    let id = values(&own, "groupId")[0].to_owned();
+    assert!(network.groups("group-id", &network.nodes).contains(&id));
+
+    // Ports, health checks and ranges change in place; the name stays.
+    desired.service.ports = vec![port(PortProtocol::Tcp, 80, 30_081), port(PortProtocol::Udp, 53, 30_053)];
+    desired.service.health_check_node_port = Some(32_000);
+    desired.service.source_ranges = "192.0.2.0/24".parse().into_iter().collect();
+    desired.nodes.push(two.clone());
+    for _ in 0..2 {
+        assert_eq!(balancers.ensure(&desired).await.unwrap(), made);
+    }
+    let listeners = format!("DescribeListeners&LoadBalancerArn={arn}");
+    let mut ports = network.balancing(&listeners, "Port");
+    ports.sort();
+    assert_eq!(ports, ["53", "80"]);
+    let groups = network.balancing("DescribeTargetGroups", "TargetGroupArn");
+    assert_eq!(groups.len(), 2, "{groups:?}");
+    assert_eq!(network.balancing("DescribeTargetGroups", "HealthCheckPort"), ["32000", "32000"]);
+    assert_eq!(network.balancing("DescribeTargetGroups", "HealthCheckPath"), ["/healthz", "/healthz"]);
+    for group in &groups {
+        assert_eq!(network.targets(group), ids(&[&one, &two]));
+    }
+    let own = network.groups("group-id", &id);
+    assert!(own.contains("192.0.2.0/24") && !own.contains("10.0.0.0/8"), "{own}");
+    assert!(!own.contains("<toPort>443</toPort>"), "{own}");
+
+    // Nodes change alone.
+    let nodes = DesiredBalancer { nodes: vec![two.clone()], ..desired.clone() };
+    balancers.update(&nodes).await.unwrap();
+    for group in &groups {
+        assert_eq!(network.targets(group), ids(&[&two]));
+    }
+    // A scheme does not: AWS decides it once.
+    let internal = "service.beta.kubernetes.io/aws-load-balancer-internal".to_owned();
+    desired.service.annotations.insert(internal, "true".to_owned());
+    let error = balancers.ensure(&desired).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Invalid, "{error}");
+
+    for _ in 0..2 {
+        balancers.delete(&desired.key).await.unwrap();
+    }
+    assert_eq!(balancers.get(&desired.key).await.unwrap(), None);
+    assert_eq!(network.balancing("DescribeLoadBalancers", "LoadBalancerArn"), Vec::<String>::new());
+    assert_eq!(network.balancing("DescribeTargetGroups", "TargetGroupArn"), Vec::<String>::new());
+    assert!(!network.groups("group-id", &network.nodes).contains(&id));
+    assert!(!network.groups("group-name", &format!("k8s-elb-{}", desired.key.name)).contains(&id));
+    cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_balancer_exists_until_its_last_part_is_gone_and_belongs_to_one_cluster() {
+    let moto = moto();
+    let cloud = Cloud::open(&moto.endpoint()).await;
+    let network = Network::create(moto.port());
+    let balancers = cloud.session.load_balancers().unwrap();
+    let desired = web(&[&network.node()]);
+    let missing = balancers.update(&desired).await.unwrap_err();
+    assert_eq!(missing.class, ErrorClass::NotFound, "{missing}");
+    balancers.ensure(&desired).await.unwrap();
+
+    let elsewhere = BalancerKey { cluster: "b.example.com".to_owned(), ..desired.key.clone() };
+    assert_eq!(balancers.get(&elsewhere).await.unwrap(), None);
+    balancers.delete(&elsewhere).await.unwrap();
+    assert_ne!(balancers.get(&desired.key).await.unwrap(), None);
+
+    // Somebody deletes the load balancer: its target groups and its security group still exist.
+    let arn = network.balancing("DescribeLoadBalancers", "LoadBalancerArn").remove(0);
+    network.balancing(&format!("DeleteLoadBalancer&LoadBalancerArn={arn}"), "RequestId");
+    let left = balancers.get(&desired.key).await.unwrap();
+    assert_eq!(left, Some(LoadBalancer::default()));
+    balancers.delete(&desired.key).await.unwrap();
+    assert_eq!(network.balancing("DescribeTargetGroups", "TargetGroupArn"), Vec::<String>::new());
+    assert_eq!(balancers.get(&desired.key).await.unwrap(), None);
+
+    // One without a security group was created by another controller. It is neither used nor called absent.
+    let create = format!(
+        "CreateLoadBalancer&Type=network&Name={}&Subnets.member.1={}",
+        desired.key.name, network.subnet
+    );
+    network.balancing(&create, "LoadBalancerArn");
+    let error = balancers.get(&desired.key).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Conflict, "{error}");
+    let error = balancers.ensure(&desired).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Conflict, "{error}");
+    cloud.end().await;
+}
