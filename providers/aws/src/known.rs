@@ -59,6 +59,16 @@ impl Known {
         }
     }
 
+    /// The objects of a type, sorted.
+    pub fn of_kind(&self, kind: &str) -> Vec<Identity> {
+        let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_kind = objects.values().filter(|object| object.kind == kind);
+        let mut found: Vec<Identity> = of_kind.map(|object| object.identity.clone()).collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
     /// The objects that a text of some attributes names.
     pub fn named_by(&self, attributes: &Value) -> Vec<Object> {
         let objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,6 +117,7 @@ mod tests {
         let policy = Value::map([("role", "nodes"), ("policy", "{}")]);
         assert!(known.named_by(&policy).iter().all(|object| object.made.is_some()));
         assert_eq!(known.named_by(&policy).len(), 1);
+        assert_eq!(known.of_kind("aws_iam_role"), [Identity::new("nodes")]);
         assert!(known.named_by(&Value::map([("role", "masters")])).is_empty());
         known.gone(&Identity::new("nodes"));
         assert!(known.named_by(&policy).is_empty());

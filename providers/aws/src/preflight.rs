@@ -1,12 +1,13 @@
 //! Problems that would stop a run, found before its first change: taken names, permissions, quotas, machines
-//! that a zone lacks, images that do not exist. Only certain problems are reported, since a finding stops the
-//! run. A failed read is no finding; the engine repeats throttled reads.
+//! that a zone lacks, images that do not exist, load balancers that would block the deletion of a network. Only
+//! certain problems are reported, since a finding stops the run. A failed read is no finding; the engine repeats throttled reads.
 
 mod calls;
 mod dry_run;
 mod machine;
 mod permission;
 mod quota;
+mod services;
 mod taken;
 
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
@@ -26,14 +27,14 @@ pub(crate) async fn check(
         return Ok(Vec::new());
     }
     // Before the permissions, because the permissions of its reads are checked then.
-    let names = taken::names(cloud, items).await?;
+    let (names, services) = tokio::try_join!(taken::names(cloud, items), services::balanced(cloud, items))?;
     let (machines, images, permissions, quotas) = tokio::join!(
         machine::types(cloud, items),
         machine::images(cloud, items),
         permission::missing(cloud, items),
         quota::exceeded(cloud, items),
     );
-    let found = [names, machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
+    let found = [names, services, machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
     Ok(found.into_iter().flatten().collect())
 }
 

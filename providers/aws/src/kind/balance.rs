@@ -10,6 +10,7 @@ pub(super) use listener::Listener;
 pub(super) use target_group::TargetGroup;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_sdk_elasticloadbalancingv2::types as sdk;
@@ -153,6 +154,14 @@ async fn with_tags(cloud: &Cloud, arns: Vec<String>) -> Result<Option<Vec<Tagged
     let tags = futures_util::future::try_join_all(reads).await?;
     let tagged = arns.into_iter().zip(tags);
     Ok(Some(tagged.filter_map(|(arn, tags)| Some((Identity::new(arn), tags?.as_ref().clone()))).collect()))
+}
+
+/// The tags of a load balancer; `None` if it does not exist.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) async fn tags_of(cloud: &Cloud, arn: &str) -> Result<Option<Arc<Tags>>, ProviderError> {
+    cloud.get::<TagsOf>(arn).await
 }
 
 /// The ARN of a load balancer by name.

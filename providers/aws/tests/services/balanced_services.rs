@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::ErrorClass;
+use serde_json::json;
 use slipway_resource::provider::{
     BalancedPort, BalancedService, BalancerKey, DesiredBalancer, IngressPoint, IpFamily, LoadBalancer,
-    NodeTarget, PortProtocol, balancer_name,
+    NodeTarget, PortProtocol, PreflightItem, balancer_name,
 };
+use slipway_resource::{ErrorClass, Value};
 use slipway_testkit::lab::values;
 
 use crate::identity::{answer, ask};
+use crate::life::create;
 use crate::support::{Cloud, moto};
 
 const CLUSTER: &str = "a.example.com";
@@ -226,4 +228,52 @@ async fn a_load_balancer_exists_until_its_last_part_is_gone_and_belongs_to_one_c
     let error = balancers.ensure(&desired).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict, "{error}");
     cloud.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_names_the_load_balancers_of_services_before_its_first_change() {
+    let moto = moto();
+    let (endpoint, port) = (moto.endpoint(), moto.port());
+    let settings = |leaving: bool| {
+        Value::map([("endpoint", Value::from(endpoint.as_str())), ("leaving", leaving.into())])
+    };
+    let leaving = Cloud::open_with(&settings(true)).await;
+    let vpc = create(&leaving, "aws_vpc.a", &json!({"cidr_block": "10.0.0.0/16"})).await;
+    let subnet =
+        json!({"vpc_id": vpc.as_str(), "availability_zone": "us-east-1a", "cidr_block": "10.0.0.0/24"});
+    let subnet = create(&leaving, "aws_subnet.a", &subnet).await;
+    let delete = |address: &str| PreflightItem {
+        address: address.parse().unwrap(),
+        action: "delete".to_owned(),
+        desired: Value::Null,
+    };
+    let items = || vec![delete("aws_subnet.a"), delete("aws_vpc.a")];
+    assert_eq!(leaving.session.preflight(items()).await.unwrap(), []);
+
+    // AWS creates interfaces of load balancers, with such descriptions; the emulator creates none.
+    let name = balancer_name(UID);
+    let balancer = format!(
+        "Action=CreateLoadBalancer&Version=2015-12-01&Type=network&Name={name}&Subnets.member.1={subnet}\
+         &Tags.member.1.Key=kubernetes.io/service-name&Tags.member.1.Value=shop/web"
+    );
+    let arn = ask(port, "elasticloadbalancing", &balancer, "LoadBalancerArn");
+    let path = arn.split_once(":loadbalancer/").unwrap().1;
+    for description in [path, "a1d3bf7a39d0f4d3c8a2f8c9f5ce7a1b", "net/api-a-example-com-q1w2e3/1"] {
+        let interface = format!(
+            "Action=CreateNetworkInterface&Version=2016-11-15&SubnetId={subnet}&Description=ELB%20{description}"
+        );
+        ask(port, "ec2", &interface, "networkInterfaceId");
+    }
+    let findings = leaving.session.preflight(items()).await.unwrap();
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    let blockers = vec![format!("{name} of shop/web"), "a1d3bf7a39d0f4d3c8a2f8c9f5ce7a1b".to_owned()];
+    assert_eq!(finding.class, ErrorClass::Dependency { blockers });
+    assert!(finding.message.contains(&name), "{finding:?}");
+    leaving.end().await;
+
+    // A plan that deletes only a part of a cluster is none of their business.
+    let staying = Cloud::open_with(&settings(false)).await;
+    staying.read("aws_vpc.a", &vpc).await;
+    assert_eq!(staying.session.preflight(items()).await.unwrap(), []);
+    staying.end().await;
 }
