@@ -6,24 +6,41 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slipway_provider_conformance::{Limits, Scenario, Suite};
+use slipway_provider_conformance::{Limits, Scenario, Suite, Verdict};
 use slipway_testkit::Moto;
 
 #[path = "support/mended.rs"]
 mod mended;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_contract_is_kept() {
-    let moto = Moto::start_mended(mended::MENDED).unwrap();
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance.json");
-    let scenario = Scenario::read(&file).unwrap();
+/// The suite in front of an emulator.
+#[allow(clippy::unwrap_used, reason = "a test")]
+fn suite(moto: &Moto, scenario: &str, limits: Limits) -> Suite {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(scenario);
     let mut arguments: Vec<OsString> =
         moto.environment().iter().map(|(name, value)| format!("{name}={value}").into()).collect();
     arguments.push(env!("CARGO_BIN_EXE_slipway-provider-aws").into());
-    let limits = Limits { start: Duration::from_secs(30), ..Limits::default() };
-    let suite = Suite::new("aws", PathBuf::from("/usr/bin/env"), scenario)
+    Suite::new("aws", PathBuf::from("/usr/bin/env"), Scenario::read(&file).unwrap())
         .with_arguments(arguments)
-        .with_limits(limits);
-    let report = suite.run(&[]).await;
+        .with_limits(limits)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_contract_is_kept() {
+    let moto = Moto::start_mended(mended::MENDED).unwrap();
+    let limits = Limits { start: Duration::from_secs(30), ..Limits::default() };
+    let report = suite(&moto, "conformance.json", limits).run(&[]).await;
     assert!(report.conforms(), "{}", report.to_text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn controllers_find_the_instance_of_a_node_and_its_load_balancer() {
+    let moto = Moto::start_mended(mended::MENDED).unwrap();
+    // The first instances of two networks have the same private name: the rules take turns.
+    let limits = Limits { start: Duration::from_secs(30), parallel: 1, ..Limits::default() };
+    let rules = ["instances", "instances-never-guessed", "load-balancers"].map(str::to_owned);
+    let report = suite(&moto, "conformance-machines.json", limits).run(&rules).await;
+    assert!(report.conforms(), "{}", report.to_text());
+    let passed = report.rules.iter().filter(|line| line.verdict == Verdict::Pass).map(|line| line.rule);
+    let passed: Vec<&str> = passed.collect();
+    assert!(passed.contains(&"instances") && passed.contains(&"load-balancers"), "{}", report.to_text());
 }
