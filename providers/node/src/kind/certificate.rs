@@ -18,7 +18,7 @@ use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::{conflict, invalid};
 use crate::ledger::Found;
-use check::{Pair, SIGNED_BY};
+use check::{CA_PATH, Pair};
 
 /// A certificate with its key, signed by a CA of the node, or by itself. An existing certificate that fits is
 /// kept, as kubeadm does.
@@ -33,6 +33,9 @@ struct Memory {
 /// The attributes that a new certificate changes.
 const OUTPUTS: [&str; 6] =
     ["certificate_pem", "certificate_base64", "not_after", "serial", "public_key_sha256", "sha256"];
+
+/// The attribute with the fingerprint of the CA that signed a certificate.
+const SIGNER: &str = "signed_by";
 
 /// The attributes of a CA's certificate that never change.
 const OF_AUTHORITY: [&str; 7] =
@@ -61,6 +64,12 @@ impl Kind for Certificate {
                         .describe("The CA's key; without one there, the certificate must be there already."),
                 ),
                 (
+                    SIGNER,
+                    Attribute::optional_computed(Type::String).describe(
+                        "The fingerprint of the CA that signs it; without, every CA in the file may have signed it.",
+                    ),
+                ),
+                (
                     "usages",
                     Attribute::optional(Type::set(Type::String))
                         .describe("What it is for: server, client; nothing for a CA."),
@@ -86,6 +95,7 @@ impl Kind for Certificate {
         kind.irreplaceable = Some(form::irreplaceable());
         kind.attributes.extend(more.map(|(name, attribute)| (name.to_owned(), attribute)));
         form::keep(&mut kind, &OF_AUTHORITY);
+        form::keep(&mut kind, &[SIGNER]);
         kind
     }
 
@@ -117,6 +127,11 @@ impl Kind for Certificate {
         let Some(observed) = &item.observed else { return Ok(()) };
         for name in ["dns_names", "ip_addresses", "usages"] {
             x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), name);
+        }
+        if planned.normalised.get(SIGNER).is_none_or(Value::is_null)
+            && let Some(signer) = observed.get(SIGNER)
+        {
+            planned.normalised.set(&Path::key(SIGNER), signer.clone());
         }
         if signs {
             // An existing CA is kept: all certificates that it has signed depend on it.
@@ -285,12 +300,14 @@ fn issue(
     let usages: Vec<Usage> = x509::usages(wanted)?;
     template = template.with_usages(usages);
     // The CA comes first: without its key no key is made for nothing.
-    let authority = match wanted.optional_text(SIGNED_BY)? {
+    let authority = match wanted.optional_text(CA_PATH)? {
         Some(authority) => {
             let key = wanted.optional_text("ca_key_path")?;
             let key =
                 key.map_or_else(|| format!("{}.key", authority.trim_end_matches(".crt")), str::to_owned);
-            Some(Authority::read(disk, authority, &key)?)
+            let found = Authority::read(disk, authority, &key)?;
+            check_signer(authority, &found.certificate, wanted)?;
+            Some(found)
         }
         None => None,
     };
@@ -312,6 +329,18 @@ fn issue(
     };
     let certificate = certificate.map_err(of_pki(path))?;
     disk.write(path, certificate.to_pem().as_bytes(), form::access(disk, wanted, "mode", 0o644)?)
+}
+
+/// Refuses another CA than the one that signs the certificate in this stage of a rotation.
+fn check_signer(path: &str, authority: &Made, wanted: Attributes<'_>) -> Result<(), ProviderError> {
+    match wanted.optional_text(SIGNER)? {
+        Some(signer) if signer != pin(authority) => {
+            let text =
+                format!("{path} is the CA {}, and the certificate is signed by {signer}", pin(authority));
+            Err(conflict(text).with_hint("run the command again: the file of the CA changes before"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The pin of a certificate's key.

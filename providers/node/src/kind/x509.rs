@@ -10,7 +10,7 @@ use slipway_resource::{Attribute, Path, ProviderError, SecretText, Type, Value};
 
 use crate::attributes::Attributes;
 use crate::disk::Disk;
-use crate::error::{invalid, not_found, permanent};
+use crate::error::{conflict, invalid, not_found, permanent};
 
 /// The default validity in seconds: a year, as in kubeadm.
 const VALIDITY: u64 = 31_536_000;
@@ -160,6 +160,9 @@ impl Authority {
                  certificates in their places",
             )
         })?;
+        if key.public_key() != first.public_key() {
+            return Err(conflict(format!("{certificate} is the certificate of another key than the CA's")));
+        }
         Ok(Self { certificate: first, key })
     }
 }

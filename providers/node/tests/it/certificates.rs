@@ -92,6 +92,45 @@ async fn tampering_shows_with_its_reason_and_is_mended() {
     assert_eq!(bench.changes("certificate.apiserver", SERVER, &wanted).await, [""; 0]);
 }
 
+/// The stages of a rotation: two authorities in one file, the one in use first.
+#[tokio::test]
+async fn a_certificate_follows_the_authority_that_signs_it() {
+    const NEW: &str = "/etc/kubernetes/pki/new.crt";
+    let bench = made().await;
+    let new = with(with(ca(), "path", NEW), "key_path", "/etc/kubernetes/pki/new.key");
+    bench.create("certificate.new", new).await.unwrap();
+    let (old_text, new_text) = (bench.text(CA), bench.text(NEW));
+    let pin = async |name: &str, path: &str| {
+        let attributes = bench.attributes(name, path).await;
+        attributes.get("public_key_sha256").and_then(Value::as_str).unwrap().to_owned()
+    };
+    let (old_pin, new_pin) = (pin("certificate.ca", CA).await, pin("certificate.new", NEW).await);
+    let plain = server(&["kubernetes", "node-1"]);
+    let old = with(plain.clone(), "signed_by", old_pin);
+    let new = with(plain.clone(), "signed_by", new_pin);
+    assert_eq!(bench.changes_since("certificate.apiserver", SERVER, &old, &plain).await, [""; 0]);
+
+    // Both are accepted: nothing changes until the certificate has to be signed by the new one.
+    bench.put(CA, &format!("{old_text}{new_text}"));
+    assert_eq!(bench.changes_since("certificate.apiserver", SERVER, &old, &plain).await, [""; 0]);
+    bench.put(CA, &format!("{new_text}{old_text}"));
+    let changes = bench.changes_since("certificate.apiserver", SERVER, &new, &old).await;
+    assert!(changes.iter().any(|change| change.starts_with("signed_by: ")), "{changes:?}");
+    let key = bench.text("/etc/kubernetes/pki/apiserver.key");
+    // The key of the authority in use is not there yet.
+    assert!(bench.update("certificate.apiserver", SERVER, new.clone()).await.is_err());
+    bench.put("/etc/kubernetes/pki/ca.key", &bench.text("/etc/kubernetes/pki/new.key"));
+    bench.update("certificate.apiserver", SERVER, new.clone()).await.unwrap();
+    let signed = certificate(&bench, SERVER);
+    assert!(verify::is_signed(&signed, &[], &Certificate::from_pem(&new_text).unwrap()));
+    assert_eq!(bench.text("/etc/kubernetes/pki/apiserver.key"), key);
+    bench.put(CA, &new_text);
+    assert_eq!(bench.changes("certificate.apiserver", SERVER, &new).await, [""; 0]);
+    // Another authority than the wanted one signs nothing.
+    let refused = bench.update("certificate.apiserver", SERVER, old).await.unwrap_err();
+    assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+}
+
 #[tokio::test]
 async fn what_ends_soon_is_renewed_with_a_new_key() {
     let bench = Bench::new().await;

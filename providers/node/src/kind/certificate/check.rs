@@ -9,12 +9,12 @@ use slipway_resource::{Path, ProviderError, Value};
 
 use super::super::file_digest;
 use super::super::x509::{self, of_pki};
-use super::pin;
+use super::{SIGNER, pin};
 use crate::attributes::Attributes;
 use crate::disk::Disk;
 
 /// The attribute that names the CA.
-pub(super) const SIGNED_BY: &str = "ca_path";
+pub(super) const CA_PATH: &str = "ca_path";
 
 /// A certificate and a key that are there, or are not.
 pub(super) struct Pair {
@@ -70,7 +70,7 @@ impl Pair {
         if self.key.is_none() && self.key_problem.is_none() && !signs {
             problems.push("its key is not there".to_owned());
         }
-        let found = match (signs, wanted.optional_text(SIGNED_BY)?) {
+        let found = match (signs, wanted.optional_text(CA_PATH)?) {
             (true, None) => verify::authority(certificate, key, now),
             (_, authority) => {
                 let template = Template::leaf(x509::subject(wanted)?, now, x509::validity(wanted));
@@ -95,6 +95,11 @@ impl Pair {
         };
         let fatal = found.iter().filter(|problem| problem.is_fatal());
         problems.extend(fatal.map(ToString::to_string));
+        if let Some(signer) = wanted.optional_text(SIGNER)?.filter(|_| !signs)
+            && self.signer(disk, wanted).as_deref() != Some(signer)
+        {
+            problems.push(format!("the CA {signer} did not sign it"));
+        }
         Ok(Some(problems))
     }
 
@@ -117,7 +122,7 @@ impl Pair {
             }
             _ => {}
         }
-        let authority = wanted.optional_text(SIGNED_BY).ok().flatten();
+        let authority = wanted.optional_text(CA_PATH).ok().flatten();
         if let Some(path) = authority {
             match x509::read_chain(disk, path) {
                 Ok(Some(authorities)) => {
@@ -132,6 +137,14 @@ impl Pair {
             }
         }
         problems
+    }
+
+    /// The fingerprint of the CA that signed the certificate, among those of its file.
+    fn signer(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
+        let (certificate, intermediates) = self.chain.as_ref()?.as_ref().ok()?.split_first()?;
+        let path = wanted.optional_text(CA_PATH).ok().flatten()?;
+        let authorities = x509::read_chain(disk, path).ok().flatten()?;
+        authorities.iter().find(|authority| verify::is_signed(certificate, intermediates, authority)).map(pin)
     }
 
     /// Puts what is there into attributes.
@@ -155,6 +168,9 @@ impl Pair {
         set("not_after", x509::time(certificate.not_after()));
         set("serial", certificate.serial().into());
         set("public_key_sha256", pin(certificate).into());
+        if let Some(signer) = self.signer(disk, wanted) {
+            set(SIGNER, signer.into());
+        }
         if certificate.is_ca() {
             set(FINGERPRINT, pin(certificate).into());
         }
