@@ -1,5 +1,6 @@
 //! HTTP requests: whether a component is ready, and the API of etcd.
 
+mod accepted;
 mod lines;
 mod trust;
 
@@ -12,8 +13,10 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use rustls::ClientConfig;
 use slipway_resource::with_causes;
 
+pub(crate) use accepted::accepted_authorities;
 pub(crate) use lines::Lines;
 pub(crate) use trust::Trust;
 
@@ -41,7 +44,10 @@ pub(crate) struct Failure(pub(crate) String);
 impl Client {
     /// A client that waits that long for one answer.
     pub(crate) fn new(trust: &Trust, limit: Duration) -> Result<Self, Failure> {
-        let tls = trust.to_tls()?;
+        Ok(Self::with(trust.to_tls()?, limit))
+    }
+
+    fn with(tls: ClientConfig, limit: Duration) -> Self {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(limit));
@@ -50,7 +56,7 @@ impl Client {
             .https_or_http()
             .enable_http1()
             .wrap_connector(connector);
-        Ok(Self { http: legacy::Client::builder(TokioExecutor::new()).build(connector), limit })
+        Self { http: legacy::Client::builder(TokioExecutor::new()).build(connector), limit }
     }
 
     pub(crate) async fn get(&self, url: &str) -> Result<Answer, Failure> {

@@ -2,6 +2,7 @@
 
 mod api_balancer;
 mod api_server_encryption;
+mod authority_trust;
 mod certificate;
 mod certificate_request;
 mod directory;
@@ -201,9 +202,10 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 21] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 22] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
+            ("authority_trust", Box::new(authority_trust::AuthorityTrust)),
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
             ("directory", Box::new(directory::Directory)),

@@ -31,6 +31,14 @@ impl Subject {
         self
     }
 
+    /// Reads the DER of a name, as a server sends it for an authority whose clients it accepts (RFC 8446, 4.2.4).
+    ///
+    /// # Errors
+    /// [`super::Error::Malformed`] when it is not a name.
+    pub fn from_der(der: &[u8]) -> Result<Self> {
+        Any::from_der(der).map_err(malformed("name")).and_then(|name| Self::from_any(&name))
+    }
+
     /// The name as an element: first all organizations in one set, then the common name.
     pub(super) fn to_any(&self) -> der::Result<Any> {
         let mut names: Vec<RelativeName> = Vec::new();

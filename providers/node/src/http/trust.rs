@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use rustls::client::WantsClientCert;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::Failure;
 
@@ -20,14 +21,18 @@ pub(crate) struct Trust {
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
+fn failed(what: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure(format!("{what}: {error}"))
+}
+
 impl Trust {
-    pub(super) fn to_tls(&self) -> Result<ClientConfig, Failure> {
-        let failed = |what: &str, error: &dyn std::fmt::Display| Failure(format!("{what}: {error}"));
+    /// The verification of the server, before the client's certificate is decided.
+    pub(super) fn verifying(&self) -> Result<ConfigBuilder<ClientConfig, WantsClientCert>, Failure> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| failed("TLS", &error))?;
-        let builder = match &self.authorities {
+        match &self.authorities {
             Some(pem) => {
                 let mut roots = RootCertStore::empty();
                 for certificate in CertificateDer::pem_slice_iter(pem) {
@@ -37,10 +42,14 @@ impl Trust {
                 if roots.is_empty() {
                     return Err(Failure("the CA's file holds no certificate".to_owned()));
                 }
-                builder.with_root_certificates(roots)
+                Ok(builder.with_root_certificates(roots))
             }
-            None => builder.dangerous().with_custom_certificate_verifier(Arc::new(ThisMachine(provider))),
-        };
+            None => Ok(builder.dangerous().with_custom_certificate_verifier(Arc::new(ThisMachine(provider)))),
+        }
+    }
+
+    pub(super) fn to_tls(&self) -> Result<ClientConfig, Failure> {
+        let builder = self.verifying()?;
         let Some((certificate, key)) = &self.client else { return Ok(builder.with_no_client_auth()) };
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificate).collect();
         let chain = chain.map_err(|error| failed("the client's certificate", &error))?;

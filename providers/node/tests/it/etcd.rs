@@ -26,7 +26,7 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    async fn new(name: &'static str, authority: Option<&Host>) -> Self {
+    pub(crate) async fn new(name: &'static str, authority: Option<&Host>) -> Self {
         let bench = Bench::new().await;
         let [client, peer] = port::free().unwrap();
         if let Some(authority) = authority {
@@ -41,25 +41,28 @@ impl Host {
         });
         bench.create("certificate.etcd-ca", value(ca)).await.unwrap();
         for (file, usages) in [("server", &["server", "client"][..]), ("healthcheck-client", &["client"])] {
-            let certificate = json!({
-                "path": format!("{PKI}/{file}.crt"), "key_path": format!("{PKI}/{file}.key"),
-                "ca_path": format!("{PKI}/ca.crt"), "ca_key_path": format!("{PKI}/ca.key"),
-                "common_name": name, "dns_names": ["localhost"], "ip_addresses": ["127.0.0.1"],
-                "usages": usages, "key_algorithm": "ECDSA-P256",
-            });
-            bench.create(&format!("certificate.etcd-{file}"), value(certificate)).await.unwrap();
+            bench.create(&format!("certificate.etcd-{file}"), leaf(name, file, usages)).await.unwrap();
         }
         Self { bench: Arc::new(bench), name, client, peer }
+    }
+
+    /// One of its certificates.
+    pub(crate) fn leaf(&self, file: &str, usages: &[&str]) -> Value {
+        leaf(self.name, file, usages)
     }
 
     pub(crate) fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.client)
     }
 
+    pub(crate) fn peer_url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.peer)
+    }
+
     fn wanted(&self, endpoints: &[String], joins: bool) -> Value {
         value(json!({
             "name": self.name,
-            "peer_urls": [format!("https://127.0.0.1:{}", self.peer)],
+            "peer_urls": [self.peer_url()],
             "client_urls": [self.url()],
             "endpoints": endpoints,
             "ca_path": format!("{PKI}/ca.crt"),
@@ -70,17 +73,17 @@ impl Host {
         }))
     }
 
-    fn voter(&self, endpoints: &[String]) -> Value {
+    pub(crate) fn voter(&self, endpoints: &[String]) -> Value {
         let mut wanted = self.wanted(endpoints, true);
         wanted.set(&slipway_resource::Path::key("learner_first"), Value::Null);
         wanted
     }
 
     /// Starts its etcd, as its static pod would.
-    fn start(&self, initial_cluster: &str, state: &str) -> Process {
+    pub(crate) fn start(&self, initial_cluster: &str, state: &str) -> Process {
         let etcd = kubernetes::install_etcd().unwrap().join("etcd");
         let root = self.bench.root.display();
-        let (client, peer) = (self.url(), format!("https://127.0.0.1:{}", self.peer));
+        let (client, peer) = (self.url(), self.peer_url());
         let mut command = Command::new(etcd);
         command.args([
             format!("--name={}", self.name),
@@ -109,7 +112,7 @@ impl Host {
         self.bench.root.join("etcd.log")
     }
 
-    fn announce(&self, endpoints: &[String]) -> JoinHandle<Result<Applied, ProviderError>> {
+    pub(crate) fn announce(&self, endpoints: &[String]) -> JoinHandle<Result<Applied, ProviderError>> {
         let (bench, wanted) = (Arc::clone(&self.bench), self.wanted(endpoints, true));
         tokio::spawn(async move { bench.create("etcd_member.etcd", wanted).await })
     }
@@ -125,6 +128,15 @@ impl Host {
     }
 }
 
+fn leaf(name: &str, file: &str, usages: &[&str]) -> Value {
+    value(json!({
+        "path": format!("{PKI}/{file}.crt"), "key_path": format!("{PKI}/{file}.key"),
+        "ca_path": format!("{PKI}/ca.crt"), "ca_key_path": format!("{PKI}/ca.key"),
+        "common_name": name, "dns_names": ["localhost"], "ip_addresses": ["127.0.0.1"],
+        "usages": usages, "key_algorithm": "ECDSA-P256",
+    }))
+}
+
 /// The action by which one member removes another.
 fn expel(identity: &str, other: &str) -> Action {
     let arguments = value(json!({"name": other}));
@@ -132,7 +144,7 @@ fn expel(identity: &str, other: &str) -> Action {
 }
 
 /// An output of an action.
-fn output(applied: &Applied, name: &str) -> String {
+pub(crate) fn output(applied: &Applied, name: &str) -> String {
     applied.attributes.get(name).and_then(Value::as_str).unwrap().to_owned()
 }
 

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
 
 mod api_balancer;
+mod authority_trust;
 mod bench;
 mod certificates;
 mod crash;
 mod etcd;
+mod etcd_authority;
 mod etcd_backup;
 mod expansion;
 mod files;
