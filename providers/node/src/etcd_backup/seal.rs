@@ -22,15 +22,20 @@ const INFO: &[u8] = b"slipway-etcd-snapshot/1/AES-256-GCM";
 /// Seals and opens the objects of snapshots.
 pub(crate) struct Seal {
     secret: Zeroizing<Vec<u8>>,
+    /// Secrets of former authorities, which only open.
+    former: Vec<Zeroizing<Vec<u8>>>,
 }
 
 impl Seal {
     /// By the private key of etcd's authority, in PEM.
     pub(crate) fn of_authority(key_pem: &str) -> Result<Self, String> {
-        let key = PrivateKey::from_pem(key_pem).map_err(|error| error.to_string())?;
-        // In its one form: the same key may have been written as PKCS #1 or as PKCS #8.
-        let text = key.to_pem().map_err(|error| error.to_string())?;
-        Ok(Self { secret: Zeroizing::new(text.expose().as_bytes().to_vec()) })
+        Ok(Self { secret: secret(key_pem)?, former: Vec::new() })
+    }
+
+    /// The same, which also opens what the private key of a former authority has sealed.
+    pub(crate) fn opening(mut self, former_key_pem: &str) -> Result<Self, String> {
+        self.former.push(secret(former_key_pem)?);
+        Ok(self)
     }
 
     /// Seals bytes for a place.
@@ -41,7 +46,7 @@ impl Seal {
         bytes.extend_from_slice(HEAD);
         bytes.extend_from_slice(&salt);
         let mut sealed = plain.to_vec();
-        self.key(&salt)?
+        key(&self.secret, &salt)?
             .seal_in_place_append_tag(nonce(), Aad::from(place.as_bytes()), &mut sealed)
             .map_err(|_| "the cipher refused to encrypt".to_owned())?;
         bytes.extend_from_slice(&sealed);
@@ -52,30 +57,38 @@ impl Seal {
     pub(crate) fn open(&self, place: &str, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, String> {
         let rest = bytes.strip_prefix(HEAD).ok_or("it is no part of a snapshot that this version reads")?;
         let (salt, sealed) = rest.split_at_checked(SALT).ok_or("it is cut off")?;
-        let mut opened = Zeroizing::new(sealed.to_vec());
-        let length = self
-            .key(salt)?
-            .open_in_place(nonce(), Aad::from(place.as_bytes()), &mut opened)
-            .map_err(|_| "it was damaged, moved, or sealed by another authority of etcd".to_owned())?
-            .len();
-        opened.truncate(length);
-        Ok(opened)
-    }
-
-    fn key(&self, salt: &[u8]) -> Result<LessSafeKey, String> {
-        struct Length;
-        impl KeyType for Length {
-            fn len(&self) -> usize {
-                KEY
-            }
+        for secret in std::iter::once(&self.secret).chain(&self.former) {
+            let mut opened = Zeroizing::new(sealed.to_vec());
+            let result = key(secret, salt)?.open_in_place(nonce(), Aad::from(place.as_bytes()), &mut opened);
+            let Ok(length) = result.map(|text| text.len()) else { continue };
+            opened.truncate(length);
+            return Ok(opened);
         }
-        let refused = |_| "no key can be derived".to_owned();
-        let mut key = Zeroizing::new([0; KEY]);
-        let derived: Prk = Salt::new(HKDF_SHA256, salt).extract(&self.secret);
-        let expanded = derived.expand(&[INFO], Length).map_err(refused)?;
-        expanded.fill(&mut *key).map_err(refused)?;
-        Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &*key).map_err(refused)?))
+        Err("it was damaged, moved, or sealed by another authority of etcd".to_owned())
     }
+}
+
+/// What the keys of objects are derived from: the private key in its one form. The same key may have been written as PKCS #1 or
+/// as PKCS #8.
+fn secret(key_pem: &str) -> Result<Zeroizing<Vec<u8>>, String> {
+    let key = PrivateKey::from_pem(key_pem).map_err(|error| error.to_string())?;
+    let text = key.to_pem().map_err(|error| error.to_string())?;
+    Ok(Zeroizing::new(text.expose().as_bytes().to_vec()))
+}
+
+fn key(secret: &[u8], salt: &[u8]) -> Result<LessSafeKey, String> {
+    struct Length;
+    impl KeyType for Length {
+        fn len(&self) -> usize {
+            KEY
+        }
+    }
+    let refused = |_| "no key can be derived".to_owned();
+    let mut key = Zeroizing::new([0; KEY]);
+    let derived: Prk = Salt::new(HKDF_SHA256, salt).extract(secret);
+    let expanded = derived.expand(&[INFO], Length).map_err(refused)?;
+    expanded.fill(&mut *key).map_err(refused)?;
+    Ok(LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &*key).map_err(refused)?))
 }
 
 /// Each key seals one object, so that the nonce never meets the same key again.
@@ -89,9 +102,26 @@ mod tests {
 
     use super::*;
 
-    fn seal() -> Seal {
+    fn key_pem() -> String {
         let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
-        Seal::of_authority(key.to_pem().unwrap().expose()).unwrap()
+        key.to_pem().unwrap().expose().to_owned()
+    }
+
+    fn seal() -> Seal {
+        Seal::of_authority(&key_pem()).unwrap()
+    }
+
+    #[test]
+    fn a_new_authority_opens_what_a_former_one_has_sealed_and_seals_for_itself() {
+        let (old, new) = (key_pem(), key_pem());
+        let before = Seal::of_authority(&old).unwrap();
+        let sealed = before.seal("demo/etcd/a/0", b"data").unwrap();
+        let after = Seal::of_authority(&new).unwrap().opening(&old).unwrap();
+        assert_eq!(&**after.open("demo/etcd/a/0", &sealed).unwrap(), b"data");
+        assert!(after.open("demo/etcd/a/1", &sealed).is_err(), "moved");
+        let later = after.seal("demo/etcd/b/0", b"data").unwrap();
+        assert!(before.open("demo/etcd/b/0", &later).is_err(), "the former authority opens nothing new");
+        assert!(Seal::of_authority(&new).unwrap().open("demo/etcd/b/0", &later).is_ok());
     }
 
     #[test]

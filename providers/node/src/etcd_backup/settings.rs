@@ -36,6 +36,9 @@ pub(crate) struct Settings {
     pub(crate) key_path: PathBuf,
     /// The private key of etcd's authority, from which the keys of snapshots are derived.
     pub(crate) authority_key_path: PathBuf,
+    /// Private keys of former authorities, with which older snapshots were sealed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) former_key_paths: Vec<PathBuf>,
     /// Where snapshots are kept: a folder or a bucket.
     pub(crate) store: String,
     pub(crate) interval_seconds: u64,
@@ -77,10 +80,20 @@ impl Settings {
 
     /// The snapshots of the cluster.
     pub(crate) fn repository(&self) -> Result<Repository, ProviderError> {
+        let wrong =
+            |path: &Path, why: &dyn std::fmt::Display| permanent(format!("{}: {why}", path.display()));
+        let unread = |path: &Path, error: &std::io::Error| wrong(path, &format!("cannot be read: {error}"));
         let path = &self.authority_key_path;
-        let key = fs::read_to_string(path)
-            .map_err(|error| permanent(format!("{}: cannot be read: {error}", path.display())))?;
-        let seal = Seal::of_authority(&key).map_err(|why| permanent(format!("{}: {why}", path.display())))?;
+        let key = fs::read_to_string(path).map_err(|error| unread(path, &error))?;
+        let mut seal = Seal::of_authority(&key).map_err(|why| wrong(path, &why))?;
+        for path in &self.former_key_paths {
+            match fs::read_to_string(path) {
+                Ok(key) => seal = seal.opening(&key).map_err(|why| wrong(path, &why))?,
+                // New snapshots do not need it.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(unread(path, &error)),
+            }
+        }
         Ok(Repository::new(self.backend()?, &self.cluster, seal))
     }
 

@@ -61,6 +61,9 @@ const SNAPSHOT: &str = "snapshot";
 /// The attributes that are paths on the node.
 const PATHS: [&str; 4] = ["ca_path", "cert_path", "key_path", "authority_key_path"];
 
+/// The attribute with the paths of former keys.
+const FORMER: &str = "former_key_paths";
+
 /// The definition with which the service was started in the last step.
 #[derive(Default, Serialize, Deserialize)]
 struct Memory {
@@ -84,6 +87,11 @@ impl Kind for EtcdBackup {
                 ("cert_path", text("The client certificate with which etcd is asked.")),
                 ("key_path", text("Its key.")),
                 ("authority_key_path", text("The private key of etcd's authority.")),
+                (
+                    FORMER,
+                    Attribute::optional(Type::list(Type::String))
+                        .describe("Private keys of former authorities of etcd, which open older snapshots."),
+                ),
                 (
                     "store",
                     Attribute::optional(Type::String).default_to(STORE).describe(
@@ -153,6 +161,9 @@ impl Kind for EtcdBackup {
             folder_of(store)?;
         }
         let wanted = Attributes(&planned.normalised);
+        for path in wanted.texts(FORMER) {
+            crate::root::check(&path)?;
+        }
         for name in ["interval_seconds", "retention_seconds"] {
             if wanted.integer(name).is_some_and(|seconds| seconds < 1) {
                 return Err(invalid(format!("{name} must be at least 1")));
@@ -224,6 +235,15 @@ impl Kind for EtcdBackup {
         for (name, there) in settings.paths() {
             let otherwise = if name == "store" && is_wanted { STORE.to_owned() } else { there };
             value.set(&Path::key(name), asked(name).map_or(otherwise, str::to_owned).into());
+        }
+        let former = match is_wanted {
+            true => wanted.texts(FORMER),
+            false => {
+                settings.former_key_paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+            }
+        };
+        if !former.is_empty() {
+            value.set(&Path::key(FORMER), Value::list(former));
         }
         Ok(Some(value))
     }
@@ -334,6 +354,7 @@ fn wanted_settings(disk: &Disk, wanted: Attributes<'_>) -> Result<Settings, Prov
     };
     let place = |name: &str| disk.target(wanted.text(name)?);
     let text = |name: &str| wanted.text(name).map(str::to_owned);
+    let former = wanted.texts(FORMER).into_iter().map(|path| disk.target(&path));
     Ok(Settings {
         cluster: text("cluster")?,
         member: text("member")?,
@@ -342,6 +363,7 @@ fn wanted_settings(disk: &Disk, wanted: Attributes<'_>) -> Result<Settings, Prov
         cert_path: place("cert_path")?,
         key_path: place("key_path")?,
         authority_key_path: place("authority_key_path")?,
+        former_key_paths: former.collect::<Result<_, _>>()?,
         store,
         interval_seconds: wanted.seconds("interval_seconds", 900).as_secs(),
         retention_seconds: wanted.seconds("retention_seconds", 86_400).as_secs(),
