@@ -138,11 +138,11 @@ pub(crate) enum Command {
     Roll(RollArguments),
     /// Upgrade a cluster to another Kubernetes version, one minor version at a time.
     Upgrade(UpgradeArguments),
-    /// Rotate a key of a cluster on hosts, one stage at a time.
+    /// Rotate a key or an authority of a cluster on hosts, one stage at a time.
     ///
     /// Each run of the command makes one plan: the next stage. Until the last stage, the old and the new key are accepted, and
-    /// `--back` returns to the stage before. The last stage deletes the old key and needs a confirmation by its name. After an
-    /// interruption, run the command again: it continues the stage.
+    /// `--back` returns to the stage before. The last stage removes the old key. If it deletes the key, it needs a confirmation by the
+    /// name of the key. After an interruption, run the command again: it continues the stage.
     #[command(subcommand)]
     Rotate(rotate::RotateCommand),
     /// Delete a cluster and everything that Slipway created for it.

@@ -5,7 +5,7 @@ use slipway_operations::rotation::Subject;
 
 use super::{RunArguments, ShowOptions, SpecArguments};
 
-/// Rotate a key of a cluster on hosts, one stage at a time.
+/// Rotate a key or an authority of a cluster on hosts, one stage at a time.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RotateCommand {
     /// Rotate the key that encrypts objects in etcd.
@@ -19,6 +19,17 @@ pub(crate) enum RotateCommand {
     /// Stage 1: all API servers accept tokens of a new key. Stage 2: they sign with it. Stage 3: the old key is deleted, and its
     /// tokens are refused. API servers are restarted in each stage, one control plane after the other.
     SaKey(RotateArguments),
+    /// Rotate the authority of the API's front proxies, which aggregated APIs trust.
+    ///
+    /// Stage 1: API servers accept a new authority too, and publish it for aggregated APIs. Stage 2: they present certificates of the
+    /// new one. Stage 3: the old one is removed, and its key is deleted. No component is restarted.
+    FrontProxyCa(RotateArguments),
+    /// Rotate the authority of etcd's members and of their clients.
+    ///
+    /// Stage 1: members and API servers accept a new authority too. Stage 2: all certificates are signed by it. Stage 3: the old one is
+    /// removed; its key stays in the state for older snapshots. Stages 1 and 3 restart etcd and the API server on one control plane
+    /// after the other.
+    EtcdCa(RotateArguments),
 }
 
 impl RotateCommand {
@@ -27,6 +38,8 @@ impl RotateCommand {
         match self {
             Self::EncryptionKey(arguments) => (Subject::EncryptionKey, arguments),
             Self::SaKey(arguments) => (Subject::SaKey, arguments),
+            Self::FrontProxyCa(arguments) => (Subject::FrontProxyCa, arguments),
+            Self::EtcdCa(arguments) => (Subject::EtcdCa, arguments),
         }
     }
 }

@@ -36,15 +36,20 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
 /// What is reached, and what comes next.
 fn reached(subject: Subject, stage: Stage, is_last: bool) -> String {
     let command = format!("slipway rotate {}", subject.name());
+    let what = if subject.is_authority() { "authority" } else { "key" };
     match stage {
+        Stage::Rest if is_last && subject.keeps_old_keys() => {
+            "The rotation is complete: the old authority is not accepted any more. Its key stays in the state for older snapshots."
+                .to_owned()
+        }
         Stage::Rest if is_last => "The rotation is complete: the old key is deleted.".to_owned(),
         Stage::Rest => "The rotation was given up: the new key is deleted.".to_owned(),
         Stage::Added => format!(
-            "Stage 1 of 3 is complete: the new key is accepted, and the old one is used. `{command}` goes on."
+            "Stage 1 of 3 is complete: the new {what} is accepted, and the old one is used. `{command}` goes on."
         ),
         Stage::Used => format!(
-            "Stage 2 of 3 is complete: the new key is used, and the old one is accepted. `{command}` deletes the old key, after which \
-             there is no way back; `{command} --back` goes back."
+            "Stage 2 of 3 is complete: the new {what} is used, and the old one is accepted. `{command}` removes the old {what}, after \
+             which there is no way back; `{command} --back` goes back."
         ),
     }
 }

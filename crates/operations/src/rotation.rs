@@ -1,4 +1,4 @@
-//! Rotation of keys: one plan for each stage, each with its own approval.
+//! Rotation of keys and authorities: one plan for each stage, each with its own approval.
 //!
 //! The state pins the stage that all machines have reached. The next plan goes on from there: it compares the keys on the machines
 //! with those of this stage and of the next one, and refuses any other key. A stage is pinned when its run is complete, so a
@@ -10,7 +10,7 @@ mod refusal;
 use std::collections::BTreeSet;
 
 use slipway_bootstrap::from_cluster::{
-    AT_REST, ENCRYPTION_CONFIGURATION, Rotation, SERVICE_ACCOUNTS, configuration_name, name_of_generation,
+    ENCRYPTION_CONFIGURATION, Rotation, configuration_name, name_of_generation,
 };
 use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_engine::State;
@@ -99,9 +99,9 @@ impl Finding<'_> {
             return Ok(next);
         }
         let complete = self.change(before, self.now).await?;
-        // A run that removes the old public key was interrupted: the machines that have done so do not differ in their
-        // fingerprints from those that have not.
-        if self.subject == Subject::SaKey && self.now.stage == Stage::Used && self.is_interrupted() {
+        // A run that removes the old public key or certificate was interrupted: the machines that have done so do not differ in
+        // their fingerprints from those that have not.
+        if self.subject != Subject::EncryptionKey && self.now.stage == Stage::Used && self.is_interrupted() {
             return Ok(if self.is_possible(&next).await? { next } else { complete });
         }
         match self.has_changes(&complete).await {
@@ -200,10 +200,8 @@ fn keeper(subject: Subject, rotation: Rotation) -> Address {
 
 /// A generation of a key.
 fn key(subject: Subject, generation: u32) -> Address {
-    match subject {
-        Subject::EncryptionKey => Address::new(ENCRYPTION_KEY, name_of_generation(AT_REST, generation)),
-        Subject::SaKey => Address::new(KEYPAIR, name_of_generation(SERVICE_ACCOUNTS, generation)),
-    }
+    let kind = if subject == Subject::EncryptionKey { ENCRYPTION_KEY } else { KEYPAIR };
+    Address::new(kind, name_of_generation(subject.key_name(), generation))
 }
 
 /// The keys that exist in a stage.

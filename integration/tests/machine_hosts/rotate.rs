@@ -1,5 +1,7 @@
 //! Keys of a running cluster are replaced, stage by stage, and the bytes in etcd show with which key each Secret is encrypted.
 
+mod authorities;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,10 +20,12 @@ const FILE: &str = "/etc/kubernetes/apiserver/encryption.yaml";
 /// The write to the state at which the first stage is killed: the new key exists, and no machine has it.
 const KILL: &str = "6:after";
 
-/// All keys that can be rotated, on a cluster with one control plane.
+/// All keys and authorities that can be rotated, on a cluster with one control plane.
 pub(crate) fn keys_are_replaced(lab: &Lab) {
     encryption_key(lab);
     sa_key(lab);
+    authorities::front_proxy(lab);
+    authorities::etcd(lab);
 }
 
 fn rotate(lab: &Lab, key: &str, more: &[&str]) -> Said {
@@ -58,11 +62,11 @@ fn encryption_key(lab: &Lab) {
     assert!(matches!(said.code, None | Some(137)), "it was not killed: {said:?}");
     let refused = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap().err;
     assert!(refused.contains("ROTATE0002"), "{refused}");
-    restarted_on_change(lab, || done(lab, "encryption-key", &[]));
+    restarted_on_change(lab, FILE, || done(lab, "encryption-key", &[]));
     lab.is_as_wanted();
     assert_eq!(prefixes(lab), before, "the old key is used");
 
-    restarted_on_change(lab, || done(lab, "encryption-key", &[]));
+    restarted_on_change(lab, FILE, || done(lab, "encryption-key", &[]));
     let after = prefixes(lab);
     assert!(after.len() == 1 && after.is_disjoint(&before), "{before:?} and {after:?}");
 
@@ -95,11 +99,11 @@ fn prefixes(lab: &Lab) -> BTreeSet<String> {
     values.map(begin).collect()
 }
 
-/// Restarts the API server as soon as its configuration changes: it would read it within a minute.
-fn restarted_on_change<T>(lab: &Lab, work: impl FnOnce() -> T) -> T {
+/// Restarts the API server as soon as a file changes that it would read within a minute.
+fn restarted_on_change<T>(lab: &Lab, file: &str, work: impl FnOnce() -> T) -> T {
     let machine = &lab.machines[0];
     let is_done = AtomicBool::new(false);
-    let digest = || machine.check(["sha256sum", FILE]).unwrap();
+    let digest = || machine.check(["sha256sum", file]).unwrap();
     let before = digest();
     thread::scope(|scope| {
         scope.spawn(|| {

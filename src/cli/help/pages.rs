@@ -111,6 +111,27 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "rotate front-proxy-ca",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Carry out the next stage", "slipway rotate front-proxy-ca -f cluster.yaml"),
+            ("Go back to the stage before", "slipway rotate front-proxy-ca -f cluster.yaml --back"),
+            (
+                "Delete the old key in the last stage",
+                "slipway rotate front-proxy-ca -f cluster.yaml --confirm keypair.front-proxy-ca",
+            ),
+        ],
+    ),
+    page(
+        "rotate etcd-ca",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Show the next stage", "slipway rotate etcd-ca -f cluster.yaml --dry-run"),
+            ("Carry out the next stage", "slipway rotate etcd-ca -f cluster.yaml"),
+            ("Go back to the stage before", "slipway rotate etcd-ca -f cluster.yaml --back"),
+        ],
+    ),
+    page(
         "delete",
         Two("with `--dry-run`: something would be deleted"),
         &[

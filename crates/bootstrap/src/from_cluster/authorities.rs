@@ -25,6 +25,9 @@ pub const AT_REST: &str = "at-rest";
 pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
 const ENCRYPTION_KEY: &str = "encryption_key";
 
+/// The authorities that can be rotated.
+pub(super) const AUTHORITIES: [Subject; 2] = [Subject::FrontProxyCa, Subject::EtcdCa];
+
 fn key_pair(name: &str) -> Address {
     Address::new("keypair", name)
 }
@@ -54,11 +57,14 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
             Value::map([("algorithm", Value::from(algorithm)), ("certificate_authority", authority)]);
         Desired::new(key_pair(name), attributes)
     };
-    let mut resources = vec![
-        authority(CA, "kubernetes"),
-        authority(FRONT_PROXY_CA, "front-proxy-ca"),
-        authority(ETCD_CA, "etcd-ca"),
-    ];
+    let mut resources = vec![authority(CA, "kubernetes")];
+    for subject in AUTHORITIES {
+        for generation in subject.kept(placement.rotation(subject)) {
+            // Each generation has a name of its own, which servers show as the authority that they accept.
+            let name = name_of_generation(subject.key_name(), generation);
+            resources.push(authority(&name, &name));
+        }
+    }
     for generation in placement.rotation(Subject::SaKey).generations() {
         resources.push(Desired::new(service_accounts(generation), Value::map([("algorithm", algorithm)])));
     }
@@ -115,9 +121,27 @@ pub(super) fn encryption_key(generation: u32) -> Address {
     Address::new(ENCRYPTION_KEY, name_of_generation(AT_REST, generation))
 }
 
+/// A generation of a key pair that can be rotated.
+pub(super) fn generation_of(subject: Subject, generation: u32) -> Address {
+    key_pair(&name_of_generation(subject.key_name(), generation))
+}
+
+/// The file of an authority that can be rotated, below the folder of certificates and without its ending.
+pub(super) const fn file_of(subject: Subject) -> &'static str {
+    match subject {
+        Subject::EtcdCa => "etcd/ca",
+        _ => "front-proxy-ca",
+    }
+}
+
 /// A generation of the key of service accounts.
 pub(super) fn service_accounts(generation: u32) -> Address {
-    key_pair(&name_of_generation(SERVICE_ACCOUNTS, generation))
+    generation_of(Subject::SaKey, generation)
+}
+
+/// The private key of a generation.
+pub(super) fn private_key(subject: Subject, generation: u32) -> Value {
+    private(&generation_of(subject, generation))
 }
 
 /// The public part of the token. It names an object of the cluster, so it must be known before the token is
@@ -140,21 +164,25 @@ pub(super) fn ca_certificate_base64() -> Value {
 /// The files of authorities that every control plane has, below the folder of certificates.
 pub(super) fn files(placement: &Placement) -> BTreeMap<String, Value> {
     let mut files = BTreeMap::new();
-    for (file, name) in [("ca", CA), ("front-proxy-ca", FRONT_PROXY_CA), ("etcd/ca", ETCD_CA)] {
-        files.insert(format!("{file}.crt"), Value::reference(key_pair(name), "certificate_pem"));
-        files.insert(format!("{file}.key"), private(&key_pair(name)));
+    files.insert("ca.crt".to_owned(), Value::reference(key_pair(CA), "certificate_pem"));
+    files.insert("ca.key".to_owned(), private(&key_pair(CA)));
+    for subject in AUTHORITIES {
+        let (file, rotation) = (file_of(subject), placement.rotation(subject));
+        files.insert(format!("{file}.crt"), in_use_first(subject, rotation, "certificate_pem"));
+        files.insert(format!("{file}.key"), private(&generation_of(subject, rotation.used())));
     }
     let rotation = placement.rotation(Subject::SaKey);
-    files.insert("sa.pub".to_owned(), public_keys(rotation));
+    // API servers verify the tokens of service accounts by these keys.
+    files.insert("sa.pub".to_owned(), in_use_first(Subject::SaKey, rotation, "public_key_pem"));
     files.insert("sa.key".to_owned(), private(&service_accounts(rotation.used())));
     files
 }
 
-/// The public keys by which API servers verify the tokens of service accounts. The first one is that of the key in use.
-fn public_keys(rotation: Rotation) -> Value {
+/// The public keys, or certificates, of all generations of a stage as one text. The first one is that of the key in use.
+fn in_use_first(subject: Subject, rotation: Rotation, attribute: &str) -> Value {
     let part = |generation: u32| Reference {
-        address: service_accounts(generation),
-        path: Path::key("public_key_pem"),
+        address: generation_of(subject, generation),
+        path: Path::key(attribute),
     };
     let parts: Vec<Reference> = rotation.in_use_first().into_iter().map(part).collect();
     match parts.as_slice() {

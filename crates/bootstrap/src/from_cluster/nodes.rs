@@ -1,5 +1,6 @@
 //! The nodes of a cluster as resources: founding, joining and leaving ones.
 
+mod authorities_rotated;
 mod balancer;
 mod rotated;
 mod turns;
@@ -85,6 +86,7 @@ pub(super) fn nodes(
     made.members_know_each_other(&members);
     made.programs_come_first();
     made.keys_are_rotated(&members, leader);
+    made.authorities_are_rotated(&members, leader);
     made.machines_change_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A key that can be rotated.
+/// A key or an authority that can be rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Subject {
@@ -13,15 +13,57 @@ pub enum Subject {
     EncryptionKey,
     /// The key that signs the tokens of service accounts.
     SaKey,
+    /// The authority of the API's front proxies, which aggregated APIs trust.
+    FrontProxyCa,
+    /// The authority of etcd's members and of their clients.
+    EtcdCa,
 }
 
 impl Subject {
+    /// Everything that can be rotated.
+    pub const ALL: [Self; 4] = [Self::EncryptionKey, Self::SaKey, Self::FrontProxyCa, Self::EtcdCa];
+
     /// The name on the command line and in messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::EncryptionKey => "encryption-key",
             Self::SaKey => "sa-key",
+            Self::FrontProxyCa => "front-proxy-ca",
+            Self::EtcdCa => "etcd-ca",
+        }
+    }
+
+    /// The name of its first generation in the state.
+    #[must_use]
+    pub const fn key_name(self) -> &'static str {
+        match self {
+            Self::EncryptionKey => super::AT_REST,
+            Self::SaKey => super::SERVICE_ACCOUNTS,
+            Self::FrontProxyCa => super::FRONT_PROXY_CA,
+            Self::EtcdCa => super::ETCD_CA,
+        }
+    }
+
+    /// Whether it is an authority, which signs certificates.
+    #[must_use]
+    pub const fn is_authority(self) -> bool {
+        matches!(self, Self::FrontProxyCa | Self::EtcdCa)
+    }
+
+    /// Whether the state keeps its old generations: they no longer sign anything, and open sealed snapshots of etcd.
+    #[must_use]
+    pub const fn keeps_old_keys(self) -> bool {
+        matches!(self, Self::EtcdCa)
+    }
+
+    /// The generations of the key that the state has in a stage.
+    #[must_use]
+    pub fn kept(self, rotation: Rotation) -> Vec<u32> {
+        let generations = rotation.generations();
+        match generations.last() {
+            Some(last) if self.keeps_old_keys() => (1..=*last).collect(),
+            _ => generations,
         }
     }
 }
@@ -135,5 +177,7 @@ mod tests {
         assert_eq!((after.generations(), after.back()), (vec![2], None));
         assert_eq!(name_of_generation("at-rest", 1), "at-rest");
         assert_eq!(name_of_generation("at-rest", after.generation), "at-rest-2");
+        assert_eq!(Subject::SaKey.kept(after), [2]);
+        assert_eq!(Subject::EtcdCa.kept(after), [1, 2], "snapshots are sealed with the first one");
     }
 }

@@ -1,3 +1,5 @@
+mod authorities;
+
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};

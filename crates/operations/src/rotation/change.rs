@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_bootstrap::from_cluster::{
-    AT_REST, ENCRYPTION_CONFIGURATION, Rotation, SERVICE_ACCOUNTS, Stage, Subject,
-};
+use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, Rotation, Stage, Subject};
 use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_plan::Snapshot;
 use slipway_resource::provider::{Catalog, ExpandNote};
@@ -61,25 +59,84 @@ impl RotationChange {
     pub fn note(&self) -> ExpandNote {
         let back = format!("`slipway rotate {} --back` goes back", self.subject.name());
         let message = match (self.to.generation > self.pinned.generation, self.to == self.pinned) {
-            (true, _) => format!(
-                "last stage: the old key is removed and deleted. There is no way back. {}",
-                after_last(self.subject)
-            ),
-            (_, true) => {
-                format!("machines are brought to the stage that the others have reached ({})", stage(self.to))
+            (true, _) => {
+                format!(
+                    "last stage: {}. There is no way back. {}",
+                    last(self.subject),
+                    after_last(self.subject)
+                )
             }
-            _ => format!("{}; {back}", stage(self.to)),
+            (_, true) => {
+                format!(
+                    "machines are brought to the stage that the others have reached ({})",
+                    stage(self.subject, self.to)
+                )
+            }
+            _ => match before_next(self.subject, self.to.stage) {
+                Some(task) => format!("{}; {back}. {task}", stage(self.subject, self.to)),
+                None => format!("{}; {back}", stage(self.subject, self.to)),
+            },
         };
         ExpandNote { field: format!("rotation of the {}", self.subject.name()), message }
     }
 }
 
 /// What a stage means.
-const fn stage(rotation: Rotation) -> &'static str {
-    match rotation.stage {
-        Stage::Rest => "there is one key",
-        Stage::Added => "stage 1 of 3: all API servers accept the new key too, and use the old one",
-        Stage::Used => "stage 2 of 3: all API servers use the new key, and accept the old one too",
+const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
+    match (rotation.stage, subject) {
+        (Stage::Rest, Subject::EncryptionKey | Subject::SaKey) => "there is one key",
+        (Stage::Rest, Subject::FrontProxyCa | Subject::EtcdCa) => "there is one authority",
+        (Stage::Added, Subject::EncryptionKey | Subject::SaKey) => {
+            "stage 1 of 3: all API servers accept the new key too, and use the old one"
+        }
+        (Stage::Used, Subject::EncryptionKey | Subject::SaKey) => {
+            "stage 2 of 3: all API servers use the new key, and accept the old one too"
+        }
+        (Stage::Added, Subject::FrontProxyCa) => {
+            "stage 1 of 3: API servers accept the new authority too, and publish it for aggregated APIs"
+        }
+        (Stage::Used, Subject::FrontProxyCa) => {
+            "stage 2 of 3: API servers present certificates of the new authority to aggregated APIs; both authorities are accepted"
+        }
+        (Stage::Added, Subject::EtcdCa) => {
+            "stage 1 of 3: members of etcd and API servers accept the new authority too. They are restarted on one control plane after \
+             the other"
+        }
+        (Stage::Used, Subject::EtcdCa) => {
+            "stage 2 of 3: the certificates of etcd and of its clients are signed by the new authority; both authorities are accepted"
+        }
+    }
+}
+
+/// What people do before the next stage: clients that Slipway does not manage trust the authority too.
+const fn before_next(subject: Subject, stage: Stage) -> Option<&'static str> {
+    match (subject, stage) {
+        (Subject::FrontProxyCa, Stage::Added) => Some(
+            "Before stage 2, restart aggregated APIs that do not watch the ConfigMap kube-system/extension-apiserver-authentication",
+        ),
+        (Subject::FrontProxyCa, Stage::Used) => Some(
+            "Before stage 3, give proxies that use a certificate of this authority one of the new authority",
+        ),
+        (Subject::EtcdCa, Stage::Added) => Some(
+            "Before stage 2, give both authorities to clients of etcd that Slipway does not manage, such as networks of pods",
+        ),
+        (Subject::EtcdCa, Stage::Used) => {
+            Some("Before stage 3, give these clients of etcd certificates of the new authority")
+        }
+        (Subject::EncryptionKey | Subject::SaKey, _) | (_, Stage::Rest) => None,
+    }
+}
+
+/// What the last stage does.
+const fn last(subject: Subject) -> &'static str {
+    match subject {
+        Subject::EncryptionKey | Subject::SaKey => "the old key is removed and deleted",
+        Subject::FrontProxyCa => {
+            "the old authority is removed from API servers and from what they publish, and its key is deleted"
+        }
+        Subject::EtcdCa => {
+            "the old authority is removed. Members of etcd and API servers are restarted on one control plane after the other"
+        }
     }
 }
 
@@ -93,6 +150,14 @@ const fn after_last(subject: Subject) -> &'static str {
             "Tokens that were signed with the old key are refused afterwards: those in Secrets of the type \
              kubernetes.io/service-account-token, and bound tokens that their pods have not read again since stage 2. The kubelet \
              renews a bound token when 80 percent of its time is over, or after 24 hours"
+        }
+        Subject::FrontProxyCa => {
+            "An aggregated API that does not watch the ConfigMap kube-system/extension-apiserver-authentication, and was started before \
+             stage 1, refuses requests afterwards: restart it before"
+        }
+        Subject::EtcdCa => {
+            "Clients of etcd that Slipway does not manage, such as networks of pods that keep their data in etcd, need the new authority \
+             and certificates of it before. The old private key stays in the state, and opens older snapshots only"
         }
     }
 }
@@ -136,7 +201,7 @@ pub(crate) fn check_interrupted(
 pub(crate) fn explained(cluster: &str, catalogs: &BTreeMap<String, Catalog>) -> Option<Error> {
     let is_under_way =
         |subject: &Subject| rotation(catalogs, *subject).is_ok_and(|found| found.stage != Stage::Rest);
-    let subject = [Subject::EncryptionKey, Subject::SaKey].into_iter().find(is_under_way)?;
+    let subject = Subject::ALL.into_iter().find(is_under_way)?;
     Some(interrupted(cluster, subject))
 }
 
@@ -146,11 +211,15 @@ fn interrupted(cluster: &str, subject: Subject) -> Error {
 
 /// The rotation that a key of the state belongs to; `None` for a key that no rotation has made.
 fn subject_of(address: &Address) -> Option<Subject> {
-    let is_later = |name: &str| address.name().strip_prefix(name).is_some_and(|rest| rest.starts_with('-'));
+    let is_later = |subject: &Subject| {
+        address.name().strip_prefix(subject.key_name()).is_some_and(|rest| rest.starts_with('-'))
+    };
     match address.kind() {
         ENCRYPTION_CONFIGURATION => Some(Subject::EncryptionKey),
-        ENCRYPTION_KEY if is_later(AT_REST) => Some(Subject::EncryptionKey),
-        KEYPAIR if is_later(SERVICE_ACCOUNTS) => Some(Subject::SaKey),
+        ENCRYPTION_KEY => Some(Subject::EncryptionKey).filter(is_later),
+        KEYPAIR => {
+            Subject::ALL.into_iter().filter(|subject| *subject != Subject::EncryptionKey).find(is_later)
+        }
         _ => None,
     }
 }
@@ -191,7 +260,13 @@ mod tests {
         let used = Rotation::default().next().next();
         let note = |to: Rotation| change(to).note().message;
         assert!(note(used).contains("--back"));
+        let added = RotationChange { subject: Subject::EtcdCa, ..change(Rotation::default().next()) };
+        assert!(added.note().message.contains("--back` goes back. Before stage 2, give both authorities"));
         assert!(note(used.next()).contains("There is no way back"));
+        for subject in Subject::ALL {
+            let note = RotationChange { subject, ..change(used.next()) }.note();
+            assert!(note.message.starts_with("last stage: ") && note.field.ends_with(subject.name()));
+        }
     }
 
     #[test]
@@ -203,5 +278,8 @@ mod tests {
         assert_eq!(of("keypair.service-accounts"), None);
         assert_eq!(of("keypair.service-accounts-3"), Some(Subject::SaKey));
         assert_eq!(of("keypair.kubernetes-ca"), None);
+        assert_eq!(of("keypair.etcd-ca"), None);
+        assert_eq!(of("keypair.etcd-ca-2"), Some(Subject::EtcdCa));
+        assert_eq!(of("keypair.front-proxy-ca-2"), Some(Subject::FrontProxyCa));
     }
 }

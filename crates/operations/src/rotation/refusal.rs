@@ -14,6 +14,9 @@ const RESOURCES: [&str; 3] = ["secrets", "configmaps", "serviceaccounts"];
 const ENCRYPTION_FLAGS: [&str; 3] =
     ["encryption-provider-config", "encryption-provider-config-automatic-reload", "etcd-prefix"];
 const ACCOUNT_FLAGS: [&str; 2] = ["service-account-key-file", "service-account-signing-key-file"];
+const FRONT_PROXY_FLAGS: [&str; 3] =
+    ["requestheader-client-ca-file", "proxy-client-cert-file", "proxy-client-key-file"];
+const ETCD_FLAGS: [&str; 4] = ["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile"];
 
 /// Refuses a cluster whose machines a provider makes.
 pub(super) fn check_provider(opened: &Opened, subject: Subject) -> Result<(), Error> {
@@ -36,6 +39,8 @@ pub(super) fn check_spec(spec: &ClusterSpec, subject: Subject) -> Result<(), Err
             Some(at_rest) => encryption(at_rest).or_else(|| flag(cluster, &ENCRYPTION_FLAGS)),
         },
         Subject::SaKey => flag(cluster, &ACCOUNT_FLAGS),
+        Subject::FrontProxyCa => flag(cluster, &FRONT_PROXY_FLAGS),
+        Subject::EtcdCa => flag(cluster, &ETCD_FLAGS),
     };
     match problem {
         Some(why) => Err(refused(spec, subject, why)),

@@ -3,7 +3,7 @@
 use slipway_cluster_input::{AtRest, AtRestProvider};
 use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
-use super::super::authorities::{encryption_key, service_accounts};
+use super::super::authorities::{encryption_key, generation_of, service_accounts};
 use super::super::rotation::{Stage, Subject};
 use super::super::{Machine, Rotation};
 use super::{Making, inside};
@@ -105,21 +105,28 @@ impl Making<'_> {
                 Value::Template(signs),
             );
         }
-        if rotation.stage == Stage::Rest {
-            return;
-        }
-        // The key in use takes the place of the other one, which the state keeps.
+        self.files_replace_others(Subject::SaKey, rotation, machine, ["pki/sa.key", "pki/sa.pub"]);
+    }
+
+    /// The key in use takes the place of the other one of its stage in these files. The state keeps the other one.
+    pub(super) fn files_replace_others(
+        &mut self,
+        subject: Subject,
+        rotation: Rotation,
+        machine: &Machine,
+        files: [&str; 2],
+    ) {
         let others = rotation.generations().into_iter().filter(|generation| *generation != rotation.used());
         for other in others {
-            let replaces = Value::reference(service_accounts(other), FINGERPRINT);
-            for file in ["pki/sa.key", "pki/sa.pub"] {
+            let replaces = Value::reference(generation_of(subject, other), FINGERPRINT);
+            for file in files {
                 self.set(&inside("file", machine, file), &Path::key("replaces"), replaces.clone());
             }
         }
     }
 
     /// How the agent of a control plane reaches the API server there.
-    fn access_to_api(&self, machine: &Machine) -> Vec<(&'static str, Value)> {
+    pub(super) fn access_to_api(&self, machine: &Machine) -> Vec<(&'static str, Value)> {
         let configuration: Configuration = self.configuration(machine);
         let ready = ready_url(Component::ApiServer, &configuration);
         let url = ready.strip_suffix("/readyz").unwrap_or(&ready).to_owned();
@@ -132,11 +139,11 @@ impl Making<'_> {
         ]
     }
 
-    fn find(&self, address: &Address) -> Option<&Desired> {
+    pub(super) fn find(&self, address: &Address) -> Option<&Desired> {
         self.resources.iter().find(|desired| desired.address == *address)
     }
 
-    fn set(&mut self, address: &Address, path: &Path, value: Value) {
+    pub(super) fn set(&mut self, address: &Address, path: &Path, value: Value) {
         for desired in self.resources.iter_mut().filter(|desired| desired.address == *address) {
             desired.attributes.set(path, value.clone());
         }

@@ -7,6 +7,7 @@ use slipway_resource::{Address, Desired, Turn, Value};
 
 use super::super::configuration::is_control_plane;
 use super::super::{Machine, Placement};
+use super::authorities_rotated::KEY_OF_SNAPSHOTS;
 use super::{KUBELET_CREDENTIALS, KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
 
 impl Making<'_> {
@@ -108,7 +109,7 @@ fn part_of(desired: &Desired, follows_balancer: bool) -> Option<Part> {
             Some(Part::ControlPlane)
         }
         ("file", "encryption-configuration" | "ca" | "admin.conf") => None,
-        ("file", name) if name.starts_with("pki/") => None,
+        ("file", name) if name.starts_with("pki/") || name.starts_with(KEY_OF_SNAPSHOTS) => None,
         ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
         (KUBELET_CREDENTIALS, _) if follows_balancer => Some(Part::Node),
         _ => None,
