@@ -16,6 +16,7 @@ pub mod audit;
 pub mod boot;
 pub mod certificate_upload;
 pub mod configuration;
+pub mod container_runtime;
 pub mod discovery;
 pub mod encryption;
 pub mod expand;

@@ -4,10 +4,11 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use flate2::read::GzDecoder;
 use slipway_bootstrap::boot::{Layout, NodeBootstrap, ProgramFile, ProgramName};
+use slipway_bootstrap::container_runtime;
+use slipway_programs::Contents;
 use slipway_spec::model::ContainerRuntime;
 
 use super::{Stop, unit};
@@ -20,18 +21,9 @@ const DOWNLOADS: &str = "/var/lib/slipway/boot/downloads";
 /// One file for each installed program, with the digest of its source.
 const RECORDS: &str = "/var/lib/slipway/boot/programs";
 /// The configuration of containerd.
-const CONFIGURATION: &str = "/etc/containerd/config.toml";
+const CONFIGURATION: &str = container_runtime::CONFIGURATION_PATH;
 /// Folders in which images have CNI plugins.
 const PLUGINS: [&str; 3] = ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"];
-/// The settings of containerd that nodes need.
-const OWN: &str = r#"version = 2
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
-runtime_type = "io.containerd.runc.v2"
-[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-SystemdCgroup = true
-"#;
-/// Where the programs of a node are looked for.
-pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin";
 
 /// Installs what the document names and the image lacks. Starts a container runtime that was installed.
 pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) -> Result<(), Stop> {
@@ -140,30 +132,14 @@ fn place(
         _ => below(root, layout.programs),
     };
     fs::create_dir_all(&folder)?;
-    let source = File::open(download)?;
-    if !file.name.is_archive() {
-        let name = file.name.program(provider).unwrap_or_default();
-        return slipway_programs::write(&folder, Path::new(&name), source);
-    }
-    let mut archive = tar::Archive::new(GzDecoder::new(source));
-    for entry in archive.entries()? {
-        let entry = entry?;
-        let path = entry.path()?.into_owned();
-        if let Some(name) = member(file.name, &path).filter(|_| entry.header().entry_type().is_file()) {
-            slipway_programs::write(&folder, &name, entry)?;
-        }
-    }
-    Ok(())
-}
-
-/// The name under which a file of an archive is installed; none for what is no program.
-fn member(name: ProgramName, path: &Path) -> Option<PathBuf> {
-    let path = path.strip_prefix("./").unwrap_or(path);
-    let path = if name == ProgramName::Containerd { path.strip_prefix("bin").ok()? } else { path };
-    let file = path.file_name().map(PathBuf::from)?;
-    let is_documentation = ["README.md", "LICENSE"].iter().any(|known| file == Path::new(known));
-    (path == file && !is_documentation && (name != ProgramName::Crictl || file == Path::new("crictl")))
-        .then_some(file)
+    let name = file.name.program(provider).unwrap_or_default();
+    let contents = match file.name {
+        ProgramName::Containerd => Contents::Archive { folder: "bin", only: None },
+        ProgramName::CniPlugins => Contents::Archive { folder: "", only: None },
+        ProgramName::Crictl => Contents::Archive { folder: "", only: Some(&name) },
+        ProgramName::Runc | ProgramName::Kubelet | ProgramName::Provider => Contents::Program(&name),
+    };
+    slipway_programs::unpack(contents, File::open(download)?, &folder).map(drop)
 }
 
 /// Writes configuration and unit of an installed containerd, unless the image has its own, and starts it.
@@ -174,7 +150,7 @@ async fn start_containerd(
     pause: &str,
 ) -> Result<(), CommandError> {
     let configuration = configuration(runtime, layout, pause)?;
-    let unit = containerd_unit(layout);
+    let unit = container_runtime::unit(layout.programs);
     let place = format!("{}/containerd.service", layout.units);
     let mut changed = false;
     for (path, text) in [(CONFIGURATION, &configuration), (place.as_str(), &unit)] {
@@ -214,7 +190,8 @@ fn configuration(runtime: &ContainerRuntime, layout: &Layout, pause: &str) -> Re
     let bin = toml::Table::from_iter([("bin_dir".to_owned(), toml::Value::from(plugins))]);
     cri.insert("cni".to_owned(), bin.into());
     let cri = toml::Table::from_iter([("io.containerd.grpc.v1.cri".to_owned(), cri.into())]);
-    let mut all: toml::Table = OWN.parse().map_err(|error: toml::de::Error| unusable(&error))?;
+    let mut all: toml::Table =
+        container_runtime::CONFIGURATION.parse().map_err(|error: toml::de::Error| unusable(&error))?;
     merge(&mut all, toml::Table::from_iter([("plugins".to_owned(), cri.into())]));
     if let Some(extra) = &runtime.extra_config {
         merge(&mut all, extra.parse().map_err(|error: toml::de::Error| unusable(&error))?);
@@ -233,32 +210,6 @@ fn merge(below: &mut toml::Table, above: toml::Table) {
     }
 }
 
-fn containerd_unit(layout: &Layout) -> String {
-    format!(
-        "[Unit]\n\
-         Description=containerd: the container runtime\n\
-         After=network.target local-fs.target\n\
-         \n\
-         [Service]\n\
-         Type=notify\n\
-         Environment=PATH={PATH}\n\
-         ExecStartPre=-/sbin/modprobe --all overlay br_netfilter\n\
-         ExecStart={}/containerd\n\
-         Delegate=yes\n\
-         KillMode=process\n\
-         Restart=always\n\
-         RestartSec=2\n\
-         LimitNPROC=infinity\n\
-         LimitCORE=infinity\n\
-         TasksMax=infinity\n\
-         OOMScoreAdjust=-999\n\
-         \n\
-         [Install]\n\
-         WantedBy=multi-user.target\n",
-        layout.programs
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,40 +217,16 @@ mod tests {
     const DEBIAN: &str = "ID=debian\nVERSION_ID=\"12\"\n";
 
     #[test]
-    fn archives_give_their_programs_and_nothing_else() {
-        let name = |name, path: &str| member(name, Path::new(path)).map(|path| path.display().to_string());
-        assert_eq!(name(ProgramName::Containerd, "bin/ctr").as_deref(), Some("ctr"));
-        assert_eq!(name(ProgramName::Containerd, "bin/../../etc/passwd"), None);
-        assert_eq!(name(ProgramName::Containerd, "etc/passwd"), None);
-        assert_eq!(name(ProgramName::CniPlugins, "./bridge").as_deref(), Some("bridge"));
-        assert_eq!(name(ProgramName::CniPlugins, "./README.md"), None);
-        assert_eq!(name(ProgramName::Crictl, "crictl").as_deref(), Some("crictl"));
-        assert_eq!(name(ProgramName::Crictl, "other"), None);
-    }
-
-    #[test]
     fn a_program_is_placed_whole_and_for_everybody() {
         let root = tempfile::tempdir().unwrap();
         let layout = Layout::of(DEBIAN).unwrap();
-        let mut archive =
-            tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
-        for (path, text) in [("bin/containerd", "one"), ("bin/ctr", "two"), ("share/doc", "three")] {
-            let mut header = tar::Header::new_gnu();
-            header.set_size(text.len() as u64);
-            header.set_mode(0o600);
-            archive.append_data(&mut header, path, text.as_bytes()).unwrap();
-        }
         let download = root.path().join("download");
-        fs::write(&download, archive.into_inner().unwrap().finish().unwrap()).unwrap();
-        let file = ProgramFile { name: ProgramName::Containerd, path: String::new(), sha256: "a".repeat(64) };
+        fs::write(&download, "the program").unwrap();
+        let file = ProgramFile { name: ProgramName::Runc, path: String::new(), sha256: "a".repeat(64) };
         place(root.path(), &layout, (&file, "aws"), &download).unwrap();
         let folder = below(root.path(), layout.programs);
-        let mut names: Vec<_> =
-            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        assert_eq!(names, ["containerd", "ctr"]);
         use std::os::unix::fs::PermissionsExt as _;
-        assert_eq!(fs::metadata(folder.join("ctr")).unwrap().permissions().mode() & 0o777, 0o755);
+        assert_eq!(fs::metadata(folder.join("runc")).unwrap().permissions().mode() & 0o777, 0o755);
         assert!(!is_installed(root.path(), &file).unwrap());
         record(root.path(), &file).unwrap();
         assert!(is_installed(root.path(), &file).unwrap());

@@ -63,7 +63,7 @@ impl Unit {
              [Install]\n\
              WantedBy=multi-user.target\n",
             command.join(" "),
-            super::programs::PATH
+            slipway_bootstrap::container_runtime::PATH
         )
     }
 

@@ -67,12 +67,6 @@ impl ProgramName {
         }
     }
 
-    /// Whether the file is an archive with programs in it.
-    #[must_use]
-    pub const fn is_archive(self) -> bool {
-        matches!(self, Self::Containerd | Self::CniPlugins | Self::Crictl)
-    }
-
     /// Its name in messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
