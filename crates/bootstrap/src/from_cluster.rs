@@ -36,7 +36,7 @@ pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use objects::{UserObjects, settings_of_proxies};
 pub use preflight::questions;
-pub use programs::{lists_kubelet, programs_without_effect};
+pub use programs::{lists_installed, lists_kubelet, programs_without_effect};
 pub use rotation::{Rotation, Stage, Subject, name_of_generation};
 
 /// Why a cluster cannot be expanded on its machines.
@@ -62,6 +62,9 @@ pub enum FromClusterError {
     /// The spec lists kubelets, but not one for every machine.
     #[error("`assets.programs` lists kubelets, and none that fits {}", .0.join("; "))]
     NoKubelet(Vec<String>),
+    /// The spec lists programs that not every machine can have.
+    #[error("`assets.programs` lists programs that not every host can have: {}", .0.join("; "))]
+    NoPrograms(Vec<String>),
 }
 
 impl FromClusterError {
@@ -73,6 +76,7 @@ impl FromClusterError {
             Self::NoControlPlane(_) => "CLUSTER0001",
             Self::LoadBalancer(_) => "CLUSTER0002",
             Self::NoKubelet(_) => "CLUSTER0003",
+            Self::NoPrograms(_) => "CLUSTER0004",
         }
     }
 
@@ -88,6 +92,10 @@ impl FromClusterError {
             Self::NoKubelet(_) => Some(
                 "list a file with `name: kubelet`, this `version` and this `architecture` in `assets.programs.files`, or list no kubelet: \
                  then hosts run the one that is installed on them",
+            ),
+            Self::NoPrograms(_) => Some(
+                "list the program for each `architecture` in `assets.programs.files`, or not at all: then hosts run what is installed on \
+                 them",
             ),
         }
     }

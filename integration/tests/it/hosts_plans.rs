@@ -202,14 +202,29 @@ fn fields_without_effect_are_refused_together_where_they_are_written() -> Result
     }
     ensure!(!said.contains("sysctls"), "{said}");
     // Supported fields are in the plan.
+    let programs = format!(
+        "  containerRuntime: {{ version: 2.1.4 }}\n  assets:\n    programs:\n      mirrors: [ \"https://mirror.example.com\" ]\n      \
+         files: [ {{ name: containerd, path: containerd.tgz, sha256: \"{}\" }} ]\n",
+        "a".repeat(64)
+    );
     let right = spec.replace(
         "  network:\n",
-        "  sysctls: { vm.swappiness: \"0\" }\n  nodeFiles: { files: [ { name: motd, path: /etc/motd, content: hello } ] }\n  network:\n",
+        &format!(
+            "  sysctls: {{ vm.swappiness: \"0\" }}\n  nodeFiles: {{ files: [ {{ name: motd, path: /etc/motd, content: hello }} \
+             ] }}\n{programs}  network:\n"
+        ),
     );
     place.write("spec.yaml", &format!("{right}---\n{HOST}"))?;
     let planned = place.expect(2, &["plan", "-f", "spec.yaml", "--offline", "-o", "json"])?;
     let plan: Json = serde_json::from_str(&planned.out)?;
     ensure!(after(&plan, "sysctl.server/vm.swappiness")?.contains("\"0\""), "{}", planned.out);
     ensure!(after(&plan, "file.server/node-file-motd")?.contains("hello"), "{}", planned.out);
+    let containerd = after(&plan, "installed_programs.server/containerd")?;
+    ensure!(containerd.contains("\"version\":\"2.1.4\""), "{containerd}");
+    ensure!(
+        after(&plan, "program.server/containerd-aaaaaaaaaaaa")?.contains("containerd.tgz"),
+        "{}",
+        planned.out
+    );
     Ok(())
 }

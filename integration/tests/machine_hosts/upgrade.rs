@@ -1,5 +1,7 @@
 //! A cluster on hosts is upgraded to the next minor version, its kubelets included.
 
+mod runtime;
+
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -119,6 +121,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
         runs(machine, &patched);
     }
     assert_eq!(containers(&lab), pods);
+    runtime::comes_from_the_list(&lab, &folder, &format!("path: patched, sha256: {patched} }}\n"));
 }
 
 /// Puts a file on the mirror; gives its digest.

@@ -142,6 +142,10 @@ impl HostsSession {
             cri_sockets: used.map_or(seen.cri_sockets, |used| vec![used]),
             kubelet_is_named: before.is_some_and(|before| before.kubelet_is_named)
                 || from_cluster::lists_kubelet(&cluster.assets.programs),
+            programs_from_start: before.and_then(|before| before.programs_from_start).or_else(|| {
+                let is_listed = from_cluster::lists_installed(&cluster.assets.programs);
+                is_listed.then_some(before.is_none() && !adopting)
+            }),
             found: before.map(|before| before.found.clone()).unwrap_or(node.map(found)),
         };
         Ok((machine, told))

@@ -46,10 +46,12 @@ pub(crate) fn read(printed: &str, host: &Host, config: &Config) -> Seen {
     let mut ca_folders = BTreeSet::new();
     seen.facts.kubelet_unit_missing = true;
     seen.facts.kubelet_drop_in_missing = true;
+    seen.facts.containerd_unit_missing = true;
     for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
         match name {
             "hostname" => seen.facts.hostname = value.to_lowercase(),
             "init" if config.init_system == "auto" => seen.facts.init_system = init_system(value),
+            "unit" if value == "containerd" => seen.facts.containerd_unit_missing = false,
             "unit" => seen.facts.kubelet_unit_missing = false,
             "drop-in" => seen.facts.kubelet_drop_in_missing = false,
             "resolved" => seen.facts.systemd_resolved = true,

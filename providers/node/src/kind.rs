@@ -13,6 +13,7 @@ mod etcd_restore;
 mod etcd_voter;
 mod file;
 mod form;
+mod installed_programs;
 mod kernel_module;
 mod key_pair;
 mod kubeconfig;
@@ -202,7 +203,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 22] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 23] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
             ("authority_trust", Box::new(authority_trust::AuthorityTrust)),
@@ -214,6 +215,7 @@ impl Kinds {
             ("etcd_member", Box::new(etcd_member::EtcdMember)),
             ("etcd_voter", Box::new(etcd_voter::EtcdVoter)),
             ("file", Box::new(file::File)),
+            ("installed_programs", Box::new(installed_programs::InstalledPrograms)),
             ("kernel_module", Box::new(kernel_module::KernelModule)),
             ("key_pair", Box::new(key_pair::KeyPair)),
             ("kubeconfig", Box::new(kubeconfig::Kubeconfig)),

@@ -36,6 +36,7 @@ done
 for folder in /etc/systemd/system /run/systemd/system /usr/local/lib/systemd/system /usr/lib/systemd/system /lib/systemd/system; do
   if [ -e "$folder/kubelet.service" ]; then echo unit=kubelet; fi
   if [ -e "$folder/kubelet.service.d/10-kubeadm.conf" ]; then echo drop-in=kubelet; fi
+  if [ -e "$folder/containerd.service" ]; then echo unit=containerd; fi
 done
 if [ -e /etc/kubernetes/kubelet.conf ]; then
   echo node=yes

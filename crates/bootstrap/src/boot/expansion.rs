@@ -167,6 +167,7 @@ impl NodeBootstrap {
             facts: machine.facts.clone(),
             cri_sockets: machine.detected.cri_sockets.clone(),
             kubelet_is_named: false,
+            programs_from_start: None,
             found: None,
         }
     }

@@ -33,6 +33,9 @@ pub struct Facts {
     pub kubelet_unit_missing: bool,
     /// Whether the addition to that unit is missing that takes the node's flags.
     pub kubelet_drop_in_missing: bool,
+    /// Whether systemd has no unit for containerd: no package brought one.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub containerd_unit_missing: bool,
     /// The variables of the kubelet's service beyond those that belong to it: the PATH of a host without an init system.
     pub kubelet_environment: BTreeMap<String, String>,
 }

@@ -17,8 +17,7 @@ const CLOUD_NETWORK: &str = "the network of machines that exist already is not m
 const IMAGES: &str =
     "images have the names and versions of the Kubernetes version, from `assets.imageRegistry`; remove it";
 const RESOURCES: &str = "static pods have kubeadm's requests; remove it";
-const RUNTIME: &str =
-    "the container runtime is installed and configured on the hosts before; remove it and set it there";
+const RUNTIME: &str = "the container runtime has the configuration of the host; remove it and set it in `/etc/containerd` there";
 const ETCD: &str = "every control plane has one member of one etcd, of the version that belongs to the Kubernetes version; remove it";
 const HOOKS: &str =
     "nothing runs hooks, packages or user data on hosts; remove it and do it on the hosts before";
@@ -71,7 +70,9 @@ const TABLE: &[(&str, &str)] = &[
         "components.cloudController",
         "no cloud controller is installed on hosts; bring yours as an add-on with a `manifest`",
     ),
-    ("containerRuntime", RUNTIME),
+    ("containerRuntime.registryMirrors", RUNTIME),
+    ("containerRuntime.sandboxImage", RUNTIME),
+    ("containerRuntime.extraConfig", RUNTIME),
     (
         "addons[].version",
         "the version is that of the Kubernetes version, or what your `manifest` says; remove it",
@@ -201,8 +202,10 @@ mod tests {
         "serviceAccounts.issuer",
         "serviceAccounts.additionalAudiences",
         "assets.imageRegistry",
-        // The kubelet; each other program is refused by its name.
+        // Those of a cloud are refused by their names.
         "assets.programs",
+        // Refused without a listed containerd.
+        "containerRuntime.version",
         "sysctls",
         "nodeFiles.files",
         "cloudLabels",

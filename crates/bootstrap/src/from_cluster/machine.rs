@@ -88,6 +88,10 @@ pub struct Machine {
     /// names the kubelet's program.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kubelet_is_named: bool,
+    /// Whether the spec listed programs to install when the machine came to the cluster: they are installed on all such machines at
+    /// once. On a machine that was a node before, they are installed in its turn. `None` if the spec never listed any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub programs_from_start: Option<bool>,
     /// The facts about a node that another tool has made; `None` for a machine that becomes a node here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<FoundNode>,

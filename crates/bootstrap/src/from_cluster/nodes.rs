@@ -88,6 +88,7 @@ pub(super) fn nodes(
     made.keys_are_rotated(&members, leader);
     made.authorities_are_rotated(&members, leader);
     made.machines_change_in_turn();
+    made.programs_come_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }
@@ -272,8 +273,12 @@ impl Making<'_> {
     fn add(&mut self, phased: Vec<Phased>, machine: &Machine) {
         let origin = format!("pools[{}].hosts", machine.pool);
         let settings = settings::of_machine(self.cluster.pool(&machine.pool), machine);
-        let before: Vec<Address> = settings.iter().map(|desired| desired.address.clone()).collect();
+        let programs = programs::of_machine(self.cluster, self.placement, machine);
+        let address_of = |desired: &Desired| desired.address.clone();
+        let installed: Vec<Address> = programs.iter().map(address_of).collect();
+        let before: Vec<Address> = settings.iter().map(address_of).chain(installed.iter().cloned()).collect();
         self.resources.extend(settings);
+        self.resources.extend(programs);
         for Phased { mut desired, .. } in expand::on_host(phased, &machine.name) {
             desired.attributes = with_authority(&desired.attributes);
             if desired.attributes.get("host").is_some() {
@@ -301,6 +306,10 @@ impl Making<'_> {
             if desired.address == inside("service", machine, "kubelet") {
                 // The kubelet starts with them.
                 desired.depends_on.extend(before.iter().cloned());
+            }
+            if desired.address == inside("kubelet_state", machine, "kubelet") {
+                // Its pods are removed while there is a container runtime.
+                desired.depends_on.extend(installed.iter().cloned());
             }
             if desired.address.kind() == "kubernetes_node" {
                 desired.attributes.set(&Path::key("ready"), self.becomes_ready().into());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_cluster_input::ClusterInput;
 
 use super::configuration::{is_control_plane, of_machine};
-use super::programs::kubelet;
+use super::programs::{brings_runtime, kubelet};
 use super::{FromClusterError, Placement, endpoint};
 use crate::configuration::Configuration;
 use crate::preflight::{Purpose, Questions};
@@ -36,6 +36,8 @@ pub fn questions(
         questions.images = images(&configuration, questions.purpose);
         questions.kubelet_version = kubelet(cluster, machine).map(|kubelet| format!("v{}", kubelet.version));
         questions.cri_socket = match configuration.node.cri_socket.clone() {
+            // It is installed by the plan.
+            _ if brings_runtime(cluster, machine) => None,
             None if machine.cri_sockets.is_empty() => Some(CONTAINERD.to_owned()),
             chosen => chosen,
         };

@@ -1,7 +1,12 @@
-//! The kubelet that machines fetch, where a spec lists one.
+//! The programs that machines fetch, where a spec lists them.
+
+mod installed;
 
 use slipway_cluster_input::value::KubernetesVersion;
 use slipway_cluster_input::{Architecture, ClusterInput, ProgramFile, ProgramName, Programs};
+
+pub use installed::lists_installed;
+pub(super) use installed::{brings_runtime, in_turn, of_machine};
 
 use super::{FromClusterError, Machine, Placement, WithoutEffect};
 use crate::expand::{InitSystem, KubeletProgram};
@@ -15,13 +20,35 @@ pub fn lists_kubelet(programs: &Programs) -> bool {
     programs.files.iter().any(|file| file.name == ProgramName::Kubelet)
 }
 
-/// The programs of a spec that are not installed on machines that exist already.
-pub fn programs_without_effect(programs: &Programs) -> impl Iterator<Item = WithoutEffect> {
-    let others = programs.files.iter().enumerate().filter(|(_, file)| file.name != ProgramName::Kubelet);
-    others.map(|(index, _)| WithoutEffect {
-        field: format!("assets.programs.files[{index}].name"),
-        why: "of these programs, only the kubelet is installed on hosts; remove it, and install it on the hosts before",
-    })
+/// Whether a spec lists containerd: then all machines run it.
+fn lists_runtime(programs: &Programs) -> bool {
+    programs.files.iter().any(|file| file.name == ProgramName::Containerd)
+}
+
+/// The parts of a spec that would install programs and do nothing on machines that exist already.
+#[must_use]
+pub fn programs_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
+    let programs = &cluster.assets.programs;
+    let why_not = |name: ProgramName| match name {
+        ProgramName::Slipway => Some("Slipway copies its agent to the hosts itself; remove it"),
+        ProgramName::Provider => Some("hosts prove who they are by their keys; remove it"),
+        ProgramName::Runc if !lists_runtime(programs) => {
+            Some("containerd finds runc by its unit; list containerd too, or remove it")
+        }
+        _ => None,
+    };
+    let files = programs.files.iter().enumerate().filter_map(|(index, file)| {
+        let field = format!("assets.programs.files[{index}].name");
+        why_not(file.name).map(|why| WithoutEffect { field, why })
+    });
+    let mut found: Vec<WithoutEffect> = files.collect();
+    if cluster.container_runtime.version.is_some() && !lists_runtime(programs) {
+        found.push(WithoutEffect {
+            field: "containerRuntime.version".to_owned(),
+            why: "hosts run the containerd that is installed on them; list containerd in `assets.programs`, or remove it",
+        });
+    }
+    found
 }
 
 /// The kubelet of one machine; none where the machine runs the one that is installed on it.
@@ -29,14 +56,22 @@ pub(super) fn kubelet(cluster: &ClusterInput, machine: &Machine) -> Option<Kubel
     let programs = &cluster.assets.programs;
     let version = version(cluster, machine);
     let file = fitting(programs, version, architecture(machine))?;
-    let folder = machine.facts.program_folder.as_deref().unwrap_or(FOLDER);
-    let short = file.sha256.get(..12).unwrap_or(&file.sha256);
     Some(KubeletProgram {
-        path: format!("{folder}/kubelet-{version}-{short}"),
+        path: format!("{}/kubelet-{version}-{}", folder(machine), short(file)),
         urls: programs.urls(file),
         sha256: file.sha256.clone(),
         version: version.to_string(),
     })
+}
+
+/// The folder of a machine's programs.
+fn folder(machine: &Machine) -> &str {
+    machine.facts.program_folder.as_deref().unwrap_or(FOLDER)
+}
+
+/// The first digits of a file's digest, which tell it from other files of its name.
+fn short(file: &ProgramFile) -> &str {
+    file.sha256.get(..12).unwrap_or(&file.sha256)
 }
 
 /// The file for a version and an architecture. A file with the version is preferred to one for every version.
@@ -63,8 +98,13 @@ fn architecture(machine: &Machine) -> Architecture {
     machine.facts.architecture.unwrap_or_default()
 }
 
-/// Holds that every machine can run a kubelet that the spec lists, if it lists one.
+/// Holds that every machine can run the programs that the spec lists.
 pub(super) fn check(cluster: &ClusterInput, placement: &Placement) -> Result<(), FromClusterError> {
+    installed::check(cluster, placement)?;
+    check_kubelets(cluster, placement)
+}
+
+fn check_kubelets(cluster: &ClusterInput, placement: &Placement) -> Result<(), FromClusterError> {
     let programs = &cluster.assets.programs;
     if !lists_kubelet(programs) {
         return Ok(());

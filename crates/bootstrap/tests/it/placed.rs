@@ -37,6 +37,7 @@ fn machine(name: &str, last: u8, founding: bool, members: Option<&[(&str, u8)]>)
         facts: Default::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,
+        programs_from_start: None,
         found: members.map(|members| FoundNode {
             etcd_members: members.iter().map(founder).collect(),
             ..FoundNode::default()

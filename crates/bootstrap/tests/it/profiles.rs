@@ -39,6 +39,7 @@ fn machine(name: &str, pool: &str, address: &str) -> Machine {
         facts: Facts { hostname: name.to_owned(), ..Facts::default() },
         cri_sockets: vec!["unix:///run/containerd/containerd.sock".to_owned()],
         kubelet_is_named: false,
+        programs_from_start: None,
         found: None,
     }
 }

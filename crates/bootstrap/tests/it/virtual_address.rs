@@ -26,6 +26,7 @@ fn resources(virtual_ip: &str) -> Vec<(String, Value)> {
         facts: Default::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,
+        programs_from_start: None,
         found: None,
     };
     let placement = Placement { machines: vec![machine], ..Placement::default() };

@@ -86,7 +86,8 @@ pub struct ProgramFile {
     /// The processors that it is for.
     #[serde(default)]
     pub architecture: Architecture,
-    /// The Kubernetes release of a kubelet, as in `1.35.2`; absent is for pools of every release.
+    /// Of a kubelet the Kubernetes release, as in `1.35.2`; absent is for pools of every release. Of other programs the version that
+    /// they have to print on hosts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<KubernetesVersion>,
     /// Its path below a mirror.

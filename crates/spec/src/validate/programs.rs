@@ -44,12 +44,23 @@ pub(super) fn check(context: &mut Context<'_>) {
             let text = format!("`{}` is not a SHA-256", file.sha256);
             context.at(&format!("{place}.sha256"), error(BAD_FORMAT, text, hint));
         }
-        if file.version.is_some() && file.name != ProgramName::Kubelet {
+        if file.version.is_some() && matches!(file.name, ProgramName::Slipway | ProgramName::Provider) {
             let hint = "remove it: the digest decides";
-            let text = "only the kubelet has the version of Kubernetes";
+            let text = "the programs of Slipway are listed without a version";
             context.at(&format!("{place}.version"), error(CONTRADICTION, text, hint));
         }
-        let version = file.version.as_ref().map(ToString::to_string);
+        let runtime = context.cluster.container_runtime.version.as_deref();
+        if file.name == ProgramName::Containerd
+            && let (Some(version), Some(runtime)) = (&file.version, runtime)
+            && version.to_string() != runtime.trim_start_matches('v')
+        {
+            let hint = format!("list containerd {runtime}, or remove one of the two");
+            let text = format!("`containerRuntime.version` is {runtime}");
+            context.at(&format!("{place}.version"), error(CONTRADICTION, text, hint));
+        }
+        // Machines choose a kubelet by its version, and only that.
+        let of_kubelet = file.version.as_ref().filter(|_| file.name == ProgramName::Kubelet);
+        let version = of_kubelet.map(ToString::to_string);
         if !seen.insert((file.name, file.architecture as u8, version)) {
             let hint = "list each program once for each architecture, the kubelet also for each `version`";
             context.at(&format!("{place}.name"), error(DUPLICATE_NAME, "the program is listed before", hint));
@@ -127,8 +138,8 @@ mod tests {
             (file("").replace("a/b", "../b"), "SPEC0007 the path `../b` is not one below a mirror"),
             (file("").replace("0000", "000"), "SPEC0007 `"),
             (
-                file("").replace("kubelet,", "runc, version: 1.35.2,"),
-                "SPEC0062 only the kubelet has the version of Kubernetes",
+                file("").replace("kubelet,", "provider, version: 1.35.2,"),
+                "SPEC0062 the programs of Slipway are listed without a version",
             ),
         ] {
             let found = said(&spec);
@@ -138,5 +149,10 @@ mod tests {
         let entry = one.split_once("files: [").unwrap().1.strip_suffix("] }").unwrap();
         let twice = one.replace(entry, &format!("{entry}, {entry}"));
         assert_eq!(said(&twice), ["SPEC0020 the program is listed before"]);
+        let runc = entry.replace("kubelet,", "runc, version: 1.3.0,");
+        assert_eq!(said(&one.replace(entry, &runc)), Vec::<String>::new());
+        let newer = runc.replace("1.3.0", "1.3.1");
+        let both = one.replace(entry, &format!("{runc}, {newer}"));
+        assert_eq!(said(&both), ["SPEC0020 the program is listed before"]);
     }
 }

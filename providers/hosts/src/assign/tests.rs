@@ -36,6 +36,7 @@ fn pinned(machines: &[(&str, &str)], elected: Option<&str>) -> Placement {
         facts: slipway_bootstrap::expand::Facts::default(),
         cri_sockets: Vec::new(),
         kubelet_is_named: false,
+        programs_from_start: None,
         found: None,
     });
     Placement {

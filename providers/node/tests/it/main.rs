@@ -12,6 +12,7 @@ mod etcd_authority;
 mod etcd_backup;
 mod expansion;
 mod files;
+mod installed_programs;
 mod kubelet_credentials;
 mod leftovers;
 mod services;

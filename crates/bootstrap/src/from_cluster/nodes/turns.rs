@@ -6,7 +6,7 @@ use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 
 use super::super::configuration::is_control_plane;
-use super::super::{Machine, Placement};
+use super::super::{Machine, Placement, programs};
 use super::authorities_rotated::KEY_OF_SNAPSHOTS;
 use super::{KUBELET_CREDENTIALS, KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
 
@@ -52,6 +52,24 @@ impl Making<'_> {
         }
     }
 
+    /// Programs that a spec lists for the first time come to one machine after the other, where machines are nodes already. The
+    /// order is that of all changes.
+    pub(super) fn programs_come_in_turn(&mut self) {
+        let elected = self.placement.elected().map(|machine| machine.name.as_str());
+        let mut machines: Vec<&Machine> = self
+            .placement
+            .machines
+            .iter()
+            .filter(|machine| machine.programs_from_start == Some(false))
+            .collect();
+        machines.sort_by_cached_key(|machine| {
+            let control_plane = is_control_plane(self.cluster, machine);
+            let rank = rank(Part::Node, control_plane, elected == Some(machine.name.as_str()));
+            (rank, unit_of(Part::Node, control_plane, machine))
+        });
+        programs::in_turn(&mut self.resources, &machines);
+    }
+
     /// Resources on machines change on one machine first, then within the budgets of the pools: a setting
     /// that breaks a machine breaks only one. Control planes change one after the other, so that the API
     /// answers and etcd keeps its majority. All pods of control planes change before any kubelet, which may
@@ -78,10 +96,7 @@ impl Making<'_> {
             let follows = self.placement.balancer.is_some();
             desired.lifecycle.turn = part_of(desired, follows).map(|part| Turn {
                 group: MACHINES.to_owned(),
-                unit: match part {
-                    Part::Node if control_plane => format!("{}/node", machine.name),
-                    _ => machine.name.clone(),
-                },
+                unit: unit_of(part, control_plane, machine),
                 rank: rank(part, control_plane, elected == Some(machine.name.as_str())),
                 at_once: at_once(self.cluster, self.placement, machine),
             });
@@ -110,9 +125,17 @@ fn part_of(desired: &Desired, follows_balancer: bool) -> Option<Part> {
         }
         ("file", "encryption-configuration" | "ca" | "admin.conf") => None,
         ("file", name) if name.starts_with("pki/") || name.starts_with(KEY_OF_SNAPSHOTS) => None,
-        ("service" | "file" | "sysctl" | "kernel_module", _) => Some(Part::Node),
+        ("service" | "file" | "sysctl" | "kernel_module" | "installed_programs", _) => Some(Part::Node),
         (KUBELET_CREDENTIALS, _) if follows_balancer => Some(Part::Node),
         _ => None,
+    }
+}
+
+/// The unit that a part of a machine changes with.
+fn unit_of(part: Part, control_plane: bool, machine: &Machine) -> String {
+    match part {
+        Part::Node if control_plane => format!("{}/node", machine.name),
+        _ => machine.name.clone(),
     }
 }
 

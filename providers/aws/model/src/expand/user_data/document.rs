@@ -208,9 +208,10 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
 fn fetched<'a>(builder: &Builder<'a>, pool: &NodePool) -> Fetched<'a> {
     let Programs { mirrors, files } = &builder.cluster.assets.programs;
     let of_pool = |file: &&ProgramFile| {
+        let version = file.version.as_ref().filter(|_| file.name == ProgramName::Kubelet);
         file.architecture == pool.architecture
             && file.name != ProgramName::Slipway
-            && file.version.as_ref().is_none_or(|version| *version == pool.kubernetes_version)
+            && version.is_none_or(|version| *version == pool.kubernetes_version)
     };
     let file = |file: &'a ProgramFile| File { name: file.name, path: &file.path, sha256: &file.sha256 };
     let files: Vec<File<'a>> = files.iter().filter(of_pool).map(file).collect();

@@ -1,0 +1,304 @@
+//! The places of programs, and the programs that were there before.
+//!
+//! Beside the programs, in their folder and thus on their file system, is a folder with three others: `new` has the programs to put
+//! in place, `previous` those that worked before the present change, and `original` those that the host brought.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use slipway_programs::Contents;
+use slipway_resource::ProviderError;
+
+use crate::error::{of_path, permanent};
+
+/// The programs of one set.
+pub(super) struct Places {
+    folder: PathBuf,
+    own: PathBuf,
+}
+
+impl Places {
+    /// The places of a set in a folder.
+    pub(super) fn new(folder: PathBuf, name: &str) -> Self {
+        let own = folder.join(format!(".slipway-{name}"));
+        Self { folder, own }
+    }
+
+    /// Where a program is before it is put in place.
+    pub(super) fn staged(&self, program: &str) -> PathBuf {
+        self.new_programs().join(program)
+    }
+
+    /// Where a program is.
+    pub(super) fn program(&self, program: &str) -> PathBuf {
+        self.folder.join(program)
+    }
+
+    fn new_programs(&self) -> PathBuf {
+        self.own.join("new")
+    }
+
+    fn previous(&self) -> PathBuf {
+        self.own.join("previous")
+    }
+
+    fn original(&self) -> PathBuf {
+        self.own.join("original")
+    }
+
+    /// The file with the names of the programs that a change puts in place, one in each line.
+    fn names(&self) -> PathBuf {
+        self.own.join("names")
+    }
+
+    /// Unpacks the programs of a fetched file beside their places. Returns their names.
+    ///
+    /// # Errors
+    /// When the file has no program, or cannot be read.
+    pub(super) fn stage(
+        &self,
+        contents: Contents<'_>,
+        source: &Path,
+    ) -> Result<BTreeSet<String>, ProviderError> {
+        let folder = self.new_programs();
+        empty_folder(&folder).map_err(|error| of_path(&folder, "make", &error))?;
+        let file = File::open(source).map_err(|error| of_path(source, "read", &error))?;
+        let names = slipway_programs::unpack(contents, file, &folder)
+            .map_err(|error| of_path(source, "unpack", &error))?;
+        if names.is_empty() {
+            return Err(permanent(format!("{} has no program in it", source.display())));
+        }
+        Ok(names)
+    }
+
+    /// Puts staged programs in their places, and removes those of the previous set that the new one lacks. What was there before is
+    /// kept until [`Places::settle`], what the host brought until [`Places::give_back`]. May be repeated after an interruption.
+    pub(super) fn replace(
+        &self,
+        new: &BTreeSet<String>,
+        ours: &BTreeSet<String>,
+    ) -> Result<(), ProviderError> {
+        self.keep(new, ours)
+            .map_err(|error| of_path(&self.own, "keep the present programs in it", &error))?;
+        self.put(new, ours).map_err(|error| of_path(&self.folder, "put programs into it", &error))
+    }
+
+    fn keep(&self, new: &BTreeSet<String>, ours: &BTreeSet<String>) -> io::Result<()> {
+        // It is made whole or not at all. If it is there, a change was interrupted, and the places may have new programs already.
+        if is_there(&self.previous()) {
+            return Ok(());
+        }
+        fs::create_dir_all(self.original())?;
+        for name in new.difference(ours).filter(|name| !is_there(&self.original().join(name))) {
+            link(&self.folder.join(name), &self.original().join(name))?;
+        }
+        let draft = self.own.join("previous.draft");
+        empty_folder(&draft)?;
+        for name in new.union(ours) {
+            link(&self.folder.join(name), &draft.join(name))?;
+        }
+        fs::rename(&draft, self.previous())?;
+        sync(&self.own)
+    }
+
+    /// The programs that an interrupted change may have put in place.
+    fn interrupted(&self) -> io::Result<Vec<String>> {
+        match fs::read_to_string(self.names()) {
+            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn put(&self, new: &BTreeSet<String>, ours: &BTreeSet<String>) -> io::Result<()> {
+        let names: Vec<&str> = new.iter().map(String::as_str).collect();
+        fs::write(self.names(), names.join("\n"))?;
+        for name in new {
+            fs::rename(self.staged(name), self.folder.join(name))?;
+        }
+        for name in ours.difference(new) {
+            bring(&self.original().join(name), &self.folder.join(name))?;
+        }
+        sync(&self.folder)
+    }
+
+    /// Puts the programs back that were there before the change.
+    pub(super) fn put_back(
+        &self,
+        new: &BTreeSet<String>,
+        ours: &BTreeSet<String>,
+    ) -> Result<(), ProviderError> {
+        let back = || {
+            for name in new.union(ours) {
+                bring(&self.previous().join(name), &self.folder.join(name))?;
+            }
+            sync(&self.folder)
+        };
+        back().map_err(|error| of_path(&self.folder, "put the previous programs back into it", &error))?;
+        self.settle()
+    }
+
+    /// Removes the programs that were to be put in place.
+    pub(super) fn unstage(&self) -> Result<(), ProviderError> {
+        remove_folder(&self.new_programs()).map_err(|error| of_path(&self.new_programs(), "remove", &error))
+    }
+
+    /// Forgets the programs that were there before the change.
+    pub(super) fn settle(&self) -> Result<(), ProviderError> {
+        for folder in [self.new_programs(), self.previous()] {
+            remove_folder(&folder).map_err(|error| of_path(&folder, "remove", &error))?;
+        }
+        remove_file(&self.names()).map_err(|error| of_path(&self.names(), "remove", &error))
+    }
+
+    /// Removes the programs that are as they were put here, and brings those of the host back.
+    pub(super) fn give_back(&self, files: &BTreeMap<String, String>) -> Result<(), ProviderError> {
+        let give = || {
+            for name in self.interrupted()? {
+                bring(&self.original().join(&name), &self.folder.join(&name))?;
+            }
+            for (name, digest) in files {
+                let place = self.folder.join(name);
+                // A program that somebody else put here since stays.
+                if is_there(&place) && slipway_programs::digest(&place)? == *digest {
+                    bring(&self.original().join(name), &place)?;
+                }
+            }
+            remove_folder(&self.own)
+        };
+        give().map_err(|error| of_path(&self.folder, "remove programs from it", &error))
+    }
+
+    /// The SHA-256 of each of these programs.
+    pub(super) fn digests<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a String>,
+    ) -> Result<BTreeMap<String, String>, ProviderError> {
+        let mut digests = BTreeMap::new();
+        for name in names {
+            let place = self.folder.join(name);
+            match slipway_programs::digest(&place) {
+                Ok(digest) => drop(digests.insert(name.clone(), digest)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(of_path(&place, "read", &error)),
+            }
+        }
+        Ok(digests)
+    }
+}
+
+/// Brings a kept program to its place; without one, the place becomes empty.
+fn bring(kept: &Path, place: &Path) -> io::Result<()> {
+    match fs::rename(kept, place) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => remove_file(place),
+        moved => moved,
+    }
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Gives a file a second name, if it exists. A symbolic link is not followed.
+fn link(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
+fn empty_folder(folder: &Path) -> io::Result<()> {
+    remove_folder(folder)?;
+    fs::create_dir_all(folder)
+}
+
+fn remove_folder(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn sync(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Puts these programs in their places, each with its content.
+    fn put(places: &Places, programs: &[(&str, &str)], ours: &[&str]) {
+        empty_folder(&places.new_programs()).unwrap();
+        for (name, text) in programs {
+            fs::write(places.staged(name), text).unwrap();
+        }
+        let names: Vec<&str> = programs.iter().map(|(name, _)| *name).collect();
+        places.replace(&set(&names), &set(ours)).unwrap();
+    }
+
+    fn text(places: &Places, name: &str) -> Option<String> {
+        fs::read_to_string(places.program(name)).ok()
+    }
+
+    #[test]
+    fn what_the_host_brought_comes_back_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        fs::write(folder.path().join("target"), "link").unwrap();
+        std::os::unix::fs::symlink("target", folder.path().join("a")).unwrap();
+        put(&places, &[("a", "1"), ("b", "1")], &[]);
+        places.settle().unwrap();
+        assert_eq!(text(&places, "target").as_deref(), Some("link"), "a link is replaced, not its target");
+        put(&places, &[("b", "2"), ("c", "2")], &["a", "b"]);
+        places.settle().unwrap();
+        assert_eq!(text(&places, "a").as_deref(), Some("link"), "the set has no such program any more");
+        assert_eq!(text(&places, "b").as_deref(), Some("2"));
+        let files = places.digests(&set(&["b", "c"])).unwrap();
+        fs::write(places.program("c"), "of somebody else").unwrap();
+        places.give_back(&files).unwrap();
+        assert_eq!(text(&places, "b"), None);
+        assert_eq!(text(&places, "c").as_deref(), Some("of somebody else"));
+        assert!(!is_there(&places.own));
+    }
+
+    #[test]
+    fn the_previous_programs_come_back_also_after_an_interruption() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        put(&places, &[("a", "1")], &[]);
+        places.settle().unwrap();
+        put(&places, &[("a", "2"), ("b", "2")], &["a"]);
+        // Interrupted here, and begun again with other programs: 1 is the version that worked.
+        put(&places, &[("a", "3"), ("b", "3")], &["a"]);
+        places.put_back(&set(&["a", "b"]), &set(&["a"])).unwrap();
+        assert_eq!(text(&places, "a").as_deref(), Some("1"));
+        assert_eq!(text(&places, "b"), None);
+        assert!(!is_there(&places.previous()));
+    }
+
+    #[test]
+    fn an_interrupted_first_installation_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        fs::write(folder.path().join("a"), "of the host").unwrap();
+        put(&places, &[("a", "1"), ("b", "1")], &[]);
+        places.give_back(&BTreeMap::new()).unwrap();
+        assert_eq!(text(&places, "a").as_deref(), Some("of the host"));
+        assert_eq!(text(&places, "b"), None);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
