@@ -208,6 +208,22 @@ impl From<slipway_forges::Error> for CommandError {
     }
 }
 
+impl From<slipway_reviews::Error> for CommandError {
+    fn from(error: slipway_reviews::Error) -> Self {
+        use slipway_reviews::Error as Failure;
+        match error {
+            Failure::Forge(error) => error.into(),
+            Failure::Operation(error) => (*error).into(),
+            Failure::Store(error) => error.into(),
+            Failure::File { what, path, source } => Self::file(what, &path, &source),
+            error => {
+                let hint = error.hints().into_iter().next();
+                Self::of(error.code().unwrap_or("FORGE0013"), &error, hint)
+            }
+        }
+    }
+}
+
 impl From<slipway_reconciler::Error> for CommandError {
     fn from(error: slipway_reconciler::Error) -> Self {
         Self::of(error.code(), &error, error.hint())

@@ -67,6 +67,9 @@ pub const LOG_FILES: u32 = 10_000;
 /// Pages of one list of a forge, of up to 100 items each: a pull request with 10,000 comments is not reviewed by people.
 pub const FORGE_PAGES: u32 = 100;
 
+/// Open pull requests of a source that a controller reviews: the newest ones.
+pub const PULL_REQUESTS: usize = 200;
+
 /// Deliveries of webhooks that are remembered, to refuse the same one a second time: those of several days.
 pub const DELIVERIES: usize = 10_000;
 

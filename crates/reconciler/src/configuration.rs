@@ -4,6 +4,7 @@
 
 mod check;
 mod order;
+mod pull_requests;
 mod schedule;
 mod source;
 mod webhook;
@@ -18,6 +19,7 @@ use slipway_trust::path_in;
 
 pub(crate) use check::is_plain;
 pub use order::Waves;
+pub use pull_requests::{ForgeKind, PullRequests};
 pub use schedule::{Freeze, Opening, Schedule, Window};
 pub use source::{Apply, ClusterPolicy, Drift, Git, Reference, Signatures, Source};
 pub use webhook::{Webhook, WebhookKind, Webhooks};

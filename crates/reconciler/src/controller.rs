@@ -3,6 +3,7 @@
 mod handle;
 mod order;
 mod results;
+mod review_state;
 mod source_state;
 mod starts;
 
@@ -29,12 +30,15 @@ use crate::job::{self, Running};
 use crate::members::{Members, Seen};
 use crate::metrics::Metrics;
 use crate::order::Order;
+use crate::reviews::Desk;
 use crate::shared::Shared;
 use crate::source::Reader;
 use crate::webhooks::{self, Endpoint};
+use review_state::ReviewState;
 use source_state::SourceState;
 
 pub use handle::Handle;
+pub(crate) use handle::Hint;
 
 /// The longest sleep of the loop.
 const NAP: Duration = Duration::from_secs(60);
@@ -46,6 +50,8 @@ pub struct Controller {
     me: String,
     since: Timestamp,
     sources: Vec<SourceState>,
+    /// The reviews of pull requests, by the number of their source.
+    reviews: BTreeMap<usize, ReviewState>,
     clusters: BTreeMap<String, Entry>,
     /// The order among the clusters, if a source has one.
     order: Option<Arc<Order>>,
@@ -65,6 +71,8 @@ pub struct Controller {
     busy: usize,
     handle: Handle,
     is_stopping: bool,
+    /// Ends looks at pull requests early.
+    ending: CancellationToken,
     served: Option<Served>,
     /// The endpoint of webhooks.
     webhooks: Option<Served>,
@@ -109,6 +117,9 @@ impl Controller {
         let folder = shared.configuration.data.join("sources");
         let source = |source| SourceState::new(Reader::new(source, &folder), now);
         let sources = shared.configuration.sources.iter().map(source).collect();
+        let desks = shared.configuration.sources.iter().map(|source| Desk::new(source, &folder)).enumerate();
+        let reviews =
+            desks.filter_map(|(number, desk)| Some((number, ReviewState::new(desk?, now)))).collect();
         let me = process_identity().map_err(|source| Error::File {
             what: "the identity of the process",
             path: "/dev/urandom".into(),
@@ -119,6 +130,7 @@ impl Controller {
             me,
             since: Timestamp::now(),
             sources,
+            reviews,
             clusters: BTreeMap::new(),
             order: None,
             board: Board::default(),
@@ -133,6 +145,7 @@ impl Controller {
             busy: 0,
             handle,
             is_stopping: false,
+            ending: CancellationToken::new(),
             served: Some(served),
             webhooks,
             served_stop,
@@ -197,7 +210,7 @@ impl Controller {
         tokio::select! {
             () = stop.cancelled(), if !self.is_stopping => self.stop(),
             Some(done) = self.running.next(), if !self.running.is_empty() => self.take(done, Instant::now()),
-            names = self.handle.next(), if !self.is_stopping => self.read_soon(&names),
+            hints = self.handle.next(), if !self.is_stopping => self.look_soon(&hints),
             Some(()) = hangup.recv(), if !self.is_stopping => self.wake_all(),
             () = tokio::time::sleep_until(wake), if !self.is_stopping => {}
         }
@@ -208,13 +221,21 @@ impl Controller {
         let count = running.map(StopSignal::raise).count();
         tracing::info!(running = count, "stopping: steps that run are finished");
         self.is_stopping = true;
+        self.ending.cancel();
     }
 
-    fn read_soon(&mut self, names: &BTreeSet<String>) {
+    fn look_soon(&mut self, hints: &BTreeSet<Hint>) {
         let now = Instant::now();
-        let sources = self.shared.configuration.sources.iter();
-        for (_, state) in sources.zip(&mut self.sources).filter(|(source, _)| names.contains(&source.name)) {
-            state.ask(now);
+        for hint in hints {
+            let (Hint::Source(name) | Hint::PullRequest(name, _)) = hint;
+            let mut sources = self.shared.configuration.sources.iter();
+            let Some(number) = sources.position(|source| source.name == *name) else { continue };
+            match hint {
+                Hint::Source(_) => self.sources.get_mut(number).into_iter().for_each(|state| state.ask(now)),
+                Hint::PullRequest(_, pull_request) => {
+                    self.reviews.get_mut(&number).into_iter().for_each(|state| state.ask(*pull_request, now));
+                }
+            }
         }
     }
 
@@ -222,6 +243,7 @@ impl Controller {
         let now = Instant::now();
         tracing::info!("SIGHUP: all sources are read and all clusters are planned");
         self.sources.iter_mut().for_each(|state| state.ask(now));
+        self.reviews.values_mut().for_each(|state| state.ask_all(now));
         self.clusters.values_mut().for_each(|entry| entry.wake(now));
     }
 }

@@ -13,6 +13,7 @@ use crate::configuration::ClusterPolicy;
 use crate::error::Error;
 use crate::members::{Members, Seen};
 use crate::pass::Passed;
+use crate::reviews::{Desk, Looked, Wanted};
 use crate::shared::Shared;
 use crate::source::{Reader, Revision};
 use crate::status::{SourceStatus, Status};
@@ -34,6 +35,8 @@ pub(crate) enum Done {
     Recalled(Result<Vec<Status>, StoreError>),
     /// A cluster was looked at.
     Passed { cluster: String, passed: Box<Passed> },
+    /// Pull requests of a source were looked at.
+    Reviewed { source: usize, desk: Box<Desk>, wanted: Wanted, looked: Looked },
     /// The status of a source was written, or not.
     Told,
 }

@@ -11,6 +11,7 @@
 //! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
 //! | one look at one cluster | `pass` |
 //! | webhooks, which let a source be looked at now | `webhooks` |
+//! | reviews of pull requests | `reviews` |
 //! | what is looked at when | `entry`, `controller` |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -27,6 +28,7 @@ mod order;
 mod ownership;
 mod pass;
 pub mod policy;
+mod reviews;
 mod shared;
 pub mod source;
 pub mod status;

@@ -18,6 +18,8 @@ pub(crate) struct Metrics {
     pub reads: Family<Label, Counter>,
     /// Webhooks, by source and outcome.
     pub webhooks: Family<Labels, Counter>,
+    /// Reviews of pull requests, by outcome.
+    pub reviews: Family<Label, Counter>,
     /// Plans that were made, by outcome.
     pub plans: Family<Label, Counter>,
     /// Plans that were applied, by outcome.
@@ -62,6 +64,7 @@ impl Metrics {
                 "Webhooks by source and outcome",
                 Family::default(),
             ),
+            reviews: family("reviews", "Reviews of pull requests by outcome"),
             plans: family("plans", "Plans that were made by outcome"),
             applies: family("applies", "Plans that were applied by outcome"),
             failures: family("failures", "Failed attempts by error code"),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_controller::Health;
-use slipway_operations::{Actor, Environment, Event, Processes};
+use slipway_operations::{Actor, Environment, Event, Identities, Processes};
 use slipway_secrets::Keyring;
 use slipway_secrets::key::GivenKeys;
 use slipway_state_store::{Backend, Clock, SystemClock};
@@ -53,23 +53,35 @@ impl Shared {
 
     /// The environment of one look at a cluster. Its providers' processes are its own, and untrusted specs open no secrets.
     pub fn environment(&self, source: &Source, cluster: &str) -> Environment {
-        let policy = Self::policy(source);
-        let keyring = match policy.is_untrusted() {
+        self.environment_by(Self::policy(source), cluster)
+    }
+
+    fn environment_by(&self, policy: Policy, cluster: &str) -> Environment {
+        let (keyring, identities): (_, Identities) = match policy.is_untrusted() {
             true => {
                 let none = GivenKeys { recipients: Vec::new(), identities: Vec::new() };
-                Arc::new(Keyring::new(Arc::new(none)))
+                (Arc::new(Keyring::new(Arc::new(none))), Arc::new(|| Ok(Vec::new())))
             }
-            false => self.environment.keyring.clone(),
+            false => (self.environment.keyring.clone(), self.environment.identities.clone()),
         };
         let (cluster, metrics) = (cluster.to_owned(), self.metrics.clone());
         let observer = move |event: Event| observe(&cluster, &metrics, event);
         Environment {
             policy: Arc::new(policy),
             keyring,
+            identities,
             processes: Processes::default(),
             observer: Arc::new(observer),
             ..self.environment.clone()
         }
+    }
+
+    /// The environment for specs of a stranger, whatever the source is trusted with: without keys and identities.
+    pub fn untrusted_environment(&self, name: &str) -> Environment {
+        self.environment_by(
+            Policy::new(slipway_trust::Settings::default(), Mode::Untrusted).elsewhere(),
+            name,
+        )
     }
 
     /// How long to wait for a holder of a cluster that seems to be dead: longer than its lease.

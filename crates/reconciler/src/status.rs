@@ -163,6 +163,21 @@ impl Problem {
         Self { code: code.map(str::to_owned), message: short(&message), hints: error.hints() }
     }
 
+    /// A failure of a review of a pull request.
+    pub(crate) fn of_review(error: &slipway_reviews::Error) -> Self {
+        if let slipway_reviews::Error::Operation(error) = error {
+            return Self::of(error);
+        }
+        let mut message = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            message.push_str(": ");
+            message.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        Self { code: error.code().map(str::to_owned), message: short(&message), hints: error.hints() }
+    }
+
     /// Its code, or the word of a reason where it has none.
     pub(crate) fn code_or(&self, reason: Reason) -> String {
         self.code.clone().unwrap_or_else(|| reason.word().to_owned())

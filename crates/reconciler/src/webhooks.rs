@@ -1,4 +1,4 @@
-//! The endpoint of webhooks, which let a source be read now.
+//! The endpoint of webhooks, which let a source be read or a pull request be looked at now.
 //!
 //! A webhook is of the source that its path names, and counts when its signature is right. Nothing in it decides what is read
 //! or applied; only a push to a branch or a tag that the source does not follow is ignored. So an old or repeated webhook
@@ -15,6 +15,7 @@ use http::{HeaderValue, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use slipway_controller::{Clients, Served, listen};
+use slipway_forges::Repository;
 use slipway_forges::webhook::{Bodies, Delivery, Event, Handler, Secret, Sender, Settings, Taken};
 use slipway_limits::{file, size};
 use slipway_resource::Digest;
@@ -57,7 +58,18 @@ impl Endpoint {
             let secret = read_secret(&source.name, webhook)?;
             let settings = Settings { sender: sender(webhook.kind), secrets: vec![secret] };
             let (name, git, handle) = (source.name.clone(), source.git.clone(), handle.clone());
+            let repository = source.pull_requests.as_ref().and_then(|reviews| reviews.repository().ok());
             let take = move |delivery: Delivery| {
+                if let Some(number) = pull_request(repository.as_ref(), &delivery.event) {
+                    tracing::debug!(
+                        source = name,
+                        delivery = delivery.id,
+                        number,
+                        "a webhook of a pull request"
+                    );
+                    handle.pull_request_changed(name.as_str(), number);
+                    return Taken::Accepted;
+                }
                 if !concerns(git.as_ref(), &delivery.event) {
                     return Taken::Ignored;
                 }
@@ -125,6 +137,18 @@ fn concerns(git: Option<&Git>, event: &Event) -> bool {
         // A commit never changes, and a merge is a push too.
         (Event::SourceChanged { .. }, Some(Reference::Commit(_)))
         | (Event::PullRequest { .. } | Event::Review { .. } | Event::Comment { .. }, _) => false,
+    }
+}
+
+/// The pull request that an event is about, if those of its repository are reviewed.
+fn pull_request(repository: Option<&Repository>, event: &Event) -> Option<u64> {
+    match event {
+        Event::PullRequest { repository: name, number }
+        | Event::Review { repository: name, number }
+        | Event::Comment { repository: name, number } => {
+            repository.is_some_and(|repository| repository.is_named(name)).then_some(*number)
+        }
+        Event::Changed | Event::SourceChanged { .. } => None,
     }
 }
 

@@ -66,10 +66,10 @@ fn git(place: &Place, arguments: &[&str]) -> Result<String> {
 }
 
 /// A controller, which is killed with this value.
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Running {
-    fn start(place: &Place, variables: &[(&str, String)]) -> Result<Self> {
+    pub(crate) fn start(place: &Place, variables: &[(&str, String)]) -> Result<Self> {
         let mut command =
             place.command(&["controller", "run", "-f", "controller.toml", "--log-format", "json"]);
         command.envs(variables.iter().cloned()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -129,7 +129,7 @@ impl Drop for Running {
 }
 
 /// Waits until the cluster is ready, or not, for a reason.
-fn until(place: &Place, reason: &str) -> Result<Json> {
+pub(crate) fn until(place: &Place, reason: &str) -> Result<Json> {
     let begun = Instant::now();
     loop {
         let shown = place.run(&["controller", "show", "-o", "json"])?;

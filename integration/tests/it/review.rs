@@ -1,5 +1,6 @@
 //! Reviews on pull requests of a real Gitea.
 
+mod controlled;
 mod forge;
 mod hostile;
 mod recipes;

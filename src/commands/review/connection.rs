@@ -4,8 +4,8 @@ use std::path::Path;
 
 use slipway_forges::{Address, Connection, Forge, Kind, Policy, PullRequest, Repository, Token, connect};
 use slipway_limits::{file, size};
+use slipway_reviews::Checkout;
 
-use super::checkout::Checkout;
 use crate::cli::review::{ForgeArguments, ForgeKind};
 use crate::error::CommandError;
 
@@ -49,7 +49,10 @@ pub(super) fn policy(
 ) -> Result<Policy, CommandError> {
     let Some(named) = named else { return Ok(Policy::default()) };
     if let Some(path) = named.strip_prefix(OF_BASE) {
-        let text = checkout.file(&pull_request.base, Path::new(path))?;
+        let text = checkout.file(&pull_request.base, Path::new(path)).map_err(|error| {
+            CommandError::from(error)
+                .hint(format!("commit it to the base branch, at {}", pull_request.base.short()))
+        })?;
         return Ok(Policy::from_toml(&text)?);
     }
     let path = Path::new(named);

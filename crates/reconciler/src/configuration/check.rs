@@ -104,6 +104,11 @@ fn check_source(source: &Source) -> Result<(), Error> {
             "remove `webhook`, or follow a `branch` or a `tag`",
         );
     }
+    if let Some(reviews) = &source.pull_requests
+        && let Some(reason) = reviews.problem(source.git.as_ref())
+    {
+        return refused(place(), reason);
+    }
     if source.paths.is_empty() {
         return refused(place(), "`paths` names at least one folder");
     }
@@ -156,10 +161,15 @@ fn check_git(git: &Git) -> Result<(), String> {
         return Err("`url` has characters that no URL has".to_owned());
     }
     let is_ssh = match scheme {
-        Some("https") if authority.contains('@') => {
+        Some("https" | "http") if authority.contains('@') => {
             return Err("`url` has no credentials; they are in `username` and `token-file`".to_owned());
         }
-        Some("https" | "file") => false,
+        Some("http") if !is_loopback(authority) => {
+            return Err(
+                "`url` with http:// names this machine only, as http://127.0.0.1:3000/a/b.git".to_owned()
+            );
+        }
+        Some("https" | "http" | "file") => false,
         Some("ssh") if authority.starts_with('-') || authority.contains("@-") => {
             return Err("`url` names no server".to_owned());
         }
@@ -173,7 +183,7 @@ fn check_git(git: &Git) -> Result<(), String> {
         return Err("`identity-file` and `known-hosts` belong to ssh://".to_owned());
     }
     let of_https = git.username.is_some() || git.token_file.is_some() || git.ca_file.is_some();
-    if of_https && scheme != Some("https") {
+    if of_https && !matches!(scheme, Some("https" | "http")) {
         return Err("`username`, `token-file` and `ca-file` belong to https://".to_owned());
     }
     if git.username.is_some() && git.token_file.is_none() {
@@ -186,6 +196,15 @@ fn check_git(git: &Git) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Whether the host of a URL, with its port, is this machine.
+fn is_loopback(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or_default(),
+        None => authority.split(':').next().unwrap_or_default(),
+    };
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn check_reference(git: &Git) -> Result<(), String> {

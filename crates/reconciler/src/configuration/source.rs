@@ -9,6 +9,7 @@ use slipway_trust::{Settings, path_in};
 
 use super::duration;
 use super::order::Waves;
+use super::pull_requests::PullRequests;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
 
@@ -31,6 +32,8 @@ pub struct Source {
     pub interval: Duration,
     /// The sender of webhooks that let it be looked at now.
     pub webhook: Option<Webhook>,
+    /// How its pull requests are reviewed; without it they are not.
+    pub pull_requests: Option<PullRequests>,
     /// What its specs may name. Without it they are planned as with `slipway plan --untrusted`, and never applied.
     pub trust: Option<Settings>,
     /// How the waves of its clusters are applied.
@@ -231,6 +234,7 @@ impl Source {
         let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
         self.folder.iter_mut().for_each(place);
         self.webhook.iter_mut().map(|webhook| &mut webhook.secret_file).for_each(place);
+        self.pull_requests.iter_mut().map(|reviews| &mut reviews.token_file).for_each(place);
         if let Some(git) = &mut self.git {
             let files = [&mut git.token_file, &mut git.ca_file, &mut git.identity_file, &mut git.known_hosts];
             files.into_iter().flatten().for_each(place);

@@ -23,6 +23,9 @@ fn the_complete_example_is_read() {
     assert_eq!(read.webhooks.map(|webhooks| webhooks.listen.port()), Some(9465));
     let webhook = read.sources[0].webhook.as_ref().unwrap();
     assert_eq!(webhook.kind, WebhookKind::Gitea);
+    let reviews = read.sources[0].pull_requests.as_ref().unwrap();
+    assert_eq!(reviews.token_file, Path::new("/etc/slipway/forge-token"));
+    assert_eq!(reviews.approvals(&policy("prod-eu")).people, ["grace"]);
     assert_eq!(webhook.secret_file, Path::new("/etc/slipway/webhook-secret"));
     assert_eq!((policy("dev-1").wave, policy("prod-eu").wave), (0, 1));
     let waves = read.sources[0].waves;
@@ -91,6 +94,9 @@ fn mistakes_are_refused_with_their_place() {
     let trusted =
         |lines: &str| source(&format!("folder = 'f'\ntrust = {{}}\n[[source.cluster]]\nname = '*'\n{lines}"));
     let git = |lines: &str| source(&format!("[source.git]\n{lines}"));
+    let reviews = |of_git: &str, lines: &str| {
+        git(&format!("{of_git}\n[source.pull-requests]\ntoken-file = 't'\n{lines}"))
+    };
     let two = |first: &str, second: &str| {
         let rule = |name: &str, lines: &str| {
             format!("[[source.cluster]]\nname = '{name}'\napply = 'never'\n{lines}\n")
@@ -106,6 +112,33 @@ fn mistakes_are_refused_with_their_place() {
         (
             source("folder = 'f'\n[[source.cluster]]\nname = '*'\napply = 'always'"),
             "needs the section `trust`",
+        ),
+        (git("url = 'http://git.example.com/a'"), "names this machine only"),
+        (
+            source(
+                "folder = 'f'\n[source.pull-requests]\nforge = 'github'\nrepository = 'a/b'\ntoken-file = 't'",
+            ),
+            "needs `git`",
+        ),
+        (
+            reviews("url = 'https://a/b'\ntag = 'v1'", "forge = 'github'\nrepository = 'a/b'"),
+            "needs a `branch`",
+        ),
+        (reviews("url = 'https://a/b'", "forge = 'gitea'\nrepository = 'a/b'"), "needs the `url`"),
+        (
+            reviews("url = 'https://a/b'", "forge = 'github'\nrepository = 'b'"),
+            "not the name of a repository",
+        ),
+        (
+            reviews("url = 'https://a/b'", "forge = 'github'\nrepository = 'a/b'\nwith = ['../x']"),
+            "not a path inside",
+        ),
+        (
+            reviews(
+                "url = 'https://a/b'",
+                "forge = 'github'\nrepository = 'a/b'\nforks = { plan = 'maybe' }",
+            ),
+            "maybe",
         ),
         (trusted("apply = 'sometimes'"), "sometimes"),
         (trusted("apply = 'always'\napprovals = 2"), "belong to"),

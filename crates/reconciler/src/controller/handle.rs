@@ -5,37 +5,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Tells a controller from outside that a source may have changed, as webhooks do. Such a hint only lets the source be read
-/// earlier than its interval would; nothing in it is trusted. Clones tell the same controller.
+/// Tells a controller from outside that a source or a pull request may have changed, as webhooks do. Such a hint only lets it be
+/// looked at earlier than its interval would; nothing in it is trusted. Clones tell the same controller.
 #[derive(Clone, Debug, Default)]
 pub struct Handle(Arc<Hints>);
 
 #[derive(Debug, Default)]
 struct Hints {
-    /// The names of the sources.
-    waiting: Mutex<BTreeSet<String>>,
+    waiting: Mutex<BTreeSet<Hint>>,
     arrived: Notify,
+}
+
+/// What may have changed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hint {
+    /// A source, by its name.
+    Source(String),
+    /// A pull request of a source, by its number.
+    PullRequest(String, u64),
 }
 
 impl Handle {
     /// Lets a source be read now, or a second after its last read began. Hints about one source that wait are one.
     pub fn changed(&self, source: impl Into<String>) {
-        self.waiting().insert(source.into());
+        self.tell(Hint::Source(source.into()));
+    }
+
+    /// Lets a pull request be looked at now, or a second after the last look at those of its source began.
+    pub fn pull_request_changed(&self, source: impl Into<String>, number: u64) {
+        self.tell(Hint::PullRequest(source.into(), number));
+    }
+
+    fn tell(&self, hint: Hint) {
+        self.waiting().insert(hint);
         self.0.arrived.notify_one();
     }
 
-    /// Waits for hints, and takes them: the names of the sources. A call that is given up loses none.
-    pub(crate) async fn next(&self) -> BTreeSet<String> {
+    /// Waits for hints, and takes them. A call that is given up loses none.
+    pub(crate) async fn next(&self) -> BTreeSet<Hint> {
         loop {
-            let names = std::mem::take(&mut *self.waiting());
-            if !names.is_empty() {
-                return names;
+            let hints = std::mem::take(&mut *self.waiting());
+            if !hints.is_empty() {
+                return hints;
             }
             self.0.arrived.notified().await;
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn waiting(&self) -> MutexGuard<'_, BTreeSet<Hint>> {
         self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -55,7 +72,8 @@ mod tests {
             handle.clone().changed("fleet");
         }
         handle.changed("local");
-        assert_eq!(handle.next().await, BTreeSet::from(["fleet".to_owned(), "local".to_owned()]));
+        let sources = ["fleet", "local"].map(|name| Hint::Source(name.to_owned()));
+        assert_eq!(handle.next().await, BTreeSet::from(sources));
         assert!(timeout(Duration::from_millis(20), handle.next()).await.is_err(), "none waits");
         handle.changed("fleet");
         assert_eq!(handle.next().await.len(), 1, "a call that was given up loses nothing");

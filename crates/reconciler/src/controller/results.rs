@@ -14,6 +14,7 @@ use crate::job::{self, Beat, Content, Done};
 use crate::metrics::outcome;
 use crate::ownership;
 use crate::pass::Passed;
+use crate::reviews::{Desk, Looked, Wanted};
 use crate::shared::Shared;
 use crate::source::Reader;
 use crate::status::{Problem, Reason, SourceStatus, Status};
@@ -33,6 +34,9 @@ impl Controller {
             }
             Done::Recalled(found) => self.take_recall(found, now),
             Done::Passed { cluster, passed } => self.take_pass(&cluster, *passed, now),
+            Done::Reviewed { source, desk, wanted, looked } => {
+                self.take_reviewed((source, desk), wanted, looked, now);
+            }
             Done::Told => {}
         }
     }
@@ -151,8 +155,52 @@ impl Controller {
         state.ended(reader, next, now);
         if let Some(before) = before {
             self.report_broken(number, before.as_ref());
+            self.review_after(number, before.as_ref(), now);
         }
         self.assign(now);
+        self.tell_source(number, name);
+    }
+
+    /// Lets pull requests be looked at when the branch moved into which they are merged.
+    fn review_after(&mut self, number: usize, before: Option<&Content>, now: Instant) {
+        let content = self.sources.get(number).and_then(|state| state.content.as_ref());
+        let is_moved = match (before, content) {
+            (Some(before), Some(content)) => before.revision.id != content.revision.id,
+            // The first look reads the branch too.
+            _ => false,
+        };
+        if let Some(state) = self.reviews.get_mut(&number).filter(|_| is_moved) {
+            state.ask_all(now);
+        }
+    }
+
+    fn take_reviewed(
+        &mut self,
+        (number, desk): (usize, Box<Desk>),
+        wanted: Wanted,
+        looked: Looked,
+        now: Instant,
+    ) {
+        let name = self.source_name(number).to_owned();
+        let retry = self.shared.configuration.retry;
+        let Some(state) = self.reviews.get_mut(&number) else { return };
+        state.ended(desk);
+        for (pull_request, wait) in looked.again {
+            state.ask(pull_request, now + wait);
+        }
+        match looked.failed {
+            None => (state.failed, state.failures) = (None, 0),
+            Some((problem, wait)) => {
+                state.failures = state.failures.saturating_add(1);
+                if state.failed.as_ref() != Some(&problem) {
+                    let code = problem.code.as_deref().unwrap_or_default();
+                    tracing::warn!(source = name, code, "pull requests: {}", problem.message);
+                }
+                state.failed = Some(problem);
+                let salt = format!("pull requests {name}");
+                state.repeat(wanted, now + retry.wait(state.failures, &salt).max(wait));
+            }
+        }
         self.tell_source(number, name);
     }
 
@@ -178,10 +226,11 @@ impl Controller {
 
     /// Writes the status of a source, if this replica is the one that does it.
     fn tell_source(&mut self, number: usize, name: String) {
-        let Some(state) = self.sources.get(number).filter(|_| self.is_mine(&format!("source {name}"))) else {
+        let Some(state) = self.sources.get(number).filter(|_| self.reads(&name)) else {
             return;
         };
         let mut problems: Vec<Problem> = state.failed.iter().map(Problem::of_source).collect();
+        problems.extend(self.reviews.get(&number).and_then(|reviews| reviews.failed.clone()));
         let mut status = SourceStatus {
             controller: self.shared.configuration.name.clone(),
             place: state.place.clone(),
@@ -367,10 +416,16 @@ impl Controller {
             self.clusters.remove(cluster);
             return;
         }
+        let generation = |status: &Option<Status>| status.as_ref()?.applied.as_ref()?.generation;
+        let is_applied = passed.status.is_some() && generation(&passed.status) != generation(&entry.status);
+        let source = entry.place.as_ref().map(|place| place.source);
         if passed.status.is_some() {
             entry.status = passed.status;
         }
         entry.due = entry.due.min(now + passed.wait.max(SHORTEST_WAIT));
+        // Plans on pull requests were made for the state before.
+        let reviews = source.filter(|_| is_applied).and_then(|number| self.reviews.get_mut(&number));
+        reviews.into_iter().for_each(|state| state.ask_all(now));
         self.count_clusters();
     }
 

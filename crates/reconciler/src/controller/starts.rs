@@ -10,6 +10,7 @@ use super::{Controller, NAP, Recall};
 use crate::configuration::{ClusterPolicy, Source};
 use crate::job::{self, Awaited, Done};
 use crate::pass::Pass;
+use crate::reviews;
 use crate::shared::Shared;
 
 /// Later than any look.
@@ -21,6 +22,7 @@ impl Controller {
         self.start_beat(now);
         self.start_recall(now);
         self.start_reads(now);
+        self.start_reviews(now);
         self.start_passes(now);
     }
 
@@ -35,6 +37,8 @@ impl Controller {
         }
         let reads = self.sources.iter().filter(|state| state.reader.is_some()).map(|state| state.due);
         wake = reads.fold(wake, Instant::min);
+        let reviews = self.reviews.iter().filter(|(number, _)| self.may_review(**number));
+        wake = reviews.filter_map(|(_, state)| state.due()).fold(wake, Instant::min);
         if self.may_work() && self.busy < self.workers() {
             let waiting = self.clusters.values().filter(|entry| entry.is_waiting());
             wake = waiting.map(|entry| entry.due).fold(wake, Instant::min);
@@ -89,6 +93,32 @@ impl Controller {
             if let Some(reader) = state.begin(now) {
                 let read = job::read((self.shared.clone(), number), reader, state.content.clone());
                 self.running.push(Box::pin(read));
+            }
+        }
+    }
+
+    /// Whether this replica reviews the pull requests of a source, and may begin a look now.
+    fn may_review(&self, number: usize) -> bool {
+        let running = self.reviews.values().filter(|state| state.due().is_none()).count();
+        running < self.workers()
+            && self.may_work()
+            && self.shared.configuration.sources.get(number).is_some_and(|source| self.reads(&source.name))
+    }
+
+    /// Whether this replica tells about a source.
+    pub(super) fn reads(&self, source: &str) -> bool {
+        self.is_mine(&format!("source {source}"))
+    }
+
+    fn start_reviews(&mut self, now: Instant) {
+        let numbers: Vec<usize> = self.reviews.keys().copied().collect();
+        for number in numbers.into_iter().filter(|number| self.may_review(*number)).collect::<Vec<_>>() {
+            let Some(source) = self.shared.configuration.sources.get(number).cloned() else { continue };
+            let interval = source.pull_requests.as_ref().map_or(NAP, |settings| settings.interval);
+            let Some(state) = self.reviews.get_mut(&number) else { continue };
+            if let Some((desk, wanted)) = state.begin(now, interval) {
+                let (shared, stop) = (self.shared.clone(), self.ending.clone());
+                self.running.push(Box::pin(reviews::look(shared, (number, source), desk, wanted, stop)));
             }
         }
     }

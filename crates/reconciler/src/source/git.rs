@@ -4,6 +4,7 @@
 
 mod command;
 mod objects;
+mod pull_requests;
 mod tree;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use super::{Checkout, Listing, is_wanted};
 use crate::configuration::{Git, Reference};
 use crate::error::Error;
 use command::{Call, Caller};
+pub(crate) use pull_requests::Commits;
 
 /// The reference in the local repository to what was fetched last.
 const FETCHED: &str = "refs/slipway/fetched";

@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use slipway_controller::Metrics as Registry;
 
 use super::*;
+use crate::controller::Hint;
 
 const SECRET: &str = "It's a Secret to Everybody";
 
@@ -16,6 +17,7 @@ webhooks = { listen = '127.0.0.1:0' }
 name = 'fleet'
 webhook = { kind = 'gitlab', secret-file = 'secret' }
 git = { url = 'https://a/b' }
+pull-requests = { forge = 'gitlab', repository = 'o/r', token-file = 'token' }
 [[source]]
 name = 'release'
 webhook = { kind = 'gitlab', secret-file = 'secret' }
@@ -63,9 +65,31 @@ fn pushed(reference: &str) -> String {
 async fn hints(handle: &Handle) -> BTreeSet<String> {
     // A hint of the test itself ends the wait.
     handle.changed("end");
-    let mut names = handle.next().await;
+    let name = |hint| match hint {
+        Hint::Source(name) => name,
+        Hint::PullRequest(name, number) => format!("{name}#{number}"),
+    };
+    let mut names: BTreeSet<String> = handle.next().await.into_iter().map(name).collect();
     names.remove("end");
     names
+}
+
+#[tokio::test]
+async fn a_webhook_of_a_pull_request_lets_it_be_looked_at() {
+    let (endpoint, handle, _) = endpoint(SECRET).unwrap();
+    let merge_request = |repository: &str| {
+        format!(
+            r#"{{"object_kind":"merge_request","project":{{"path_with_namespace":"{repository}"}},"object_attributes":{{"iid":7}}}}"#
+        )
+    };
+    for (path, repository, status) in
+        [("/hooks/fleet", "O/r", 202), ("/hooks/fleet", "o/other", 200), ("/hooks/release", "o/r", 200)]
+    {
+        let (answer, body) = send(&endpoint, gitlab(path, SECRET), &merge_request(repository)).await;
+        assert_eq!(answer, status, "{path} {repository}: {body:?}");
+        let wanted = if status == 202 { BTreeSet::from(["fleet#7".to_owned()]) } else { BTreeSet::new() };
+        assert_eq!(hints(&handle).await, wanted, "{path} {repository}");
+    }
 }
 
 #[tokio::test]
@@ -81,7 +105,7 @@ async fn a_genuine_webhook_lets_its_source_be_read() {
         assert_eq!(send(&endpoint, request, &body).await.0, status, "{path} {reference}");
     }
     let merged = r#"{"object_kind":"merge_request","project":{"path_with_namespace":"o/r"},"object_attributes":{"iid":7}}"#;
-    assert_eq!(send(&endpoint, gitlab("/hooks/fleet", SECRET), merged).await.0, 200);
+    assert_eq!(send(&endpoint, gitlab("/hooks/release", SECRET), merged).await.0, 200);
     assert!(hints(&handle).await.is_empty(), "what the sources do not follow is ignored");
 
     for (path, reference) in [("/hooks/fleet", "refs/heads/main"), ("/hooks/release?x=y", "refs/tags/stable")]
@@ -102,7 +126,7 @@ async fn a_genuine_webhook_lets_its_source_be_read() {
     let text = registry.text().unwrap();
     for line in [
         r#"slipway_controller_webhooks_total{source="fleet",outcome="accepted"} 1"#,
-        r#"slipway_controller_webhooks_total{source="fleet",outcome="ignored"} 4"#,
+        r#"slipway_controller_webhooks_total{source="fleet",outcome="ignored"} 3"#,
         r#"slipway_controller_webhooks_total{source="local",outcome="accepted"} 2"#,
     ] {
         assert!(text.contains(line), "no `{line}` in {text}");

@@ -79,6 +79,11 @@ impl Team {
         gitea()?.ask(user, method, &format!("/repos/{path}"), body)
     }
 
+    /// The URL of the forge, and the name of the repository.
+    pub fn address(&self) -> Result<(String, String)> {
+        Ok((gitea()?.url(), self.repository.clone()))
+    }
+
     /// Runs git in the clone.
     pub fn git(&self, arguments: &[&str]) -> Result<String> {
         self.run_git(self.clone_path(), arguments)

@@ -11,12 +11,11 @@ use slipway_spec::diagnostic;
 use slipway_spec::model::IgnoredChange;
 use slipway_trust::Policy;
 
-use super::checkout::Extracted;
-use crate::error::CommandError;
-use crate::output::Output;
+use crate::checkout::Extracted;
+use crate::error::Error;
 
 /// What a merge would do to a cluster.
-pub(super) enum Finding {
+pub enum Finding {
     /// It would leave this to do.
     Planned {
         /// The plan after the merge.
@@ -27,25 +26,62 @@ pub(super) enum Finding {
         weakened: Vec<String>,
     },
     /// There is no plan.
-    Failed(CommandError),
+    Failed(Error),
     /// Its spec would be gone.
     Removed,
 }
 
-/// Plans the affected clusters, in the order of their names. `sides` are the files of the base branch and of the merge;
-/// `changed` are the paths that differ.
-pub(super) async fn plan(
-    (environment, output): (&Environment, Output),
-    files: &[PathBuf],
+/// Which paths of a repository have specs.
+#[derive(Clone, Debug)]
+pub struct Paths {
+    /// Spec files and folders, from the root of the repository. A path that ends in `/*` names each folder in it.
+    pub files: Vec<PathBuf>,
+    /// Further paths in which specs name files.
+    pub with: Vec<PathBuf>,
+    /// How the paths are read.
+    pub reading: Reading,
+}
+
+/// How paths with specs are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Plain paths are read together. A path that ends in `/*` also names each YAML file in it.
+    Together,
+    /// Each path is read by itself, as a controller does.
+    Separately,
+}
+
+impl Paths {
+    /// All paths that are read.
+    #[must_use]
+    pub fn all(&self) -> Vec<PathBuf> {
+        self.files.iter().chain(&self.with).cloned().collect()
+    }
+}
+
+/// The affected clusters.
+pub struct Affected {
+    /// What a merge would do to each, in the order of their names.
+    pub findings: Vec<(String, Finding)>,
+    /// Remarks about the specs after the merge.
+    pub remarks: String,
+}
+
+/// Plans the affected clusters. `sides` are the files of the base branch and of the merge; `changed` are the paths that
+/// differ.
+///
+/// # Errors
+/// When the specs cannot be read after the merge. A cluster that cannot be planned is a finding.
+pub async fn plan(
+    environment: &Environment,
+    paths: &Paths,
     (before, merged): (&Extracted, &Extracted),
     changed: &[PathBuf],
-) -> Result<Vec<(String, Finding)>, CommandError> {
-    let mut after = Side::read(environment, files, merged)?;
-    if !after.remarks.is_empty() {
-        output.message(&merged.without_place(&after.remarks));
-    }
+) -> Result<Affected, Error> {
+    let mut after = Side::read(environment, paths, merged)?;
+    let remarks = std::mem::take(&mut after.remarks);
     // A base branch that cannot be read is compared with nothing; the comments say so.
-    let mut earlier = Side::read(environment, files, before).unwrap_or_default();
+    let mut earlier = Side::read(environment, paths, before).unwrap_or_default();
     let sides = [(&earlier.clusters, before), (&after.clusters, merged)];
     let affected = affected(&sides, changed)?;
     let mut findings = Vec::new();
@@ -60,7 +96,7 @@ pub(super) async fn plan(
         };
         findings.push((name, finding));
     }
-    Ok(findings)
+    Ok(Affected { findings, remarks })
 }
 
 /// The plan of a spec after a merge, with that of the base branch.
@@ -101,11 +137,7 @@ fn line(weakening: &Weakening) -> String {
     }
 }
 
-async fn planned(
-    environment: &Environment,
-    spec: ClusterSpec,
-    request: Request,
-) -> Result<Plan, CommandError> {
+async fn planned(environment: &Environment, spec: ClusterSpec, request: Request) -> Result<Plan, Error> {
     let opened = Opened::open(environment, spec).await?;
     Ok(opened.plan(&request).await?.plan)
 }
@@ -119,16 +151,15 @@ struct Side {
 }
 
 impl Side {
-    fn read(environment: &Environment, files: &[PathBuf], tree: &Extracted) -> Result<Self, CommandError> {
+    fn read(environment: &Environment, paths: &Paths, tree: &Extracted) -> Result<Self, Error> {
         let policy = Policy::clone(&environment.policy);
         // Whoever may push to the repository may name any file of it.
         let policy = if policy.is_untrusted() { policy } else { policy.with_file_root(tree.root()) };
         let mut side = Self::default();
-        for unit in units(files, tree)? {
+        for unit in units(paths, tree)? {
             let Specs { clusters, remarks } = Specs::read(&policy, &unit)?;
             if let Some(name) = clusters.iter().map(|spec| &spec.cluster.name).find(|name| side.has(name)) {
-                let message = format!("several folders of `-f` have the cluster {name}");
-                return Err(CommandError::new("FORGE0016", message).hint("give each cluster its own name"));
+                return Err(Error::Duplicate { name: name.to_string() });
             }
             if !remarks.is_empty() {
                 side.remarks.push_str(&diagnostic::render_all(&remarks));
@@ -154,26 +185,28 @@ impl Side {
     }
 }
 
-/// The spec files and folders that are read together: all plain paths of the caller, and for a path that ends in `/*` each
-/// folder and each YAML file in it by itself. What the tree does not have is left out.
-fn units(files: &[PathBuf], tree: &Extracted) -> Result<Vec<Vec<PathBuf>>, CommandError> {
+/// The spec files and folders that are read together, as [`Reading`] says. What the tree does not have is left out.
+fn units(paths: &Paths, tree: &Extracted) -> Result<Vec<Vec<PathBuf>>, Error> {
     let mut together = Vec::new();
     let mut units = Vec::new();
-    for file in files {
+    for file in &paths.files {
         let Some(parent) = file.parent().filter(|_| file.ends_with("*")) else {
-            together.extend([tree.place(file)].into_iter().filter(|place| place.exists()));
+            let place = Some(tree.place(file)).filter(|place| place.exists());
+            match paths.reading {
+                Reading::Together => together.extend(place),
+                Reading::Separately => units.extend(place.map(|place| vec![place])),
+            }
             continue;
         };
         let folder = tree.place(parent);
         if !folder.is_dir() {
             continue;
         }
-        let entries: Vec<PathBuf> = std::fs::read_dir(&folder)?
-            .map(|entry| Ok(entry?.path()))
-            .collect::<Result<_, std::io::Error>>()?;
+        let entries: Vec<PathBuf> = entries_in(&folder)
+            .map_err(|error| Error::file("the folder of the repository", parent, error))?;
         let is_spec = |path: &PathBuf| {
             let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-            path.is_dir() || yaml
+            path.is_dir() || (yaml && paths.reading == Reading::Together)
         };
         let mut entries: Vec<PathBuf> = entries.into_iter().filter(is_spec).collect();
         entries.sort();
@@ -183,6 +216,11 @@ fn units(files: &[PathBuf], tree: &Extracted) -> Result<Vec<Vec<PathBuf>>, Comma
         units.insert(0, together);
     }
     Ok(units)
+}
+
+#[allow(clippy::disallowed_methods, reason = "a folder that was written from the repository")]
+fn entries_in(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect()
 }
 
 /// What a cluster consists of in the repository.
@@ -195,7 +233,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(spec: &ClusterSpec, tree: &Extracted) -> Result<Self, CommandError> {
+    fn of(spec: &ClusterSpec, tree: &Extracted) -> Result<Self, Error> {
         let inside = |path: &Path| path.strip_prefix(tree.root()).unwrap_or(path).to_owned();
         Ok(Self {
             name: spec.cluster.name.to_string(),
@@ -214,7 +252,7 @@ impl Parts {
 fn affected(
     sides: &[(&Vec<ClusterSpec>, &Extracted)],
     changed: &[PathBuf],
-) -> Result<BTreeSet<String>, CommandError> {
+) -> Result<BTreeSet<String>, Error> {
     let mut parts = Vec::new();
     for (specs, tree) in sides {
         for spec in *specs {

@@ -8,7 +8,7 @@ use slipway_forges::Revision;
 use slipway_limits::{count, size};
 use tempfile::TempDir;
 
-use crate::error::CommandError;
+use crate::error::Error;
 
 /// A file of a tree.
 pub(super) struct Entry {
@@ -21,36 +21,40 @@ pub(super) struct Entry {
 }
 
 /// Files of a tree in a folder of their own, which is removed with this value.
-pub(crate) struct Extracted {
+pub struct Extracted {
     _folder: TempDir,
     root: PathBuf,
 }
 
 impl Extracted {
-    pub(super) fn new(folder: TempDir) -> Result<Self, CommandError> {
-        let root = fs::canonicalize(folder.path())?;
+    pub(super) fn new(folder: TempDir) -> Result<Self, Error> {
+        let root = fs::canonicalize(folder.path())
+            .map_err(|error| Error::file("the temporary folder", folder.path(), error))?;
         Ok(Self { _folder: folder, root })
     }
 
     /// The folder.
-    pub(crate) fn root(&self) -> &Path {
+    #[must_use]
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Where a path of the repository is.
-    pub(crate) fn place(&self, path: &Path) -> PathBuf {
+    #[must_use]
+    pub fn place(&self, path: &Path) -> PathBuf {
         // `.` would stay in the places that messages name.
         self.root.join(path).components().collect()
     }
 
     /// A text with the paths of the repository in place of those in this folder.
-    pub(crate) fn without_place(&self, text: &str) -> String {
+    #[must_use]
+    pub fn without_place(&self, text: &str) -> String {
         text.replace(&format!("{}/", self.root.display()), "").replace(&self.root.display().to_string(), ".")
     }
 }
 
 /// A path of the caller as Git takes it; empty for the root of the repository. `/*` at its end means the folder.
-pub(super) fn relative(path: &Path) -> Result<String, CommandError> {
+pub(super) fn relative(path: &Path) -> Result<String, Error> {
     let mut parts = Vec::new();
     let folder = path.parent().filter(|_| path.ends_with("*")).unwrap_or(path);
     for part in folder.components() {
@@ -59,8 +63,10 @@ pub(super) fn relative(path: &Path) -> Result<String, CommandError> {
             Component::Normal(name) => parts.push(name.to_string_lossy().into_owned()),
             _ => {
                 let message = format!("{} is not a path in the repository", path.display());
-                return Err(CommandError::new("FORGE0014", message)
-                    .hint("name it from the root of the repository, as clusters/prod"));
+                return Err(Error::content(
+                    message,
+                    "name it from the root of the repository, as clusters/prod",
+                ));
             }
         }
     }
@@ -68,7 +74,7 @@ pub(super) fn relative(path: &Path) -> Result<String, CommandError> {
 }
 
 /// The files in the answer of `git ls-tree -r -z -l`. Nothing but plain files with plain paths is accepted.
-pub(super) fn entries(listed: &str) -> Result<Vec<Entry>, CommandError> {
+pub(super) fn entries(listed: &str) -> Result<Vec<Entry>, Error> {
     let mut entries = Vec::new();
     let mut total: u64 = 0;
     for line in listed.split('\0').filter(|line| !line.is_empty()) {
@@ -76,9 +82,7 @@ pub(super) fn entries(listed: &str) -> Result<Vec<Entry>, CommandError> {
         total = total.saturating_add(entry.bytes);
         if let Some(excess) = excess(entry.bytes, total, entries.len()) {
             let message = format!("{} in the repository has {excess}", entry.path.display());
-            return Err(
-                CommandError::new("FORGE0014", message).hint("name only the folders of the specs with `-f`")
-            );
+            return Err(Error::content(message, "name only the folders of the specs with `-f`"));
         }
         entries.push(entry);
     }
@@ -97,8 +101,8 @@ fn excess(bytes: u64, total: u64, others: usize) -> Option<String> {
     (others >= most).then(|| format!("a place after {most} other files, the most that are read"))
 }
 
-fn entry(line: &str) -> Result<Entry, CommandError> {
-    let unread = || CommandError::new("FORGE0014", "the answer of `git ls-tree` cannot be read");
+fn entry(line: &str) -> Result<Entry, Error> {
+    let unread = || Error::content("the answer of `git ls-tree` cannot be read", "use Git 2.38 or newer");
     let (head, path) = line.split_once('\t').ok_or_else(unread)?;
     let mut parts = head.split_whitespace();
     let (mode, _, object, bytes) = (parts.next(), parts.next(), parts.next(), parts.next());
@@ -118,8 +122,10 @@ fn entry(line: &str) -> Result<Entry, CommandError> {
     if let Some(problem) = problem {
         let message =
             format!("{} in the repository {problem}, which a review does not follow", path.display());
-        return Err(CommandError::new("FORGE0014", message)
-            .hint("commit a plain file instead, or move it out of the folders of `-f`"));
+        return Err(Error::content(
+            message,
+            "commit a plain file instead, or move it out of the folders of `-f`",
+        ));
     }
     Ok(Entry {
         path: path.to_owned(),
@@ -129,11 +135,11 @@ fn entry(line: &str) -> Result<Entry, CommandError> {
 }
 
 /// Writes files whose blobs come from `git cat-file --batch`, in the order of the entries.
-pub(super) fn write(folder: &Path, entries: &[Entry], blobs: impl Read) -> Result<(), CommandError> {
+pub(super) fn write(folder: &Path, entries: &[Entry], blobs: impl Read) -> Result<(), Error> {
     let mut blobs = BufReader::new(blobs);
     for entry in entries {
         write_one(folder, entry, &mut blobs)
-            .map_err(|error| CommandError::file("the file of the repository", &entry.path, &error))?;
+            .map_err(|error| Error::file("the file of the repository", &entry.path, error))?;
     }
     Ok(())
 }
@@ -178,7 +184,7 @@ mod tests {
             ("nonsense\0".to_owned(), "cannot be read"),
         ] {
             let Err(error) = entries(&listed) else { panic!("{listed} is accepted") };
-            assert!(error.message().contains(why), "{listed}: {error}");
+            assert!(error.to_string().contains(why), "{listed}: {error}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Comments and statuses of one pull request.
+//! Comments, statuses and approvals of one pull request.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,21 +6,20 @@ use std::sync::Arc;
 use slipway_forges::approvals::{self, Evidence, Outcome};
 use slipway_forges::comment::{Preview, without_plan};
 use slipway_forges::{
-    Comment, Forge, Kind, Policy, Posted, PullRequest, Status, StatusState, Subject, report, sticky,
+    ApprovalPolicy, Comment, Forge, Kind, Posted, PullRequest, Status, StatusState, Subject, report, sticky,
 };
 use slipway_operations::{Actor, plans};
 use slipway_plan::Plan;
 use slipway_state_store::approvals::{Approval, FORMAT, approve};
-use slipway_state_store::{Backend, ClusterName, Generation};
+use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
-use super::checkout::Extracted;
-use super::clusters::Finding;
-use crate::error::CommandError;
-use crate::program::Context;
+use crate::checkout::Extracted;
+use crate::clusters::Finding;
+use crate::error::Error;
 
 /// The review of one pull request.
-pub(super) struct Review<'a> {
-    pub context: &'a Context,
+pub struct Review<'a> {
+    /// The repository on the forge.
     pub forge: &'a dyn Forge,
     /// The login of our own user.
     pub own: &'a str,
@@ -28,24 +27,47 @@ pub(super) struct Review<'a> {
     pub host: &'a str,
     /// The page that statuses link to.
     pub page: Option<&'a str>,
+    /// The pull request.
     pub pull_request: &'a PullRequest,
+    /// Its comments, the earliest first.
     pub comments: &'a [Comment],
+    /// Its reviews, the earliest first.
     pub reviews: &'a [slipway_forges::Review],
+    /// The statuses of its head, the earliest first.
     pub statuses: &'a [Posted],
-    pub policy: &'a Policy,
+    /// Whose approvals count for a cluster.
+    pub approvals: &'a (dyn Fn(&str) -> ApprovalPolicy + Sync),
+    /// Where approvals are stored; `None` if they are only shown.
+    pub record: Option<Arc<dyn Backend>>,
+    /// Whether a status is left out that the head has already. The statuses were read after the last one was set.
+    pub skips_same: bool,
 }
 
 impl Review<'_> {
     /// Sets the status that covers all clusters.
-    pub(super) async fn overall(&self, state: StatusState, sentence: &str) -> Result<(), CommandError> {
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn overall(&self, state: StatusState, sentence: &str) -> Result<(), Error> {
         self.set(&report::status(&Subject::Specs, state, sentence, self.page)).await
     }
 
-    async fn set(&self, status: &Status) -> Result<(), CommandError> {
+    /// Sets a status, unless the last one of its name is the same and of our own user.
+    pub(crate) async fn set(&self, status: &Status) -> Result<(), Error> {
+        let last = self.statuses.iter().rev().find(|known| known.context == status.context);
+        let is_same = self.skips_same
+            && last.is_some_and(|known| {
+                known.by == self.own
+                    && known.state == Some(status.state)
+                    && known.description == status.description
+            });
+        if is_same {
+            return Ok(());
+        }
         Ok(self.forge.set_status(&self.pull_request.head, status).await?)
     }
 
-    async fn post(&self, subject: &Subject, body: &str) -> Result<(), CommandError> {
+    async fn post(&self, subject: &Subject, body: &str) -> Result<(), Error> {
         let known = (self.comments, self.own);
         sticky::post(self.forge, self.pull_request.number, known, (subject, body)).await?;
         Ok(())
@@ -56,15 +78,20 @@ impl Review<'_> {
     }
 
     /// Shows a problem of all specs. Plans of an older head are out of date.
-    pub(super) async fn problem(&self, sentence: &str, text: &str) -> Result<(), CommandError> {
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn problem(&self, sentence: &str, text: &str) -> Result<(), Error> {
         self.post(&Subject::Specs, &self.without_plan(&Subject::Specs, sentence, text)).await?;
         self.outdated(self.pull_request).await?;
-        self.overall(StatusState::Failure, sentence).await?;
-        self.context.output.outcome(sentence)
+        self.overall(StatusState::Failure, sentence).await
     }
 
     /// Marks the comments as out of date that are about other commits than those of the pull request as it is now.
-    pub(super) async fn outdated(&self, now: &PullRequest) -> Result<(), CommandError> {
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn outdated(&self, now: &PullRequest) -> Result<(), Error> {
         let comments = self.forge.comments(now.number).await?;
         let known = (&*comments, self.own);
         sticky::mark_stale(self.forge, now.number, known, (&now.base, &now.head), &|_| None).await?;
@@ -72,7 +99,10 @@ impl Review<'_> {
     }
 
     /// Takes a comment about a problem of all specs back.
-    pub(super) async fn resolved(&self) -> Result<(), CommandError> {
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn resolved(&self) -> Result<(), Error> {
         if sticky::find(self.comments, self.own, &Subject::Specs).is_none() {
             return Ok(());
         }
@@ -80,20 +110,26 @@ impl Review<'_> {
         self.post(&Subject::Specs, &self.without_plan(&Subject::Specs, sentence, "")).await
     }
 
-    /// Shows what was found about a cluster, and stores its approvals in the backend. Returns the state of its status.
-    pub(super) async fn cluster(
+    /// Shows what was found about a cluster, and stores its approvals. Those of an untrusted plan are not stored: its digest is
+    /// another one than that of the plan after the merge. Returns its status.
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn cluster(
         &self,
         name: &str,
         finding: &Finding,
-        (untrusted, backend): (bool, Option<Arc<dyn Backend>>),
+        untrusted: bool,
         merged: &Extracted,
-    ) -> Result<StatusState, CommandError> {
+    ) -> Result<Status, Error> {
         let subject = Subject::Cluster(name.to_owned());
         let (body, status) = match finding {
             Finding::Planned { plan, before, weakened } => {
                 let outcome = self.outcome(plan)?;
-                if let Some(backend) = backend {
-                    record(&backend, plan, &outcome, self.host).await?;
+                if let Some(backend) = self.record.as_ref().filter(|_| !untrusted) {
+                    let generation = Generation(plan.binding.generation.unwrap_or(0));
+                    let about = (plan.cluster.as_str(), plans::digest(plan)?, generation);
+                    record(backend, about, &outcome, self.host).await?;
                 }
                 let preview = Preview {
                     pull_request: self.pull_request,
@@ -123,12 +159,14 @@ impl Review<'_> {
         };
         self.post(&subject, &merged.without_place(&body)).await?;
         self.set(&status).await?;
-        self.context.output.outcome(&format!("{name}: {}", status.description))?;
-        Ok(status.state)
+        Ok(status)
     }
 
-    fn outcome(&self, plan: &Plan) -> Result<Outcome, CommandError> {
-        let digest = plan.digest()?;
+    fn outcome(&self, plan: &Plan) -> Result<Outcome, Error> {
+        Ok(self.count(&plan.digest()?, &plan.cluster))
+    }
+
+    fn count(&self, digest: &slipway_resource::Digest, cluster: &str) -> Outcome {
         let evidence = Evidence {
             pull_request: self.pull_request,
             own: self.own,
@@ -136,11 +174,35 @@ impl Review<'_> {
             reviews: self.reviews,
             comments: self.comments,
         };
-        Ok(approvals::count(&self.policy.approvals, &digest, &plan.cluster, &evidence))
+        approvals::count(&(self.approvals)(cluster), digest, cluster, &evidence)
+    }
+
+    /// Stores the approvals of the plans that the comments of a closed pull request show. Somebody may approve and merge within
+    /// one moment.
+    ///
+    /// # Errors
+    /// When the state store refuses.
+    pub async fn closed(&self) -> Result<(), Error> {
+        let Some(backend) = self.record.as_ref().filter(|_| !self.pull_request.from_fork) else {
+            return Ok(());
+        };
+        for (_, marker) in sticky::ours(self.comments, self.own) {
+            let is_current = marker.head == self.pull_request.head && !marker.stale;
+            let (Subject::Cluster(cluster), Some(shown)) = (&marker.subject, &marker.digest) else {
+                continue;
+            };
+            let Some(plan) = shown.as_str().parse::<Digest>().ok().filter(|_| is_current) else { continue };
+            let about = (cluster.as_str(), plan, Generation(marker.generation.unwrap_or(0)));
+            record(backend, about, &self.count(shown, cluster), self.host).await?;
+        }
+        Ok(())
     }
 
     /// Takes the plans of clusters back that the pull request does not affect any more.
-    pub(super) async fn unaffected(&self, findings: &[(String, Finding)]) -> Result<(), CommandError> {
+    ///
+    /// # Errors
+    /// When the forge or the state store refuses.
+    pub async fn unaffected(&self, findings: &[(String, Finding)]) -> Result<(), Error> {
         let shown: BTreeSet<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
         let mut subjects: Vec<Subject> =
             sticky::ours(self.comments, self.own).map(|(_, marker)| marker.subject).collect();
@@ -158,17 +220,17 @@ impl Review<'_> {
 /// Stores the approvals that count, for an apply of exactly this plan.
 async fn record(
     backend: &Arc<dyn Backend>,
-    plan: &Plan,
+    (cluster, plan, generation): (&str, Digest, Generation),
     outcome: &Outcome,
     host: &str,
-) -> Result<(), CommandError> {
+) -> Result<(), Error> {
     for given in &outcome.given {
         let actor = Actor::new(given.person.as_str(), host)?;
         let approval = Approval {
             format: FORMAT,
-            cluster: ClusterName::new(plan.cluster.as_str())?,
-            plan: plans::digest(plan)?,
-            generation: Generation(plan.binding.generation.unwrap_or(0)),
+            cluster: ClusterName::new(cluster)?,
+            plan,
+            generation,
             person: actor.person,
             who: actor.who,
             when: given.at,

@@ -3,6 +3,11 @@
 //! Nothing is checked out, and no hook, filter or submodule runs: trees and blobs are read with the plumbing of Git. New
 //! objects, those of the merge, are in a temporary folder.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the caller names the repository; git writes into a temporary folder"
+)]
+
 mod tree;
 
 use std::ffi::OsStr;
@@ -15,8 +20,8 @@ use slipway_limits::text::{shorten, visible};
 use slipway_limits::{Size, size};
 use tempfile::TempDir;
 
-use crate::error::CommandError;
-pub(super) use tree::Extracted;
+use crate::error::{Error, Said};
+pub use tree::Extracted;
 
 /// Settings that hold whatever the configuration of the repository says.
 const SETTINGS: [&str; 4] = [
@@ -29,8 +34,11 @@ const SETTINGS: [&str; 4] = [
 /// The part of Git's messages that is shown.
 const SHOWN: Size = Size { what: "a message of Git", bytes: 400 };
 
+/// The most processor time of one call of git, in seconds.
+const SECONDS: &str = "120";
+
 /// The result of a merge.
-pub(super) enum Merge {
+pub enum Merge {
     /// The tree that it would make.
     Tree(String),
     /// There are conflicts.
@@ -38,34 +46,54 @@ pub(super) enum Merge {
 }
 
 /// A Git repository with the commits of a pull request.
-pub(super) struct Checkout {
+pub struct Checkout {
     folder: PathBuf,
     objects: PathBuf,
     scratch: TempDir,
+    is_private: bool,
 }
 
 impl Checkout {
-    /// Opens a repository.
-    pub(super) fn open(folder: &Path) -> Result<Self, CommandError> {
+    /// Opens a repository of the caller, with the settings of git that the caller has.
+    ///
+    /// # Errors
+    /// When it is no repository, or no temporary folder can be made.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        Self::open_as(folder, false)
+    }
+
+    /// Opens a repository that a program keeps for itself. Settings of git of the user and of the system are not read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_private(folder: &Path) -> Result<Self, Error> {
+        Self::open_as(folder, true)
+    }
+
+    fn open_as(folder: &Path, is_private: bool) -> Result<Self, Error> {
         let scratch = tempfile::tempdir()
-            .map_err(|error| CommandError::file("the temporary folder", &std::env::temp_dir(), &error))?;
-        let folder = std::fs::canonicalize(folder)
-            .map_err(|error| CommandError::file("the checkout", folder, &error))?;
-        let mut checkout = Self { objects: PathBuf::new(), folder, scratch };
+            .map_err(|error| Error::file("the temporary folder", &std::env::temp_dir(), error))?;
+        let folder =
+            std::fs::canonicalize(folder).map_err(|error| Error::file("the checkout", folder, error))?;
+        let mut checkout = Self { objects: PathBuf::new(), folder, scratch, is_private };
         let found = checkout.text(&["rev-parse", "--git-path", "objects"])?;
         checkout.objects = checkout.folder.join(found.trim_end());
         std::fs::create_dir(checkout.new_objects())
-            .map_err(|error| CommandError::file("the temporary folder", checkout.scratch.path(), &error))?;
+            .map_err(|error| Error::file("the temporary folder", checkout.scratch.path(), error))?;
         Ok(checkout)
     }
 
     /// Whether a file is in the checkout.
-    pub(super) fn has(&self, path: &Path) -> bool {
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
         std::fs::canonicalize(path).is_ok_and(|real| real.starts_with(&self.folder))
     }
 
     /// The tree that a merge of `head` into `base` would make.
-    pub(super) fn merge(&self, base: &Revision, head: &Revision) -> Result<Merge, CommandError> {
+    ///
+    /// # Errors
+    /// When git fails, or the repository does not have what is read.
+    pub fn merge(&self, base: &Revision, head: &Revision) -> Result<Merge, Error> {
         for revision in [base, head] {
             self.check_has(revision)?;
         }
@@ -78,44 +106,45 @@ impl Checkout {
                 Ok(Merge::Tree(tree.to_string()))
             }
             Some(1) => Ok(Merge::Conflict),
-            _ => Err(failed("merge-tree", &output)
-                .hint("fetch the whole history of both commits (`fetch-depth: 0`, GIT_DEPTH: 0); Git 2.38 or newer is needed")),
+            _ => Err(failed("merge-tree", &output)),
         }
     }
 
-    fn check_has(&self, revision: &Revision) -> Result<(), CommandError> {
+    fn check_has(&self, revision: &Revision) -> Result<(), Error> {
         let output = self.run(&["cat-file", "-e", &format!("{revision}^{{commit}}")])?;
         if output.status.success() {
             return Ok(());
         }
-        let message = format!("the checkout {} does not have the commit {revision}", self.folder.display());
-        Err(CommandError::new("FORGE0013", message).hint(
-            "fetch it first: `git fetch origin pull/NUMBER/head` (GitHub, Gitea), `merge-requests/NUMBER/head` (GitLab), and \
-             the base branch",
-        ))
+        Err(Error::NoCommit { folder: self.folder.clone(), commit: revision.to_string() })
     }
 
     /// The paths that differ between a commit and a tree.
-    pub(super) fn changed(&self, base: &Revision, tree: &str) -> Result<Vec<PathBuf>, CommandError> {
+    ///
+    /// # Errors
+    /// When git fails, or the repository does not have what is read.
+    pub fn changed(&self, base: &Revision, tree: &str) -> Result<Vec<PathBuf>, Error> {
         let names =
             self.text(&["diff-tree", "-r", "-z", "--name-only", "--no-renames", base.as_str(), tree])?;
         Ok(names.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from).collect())
     }
 
     /// The text of a file of a commit.
-    pub(super) fn file(&self, revision: &Revision, path: &Path) -> Result<String, CommandError> {
+    ///
+    /// # Errors
+    /// When git fails, or the repository does not have what is read.
+    pub fn file(&self, revision: &Revision, path: &Path) -> Result<String, Error> {
         self.check_has(revision)?;
         let folder = self.extract(revision.as_str(), &[path.to_owned()])?;
         let place = folder.place(path);
         let text = slipway_limits::file::read_text(&place, size::CONFIGURATION);
-        text.map_err(|error| {
-            CommandError::file("the file of the base branch", path, &error)
-                .hint(format!("commit it to the base branch, at {}", revision.short()))
-        })
+        text.map_err(|error| Error::file("the file of the base branch", path, error))
     }
 
     /// Writes files and folders of a commit or a tree into a folder of their own. Paths that it does not have are left out.
-    pub(super) fn extract(&self, of: &str, paths: &[PathBuf]) -> Result<Extracted, CommandError> {
+    ///
+    /// # Errors
+    /// When git fails, or the repository does not have what is read.
+    pub fn extract(&self, of: &str, paths: &[PathBuf]) -> Result<Extracted, Error> {
         let paths = paths.iter().map(|path| tree::relative(path)).collect::<Result<Vec<_>, _>>()?;
         let mut arguments = vec!["ls-tree", "-r", "-z", "-l", "--full-tree", of, "--"];
         // Without a path, Git lists the whole tree.
@@ -124,15 +153,20 @@ impl Checkout {
         }
         let listed = self.text(&arguments)?;
         let entries = tree::entries(&listed)?;
-        let mut names = tempfile::tempfile_in(self.scratch.path()).map_err(CommandError::from)?;
+        let scratch = |error| Error::file("the temporary folder", self.scratch.path(), error);
+        let mut names = tempfile::tempfile_in(self.scratch.path()).map_err(scratch)?;
         for entry in &entries {
-            writeln!(names, "{}", entry.object)?;
+            writeln!(names, "{}", entry.object).map_err(scratch)?;
         }
-        std::io::Seek::rewind(&mut names)?;
+        std::io::Seek::rewind(&mut names).map_err(scratch)?;
         let mut command = self.command(&["cat-file", "--batch"]);
-        let mut git =
-            command.stdin(names).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().map_err(no_git)?;
-        let folder = TempDir::new_in(self.scratch.path())?;
+        let mut git = command
+            .stdin(names)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(Error::NoGit)?;
+        let folder = TempDir::new_in(self.scratch.path()).map_err(scratch)?;
         let written = match git.stdout.take() {
             Some(blobs) => tree::write(folder.path(), &entries, blobs),
             None => Ok(()),
@@ -142,26 +176,28 @@ impl Checkout {
         Extracted::new(folder)
     }
 
-    fn text(&self, arguments: &[&str]) -> Result<String, CommandError> {
+    fn text(&self, arguments: &[&str]) -> Result<String, Error> {
         let output = self.run(arguments)?;
         let name = arguments.first().copied().unwrap_or_default();
         if !output.status.success() {
             return Err(failed(name, &output));
         }
         String::from_utf8(output.stdout).map_err(|_| {
-            CommandError::new("FORGE0014", "the repository has a path that is not UTF-8")
-                .hint("rename the file in the repository")
+            Error::content("the repository has a path that is not UTF-8", "rename the file in the repository")
         })
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Output, CommandError> {
-        self.command(arguments).stdin(Stdio::null()).output().map_err(no_git)
+    fn run(&self, arguments: &[&str]) -> Result<Output, Error> {
+        self.command(arguments).stdin(Stdio::null()).output().map_err(Error::NoGit)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut git = Command::new("git");
+        // The shell bounds the processor time of git, which works on trees of others, and becomes git.
+        let mut git = Command::new("/bin/sh");
+        git.args(["-c", "ulimit -t \"$1\" && shift && exec git \"$@\"", "sh", SECONDS]);
         git.env_clear();
-        for name in ["PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR"] {
+        let of_user: &[&str] = if self.is_private { &[] } else { &["HOME", "XDG_CONFIG_HOME"] };
+        for name in ["PATH", "TMPDIR"].iter().chain(of_user) {
             if let Some(value) = std::env::var_os(name) {
                 git.env(name, value);
             }
@@ -179,6 +215,11 @@ impl Checkout {
             ("GIT_LITERAL_PATHSPECS", "1"),
         ];
         git.envs(fixed);
+        if self.is_private {
+            git.env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_ATTR_NOSYSTEM", "1");
+        }
         for setting in SETTINGS {
             git.args(["-c", setting]);
         }
@@ -191,14 +232,8 @@ impl Checkout {
     }
 }
 
-fn no_git(error: std::io::Error) -> CommandError {
-    CommandError::new("FORGE0013", "git cannot be started")
-        .cause(error.to_string())
-        .hint("install Git 2.38 or newer")
-}
-
-fn failed(name: &str, output: &Output) -> CommandError {
+fn failed(name: &str, output: &Output) -> Error {
     let said = String::from_utf8_lossy(&output.stderr);
-    CommandError::new("FORGE0013", format!("`git {name}` failed in the checkout"))
-        .cause(visible(&shorten(said.trim(), SHOWN)).into_owned())
+    let said = Said(visible(&shorten(said.trim(), SHOWN)).into_owned());
+    Error::Git { command: name.to_owned(), said }
 }

@@ -1,0 +1,404 @@
+//! The reviews of the pull requests of one source.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use slipway_forges::{Connection, Forge, Kind, Policy, PullRequest, StatusState, Token, Treatment, connect};
+use slipway_limits::{count, file, size};
+use slipway_reviews::clusters::Reading;
+use slipway_reviews::stale::{self, Generations};
+use slipway_reviews::{Checkout, Material, Paths, Review, Reviewed, prepare, review};
+use tokio_util::sync::CancellationToken;
+
+use super::evidence::Basis;
+use super::{Looked, Wanted};
+use crate::configuration::{PullRequests, Source};
+use crate::error::Error;
+use crate::metrics::outcome;
+use crate::shared::Shared;
+use crate::source::git::Commits;
+use crate::status::Problem;
+
+/// How long a call waits in all when the forge's rate limit is used up. Longer waits are made between looks.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The reviews of the pull requests of one source. What it knows is lost with the process: then every open pull request is
+/// planned once more, and nothing is written that is written already.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    settings: PullRequests,
+    commits: Commits,
+    /// The login of the token's user.
+    own: Option<String>,
+    known: BTreeMap<u64, Known>,
+}
+
+/// What is known about an open pull request.
+#[derive(Debug, Default)]
+struct Known {
+    /// What the last review was made from.
+    reviewed: Option<Basis>,
+    /// How often in a row a review failed.
+    failures: u32,
+    /// The problem that was logged last.
+    problem: Option<Problem>,
+}
+
+/// What all reviews of one look share.
+struct Place<'a> {
+    shared: &'a Shared,
+    source: &'a Source,
+    forge: &'a dyn Forge,
+    own: &'a str,
+    host: &'a str,
+    page: Option<&'a str>,
+}
+
+impl Desk {
+    /// The reviews of a source, which keeps the commits in its data folder; `None` for a source without them.
+    pub fn new(source: &Source, data: &Path) -> Option<Box<Self>> {
+        let (settings, git) = (source.pull_requests.clone()?, source.git.as_ref()?);
+        let commits = Commits::new(git, &data.join(&source.name).join("reviews"));
+        Some(Box::new(Self { settings, commits, own: None, known: BTreeMap::new() }))
+    }
+
+    /// Looks at pull requests, one after the other. A problem of one does not keep the others.
+    pub async fn look(
+        &mut self,
+        shared: &Shared,
+        source: &Source,
+        wanted: &Wanted,
+        stop: &CancellationToken,
+    ) -> Looked {
+        match self.all(shared, source, wanted, stop).await {
+            Ok(again) => Looked { again, failed: None },
+            Err(error) => {
+                let wait = rate_limit(&error);
+                Looked { again: Vec::new(), failed: Some((problem_of(&error), wait)) }
+            }
+        }
+    }
+
+    async fn all(
+        &mut self,
+        shared: &Shared,
+        source: &Source,
+        wanted: &Wanted,
+        stop: &CancellationToken,
+    ) -> Result<Vec<(u64, Duration)>, Failure> {
+        let forge = self.connect()?;
+        let own = match &self.own {
+            Some(own) => own.clone(),
+            None => forge.own_user().await.map_err(slipway_reviews::Error::from)?,
+        };
+        self.own = Some(own.clone());
+        let settings = self.settings.clone();
+        let address = settings.address().map_err(slipway_reviews::Error::from)?;
+        let place = Place {
+            shared,
+            source,
+            forge: &*forge,
+            own: &own,
+            host: address.host(),
+            page: settings.page.as_deref(),
+        };
+        let (open, closed) = self.found(&*forge, wanted).await?;
+        for pull_request in &closed {
+            self.close(&place, pull_request).await?;
+            self.known.remove(&pull_request.number);
+        }
+        let mut generations = Generations::default();
+        let mut again = Vec::new();
+        for pull_request in &open {
+            if stop.is_cancelled() {
+                break;
+            }
+            let result = self.one(&place, pull_request, &mut generations).await;
+            again.extend(self.ended(&place, pull_request.number, result)?);
+        }
+        Ok(again)
+    }
+
+    fn connect(&self) -> Result<Box<dyn Forge>, Failure> {
+        let settings = &self.settings;
+        let token = read_token(&settings.token_file)?;
+        let connect = || {
+            connect(Connection {
+                kind: settings.forge.kind(),
+                address: settings.address()?,
+                repository: settings.repository()?,
+                token: Some(Token::new(&token)?),
+                user: settings.user.clone(),
+                patience: PATIENCE,
+            })
+        };
+        Ok(connect().map_err(slipway_reviews::Error::from)?)
+    }
+
+    /// The pull requests into the branch of the source that are open, and those that were open before and are not any more.
+    async fn found(
+        &self,
+        forge: &dyn Forge,
+        wanted: &Wanted,
+    ) -> Result<(Vec<PullRequest>, Vec<PullRequest>), slipway_reviews::Error> {
+        let branch = self.commits.branch();
+        let (mut open, mut closed) = (Vec::new(), Vec::new());
+        let mut numbers = Vec::new();
+        match wanted {
+            Wanted::Some(some) => numbers.extend(some),
+            Wanted::All => {
+                open = forge.open_pull_requests().await?;
+                let is_open = |number: &&u64| open.iter().any(|one| one.number == **number);
+                numbers.extend(self.known.keys().filter(|number| !is_open(number)));
+            }
+        }
+        for number in numbers {
+            let pull_request = forge.pull_request(number).await?;
+            if pull_request.open { &mut open } else { &mut closed }.push(pull_request);
+        }
+        open.retain(|pull_request| pull_request.base_branch == branch);
+        // The newest come first: old ones that nobody merges do not keep them.
+        open.sort_by_key(|pull_request| std::cmp::Reverse(pull_request.number));
+        if open.len() > count::PULL_REQUESTS {
+            tracing::warn!(
+                open = open.len(),
+                "only the newest {} pull requests are reviewed",
+                count::PULL_REQUESTS
+            );
+            open.truncate(count::PULL_REQUESTS);
+        }
+        Ok((open, closed))
+    }
+
+    /// Reviews a pull request, if something differs from its last review. Returns what was shown now.
+    async fn one(
+        &mut self,
+        place: &Place<'_>,
+        pull_request: &PullRequest,
+        generations: &mut Generations,
+    ) -> Result<Option<Reviewed>, Failure> {
+        let number = pull_request.number;
+        let policy = Policy { forks: self.settings.forks.clone(), ..Policy::default() };
+        let treatment = policy.treatment(pull_request);
+        let mut comments = place.forge.comments(number).await?;
+        let reviews = place.forge.reviews(number).await?;
+        let basis = Basis::of(pull_request, &treatment, (place.own, &comments, &reviews));
+        let (backend, about) = (&*place.shared.backend, (pull_request, &*comments));
+        let by = (place.own, place.page);
+        let is_moved = stale::mark(place.forge, backend, about, generations, by).await? > 0;
+        let known = self.known.entry(number).or_default();
+        if known.reviewed.as_ref() == Some(&basis) && !is_moved {
+            return Ok(None);
+        }
+        known.reviewed = None;
+        if is_moved {
+            comments = place.forge.comments(number).await?;
+        }
+        let statuses = place.forge.statuses(&pull_request.head).await?;
+        let settings = &self.settings;
+        let approvals = |cluster: &str| settings.approvals(&place.source.policy(cluster));
+        let review = Review {
+            forge: place.forge,
+            own: place.own,
+            host: place.host,
+            page: place.page,
+            pull_request,
+            comments: &comments,
+            reviews: &reviews,
+            statuses: &statuses,
+            approvals: &approvals,
+            record: Some(place.shared.backend.clone()),
+            skips_same: true,
+        };
+        let reviewed = match treatment {
+            Treatment::Refused(reason) => {
+                review.overall(StatusState::Pending, &format!("not planned: {reason}")).await?;
+                Reviewed::default()
+            }
+            treatment => {
+                let planned = plan(&mut self.commits, place, &review, (treatment, settings)).await;
+                if let Err(failure) = &planned {
+                    // Whatever fails, no older status stays as if it were about this commit.
+                    let code = problem_of(failure).code.map(|code| format!(" ({code})")).unwrap_or_default();
+                    let sentence = format!("the review failed{code}; the controller tries again");
+                    review.overall(StatusState::Failure, &sentence).await?;
+                }
+                planned?
+            }
+        };
+        if let Some(known) = self.known.get_mut(&number) {
+            known.reviewed = Some(basis);
+        }
+        Ok(Some(reviewed))
+    }
+
+    /// Counts and logs the end of one review. Returns when the pull request is looked at again, if that is earlier than usual.
+    ///
+    /// # Errors
+    /// When the rate limit of the forge is used up: then the others are not looked at either.
+    fn ended(
+        &mut self,
+        place: &Place<'_>,
+        number: u64,
+        result: Result<Option<Reviewed>, Failure>,
+    ) -> Result<Option<(u64, Duration)>, Failure> {
+        let known = self.known.entry(number).or_default();
+        let metrics = &place.shared.metrics.reviews;
+        let problem = match result {
+            Ok(None) => return Ok(None),
+            Err(failure) if rate_limit(&failure) > Duration::ZERO => return Err(failure),
+            Err(failure) => {
+                metrics.get_or_create(&outcome("failed")).inc();
+                problem_of(&failure)
+            }
+            Ok(Some(reviewed)) => {
+                metrics.get_or_create(&outcome("shown")).inc();
+                let (source, clusters) = (&place.source.name, reviewed.clusters.len());
+                tracing::info!(source, pull_request = number, clusters, "a pull request was reviewed");
+                match reviewed.problem {
+                    // Conflicts and specs with problems stay until a push.
+                    Some(message) if clusters > 0 => Problem { code: None, message, hints: Vec::new() },
+                    _ => {
+                        (known.failures, known.problem) = (0, None);
+                        return Ok(None);
+                    }
+                }
+            }
+        };
+        if known.problem.as_ref() != Some(&problem) {
+            let (source, code) = (&place.source.name, problem.code.as_deref().unwrap_or_default());
+            tracing::warn!(source, pull_request = number, code, "{}", problem.message);
+        }
+        known.problem = Some(problem);
+        known.reviewed = None;
+        known.failures = known.failures.saturating_add(1);
+        let salt = format!("{} {number}", place.source.name);
+        Ok(Some((number, place.shared.configuration.retry.wait(known.failures, &salt))))
+    }
+
+    /// Takes the last approvals of a pull request that was closed.
+    async fn close(&self, place: &Place<'_>, pull_request: &PullRequest) -> Result<(), Failure> {
+        if !self.known.contains_key(&pull_request.number) || self.settings.approvers.is_empty() {
+            return Ok(());
+        }
+        let number = pull_request.number;
+        let comments = place.forge.comments(number).await?;
+        let reviews = place.forge.reviews(number).await?;
+        let statuses = place.forge.statuses(&pull_request.head).await?;
+        let approvals = |cluster: &str| self.settings.approvals(&place.source.policy(cluster));
+        let review = Review {
+            forge: place.forge,
+            own: place.own,
+            host: place.host,
+            page: place.page,
+            pull_request,
+            comments: &comments,
+            reviews: &reviews,
+            statuses: &statuses,
+            approvals: &approvals,
+            record: Some(place.shared.backend.clone()),
+            skips_same: true,
+        };
+        Ok(review.closed().await?)
+    }
+}
+
+/// Fetches, merges, plans and shows a pull request.
+async fn plan(
+    commits: &mut Commits,
+    place: &Place<'_>,
+    about: &Review<'_>,
+    (treatment, settings): (Treatment, &PullRequests),
+) -> Result<Reviewed, Failure> {
+    let pull_request = about.pull_request;
+    let reference = match place.forge.kind() {
+        Kind::GitHub | Kind::Gitea => format!("refs/pull/{}/head", pull_request.number),
+        Kind::GitLab => format!("refs/merge-requests/{}/head", pull_request.number),
+    };
+    commits.fetch(&reference).await?;
+    let mut is_trusted = treatment == Treatment::Trusted;
+    for commit in [&pull_request.base, &pull_request.head] {
+        // Nothing is trusted that the source would refuse after a merge.
+        is_trusted = is_trusted && commits.is_signed(commit.as_str()).await?;
+    }
+    let paths = Paths {
+        files: place.source.paths.iter().map(PathBuf::from).collect(),
+        with: settings.with.iter().map(PathBuf::from).collect(),
+        reading: Reading::Separately,
+    };
+    let (_checkout, material) = read(commits.path(), pull_request, &paths).await?;
+    let name = format!("pull request {}", pull_request.number);
+    let environment = match is_trusted {
+        true => place.shared.environment(place.source, &name),
+        false => place.shared.untrusted_environment(&name),
+    };
+    let reviewed = review(about, material.as_ref(), &paths, &environment).await;
+    environment.processes.end().await;
+    let reviewed = reviewed?;
+    about.catch_up().await?;
+    Ok(reviewed)
+}
+
+/// Reads both sides of a merge on a thread of its own. The files exist as long as the checkout.
+async fn read(
+    repository: &Path,
+    pull_request: &PullRequest,
+    paths: &Paths,
+) -> Result<(Checkout, Option<Material>), Failure> {
+    let (repository, pull_request, paths) = (repository.to_owned(), pull_request.clone(), paths.all());
+    let prepared = tokio::task::spawn_blocking(move || {
+        let checkout = Checkout::open_private(&repository)?;
+        let material = prepare(&checkout, &pull_request, &paths)?;
+        Ok::<_, slipway_reviews::Error>((checkout, material))
+    });
+    match prepared.await {
+        Ok(prepared) => Ok(prepared?),
+        Err(error) => {
+            let error = slipway_operations::Error::internal("a pull request was not read", error);
+            Err(slipway_reviews::Error::from(error).into())
+        }
+    }
+}
+
+/// Why a pull request was not reviewed.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error(transparent)]
+    Review(#[from] slipway_reviews::Error),
+    #[error(transparent)]
+    Source(#[from] Error),
+}
+
+impl From<slipway_forges::Error> for Failure {
+    fn from(error: slipway_forges::Error) -> Self {
+        Self::Review(error.into())
+    }
+}
+
+/// How long the forge asks to be left alone.
+fn rate_limit(failure: &Failure) -> Duration {
+    match failure {
+        Failure::Review(slipway_reviews::Error::Forge(slipway_forges::Error::RateLimited {
+            wait, ..
+        })) => *wait,
+        _ => Duration::ZERO,
+    }
+}
+
+fn problem_of(failure: &Failure) -> Problem {
+    match failure {
+        Failure::Source(error) => Problem::of_source(error),
+        Failure::Review(error) => Problem::of_review(error),
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "the operator names the file")]
+fn read_token(path: &Path) -> Result<zeroize::Zeroizing<String>, Error> {
+    let text = file::read_text(path, size::KEY_FILE).map_err(|source| Error::File {
+        what: "the token of the forge",
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(zeroize::Zeroizing::new(text))
+}

@@ -1,0 +1,29 @@
+//! Reviews of pull requests: what a merge would do to clusters, shown on the pull request by the adapters of
+//! `slipway-forges`.
+//!
+//! `slipway review` and the controller use the same steps:
+//!
+//! | step | module |
+//! | --- | --- |
+//! | read what a merge would make of the repository, without a checkout | [`checkout`] |
+//! | plan the affected clusters before and after the merge | [`clusters`] |
+//! | write comments and statuses, store approvals | [`posting`] |
+//! | mark comments as out of date | [`stale`] |
+//!
+//! [`review`] does all of them for one pull request.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod checkout;
+pub mod clusters;
+mod error;
+mod material;
+pub mod posting;
+mod review;
+pub mod stale;
+
+pub use checkout::{Checkout, Merge};
+pub use clusters::{Finding, Paths};
+pub use error::Error;
+pub use material::{Material, prepare};
+pub use posting::Review;
+pub use review::{Reviewed, review};

@@ -1,0 +1,77 @@
+//! The review of one pull request, from its files to its comments.
+
+use slipway_forges::{StatusState, report};
+use slipway_operations::Environment;
+
+use crate::clusters::{self, Finding, Paths};
+use crate::error::Error;
+use crate::material::Material;
+use crate::posting::Review;
+
+/// What a review has shown.
+#[derive(Debug, Default)]
+pub struct Reviewed {
+    /// The affected clusters with the sentences of their statuses, in the order of their names.
+    pub clusters: Vec<(String, String)>,
+    /// Remarks about the specs, for the person who runs the review.
+    pub remarks: String,
+    /// Why there is no plan of a cluster, or of any.
+    pub problem: Option<String>,
+}
+
+/// Plans and shows all affected clusters. Without material, the pull request has conflicts with its base branch.
+///
+/// # Errors
+/// When the forge or the state store refuses. Whatever is wrong with specs and plans is shown on the pull request instead.
+pub async fn review(
+    review: &Review<'_>,
+    material: Option<&Material>,
+    paths: &Paths,
+    environment: &Environment,
+) -> Result<Reviewed, Error> {
+    let problem = |sentence: &str| Reviewed { problem: Some(sentence.to_owned()), ..Reviewed::default() };
+    let Some(Material { before, merged, changed }) = material else {
+        let sentence = "The pull request cannot be merged: it has conflicts with its base branch.";
+        review.problem(sentence, "").await?;
+        return Ok(problem(sentence));
+    };
+    let planned = match clusters::plan(environment, paths, (before, merged), changed).await {
+        Ok(planned) => planned,
+        Err(error) => {
+            let sentence = "The specs cannot be read after a merge. Nothing was planned.";
+            review.problem(sentence, &merged.without_place(&error.plain())).await?;
+            return Ok(problem(sentence));
+        }
+    };
+    review.resolved().await?;
+    let untrusted = environment.policy.is_untrusted();
+    let mut reviewed = Reviewed { remarks: merged.without_place(&planned.remarks), ..Reviewed::default() };
+    let mut states = Vec::new();
+    for (cluster, finding) in &planned.findings {
+        let status = review.cluster(cluster, finding, untrusted, merged).await?;
+        if matches!(finding, Finding::Failed(_)) {
+            reviewed.problem.get_or_insert_with(|| format!("{cluster}: {}", status.description));
+        }
+        states.push(status.state);
+        reviewed.clusters.push((cluster.clone(), status.description));
+    }
+    review.unaffected(&planned.findings).await?;
+    review.set(&report::overall(&states, review.page)).await?;
+    Ok(reviewed)
+}
+
+impl Review<'_> {
+    /// Marks the comments as out of date if the pull request moved while it was planned. Returns whether it moved.
+    ///
+    /// # Errors
+    /// When the forge refuses.
+    pub async fn catch_up(&self) -> Result<bool, Error> {
+        let now = self.forge.pull_request(self.pull_request.number).await?;
+        if now.head == self.pull_request.head && now.base == self.pull_request.base {
+            return Ok(false);
+        }
+        self.outdated(&now).await?;
+        self.overall(StatusState::Pending, "out of date: the pull request moved during the review").await?;
+        Ok(true)
+    }
+}
