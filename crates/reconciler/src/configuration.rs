@@ -2,6 +2,7 @@
 //!
 //! It belongs to the operator of the controller. Nothing in a source changes it.
 
+mod bucket;
 mod check;
 mod order;
 mod pull_requests;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Deserializer, de};
 use slipway_limits::{file, size};
 use slipway_trust::path_in;
 
+pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
 pub use order::Waves;
 pub use pull_requests::{ForgeKind, PullRequests};

@@ -65,6 +65,21 @@ pub enum Error {
         /// What git says.
         reason: String,
     },
+    /// A bucket cannot be read at the moment.
+    #[error("the bucket {url} cannot be read")]
+    Bucket {
+        /// The bucket.
+        url: String,
+        /// Why.
+        #[source]
+        source: slipway_state_store::backend::Error,
+    },
+    /// A bucket was changed while it was read.
+    #[error("the bucket {url} was changed while it was read")]
+    Moved {
+        /// The bucket.
+        url: String,
+    },
     /// The branch, tag or commit does not exist, or not any more.
     #[error("{what} does not exist in {url}")]
     NoReference {
@@ -156,6 +171,7 @@ impl Error {
             Self::File { .. } => "RECON0009",
             Self::Listen { .. } => "RECON0010",
             Self::UnknownCluster { .. } => "RECON0011",
+            Self::Bucket { .. } | Self::Moved { .. } => "RECON0012",
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
@@ -172,6 +188,10 @@ impl Error {
             Self::Unavailable { .. } => {
                 "check URL, network and credentials; the controller tries again by itself".to_owned()
             }
+            Self::Bucket { .. } => {
+                "check URL, network and credentials; the controller tries again by itself".to_owned()
+            }
+            Self::Moved { .. } => "the controller reads it again by itself".to_owned(),
             Self::NoReference { .. } => {
                 "create it again, or change the source in the configuration; until then nothing is applied or deleted"
                     .to_owned()
@@ -199,6 +219,14 @@ impl Error {
     /// Whether the same source may be readable later without a change of it: what was read before stays valid.
     #[must_use]
     pub fn may_pass(&self) -> bool {
-        matches!(self, Self::Unavailable { .. } | Self::NoGit { .. } | Self::File { .. } | Self::Store(_))
+        matches!(
+            self,
+            Self::Unavailable { .. }
+                | Self::Bucket { .. }
+                | Self::Moved { .. }
+                | Self::NoGit { .. }
+                | Self::File { .. }
+                | Self::Store(_)
+        )
     }
 }

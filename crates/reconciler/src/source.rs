@@ -1,16 +1,21 @@
 //! Sources: where specs are read from, and what of them.
 
+mod bucket;
 mod folder;
 pub mod git;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use slipway_state_store::Digest;
+use slipway_state_store::{Digest, Settings};
 
 use crate::configuration::Source;
 use crate::error::Error;
+
+/// Numbers the checkouts of this process, so that two of one revision are different folders.
+static CHECKOUTS: AtomicU64 = AtomicU64::new(0);
 
 /// The files of a source at one moment: their paths from the source's root, with `/`, and digests of their content.
 pub(crate) type Listing = BTreeMap<String, String>;
@@ -73,17 +78,25 @@ pub struct Reader {
 enum Kind {
     Folder(PathBuf),
     Git(Box<git::Repository>),
+    Bucket(Box<bucket::Reader>),
 }
 
 impl Reader {
     /// The reader of a source, which keeps its files in a data folder. Nothing is read yet.
     #[must_use]
     pub fn new(source: &Source, data: &Path) -> Self {
-        let kind = match (&source.folder, &source.git) {
-            (Some(folder), _) => Kind::Folder(folder.clone()),
-            (None, Some(git)) => Kind::Git(Box::new(git::Repository::new(git, &data.join(&source.name)))),
-            // The configuration was checked.
-            (None, None) => Kind::Folder(PathBuf::new()),
+        Self::with_settings(source, data, Settings::from_process)
+    }
+
+    /// The reader of a source, with the settings of buckets.
+    #[must_use]
+    pub fn with_settings(source: &Source, data: &Path, settings: impl FnOnce() -> Settings) -> Self {
+        let data = data.join(&source.name);
+        let kind = match (&source.folder, &source.git, &source.bucket) {
+            (_, Some(git), _) => Kind::Git(Box::new(git::Repository::new(git, &data))),
+            (_, None, Some(bucket)) => Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings()))),
+            // The configuration was checked: it is a folder.
+            (folder, None, None) => Kind::Folder(folder.clone().unwrap_or_default()),
         };
         Self { paths: source.paths.clone(), kind }
     }
@@ -94,6 +107,7 @@ impl Reader {
         match &self.kind {
             Kind::Folder(folder) => folder.display().to_string(),
             Kind::Git(repository) => repository.url().to_owned(),
+            Kind::Bucket(bucket) => bucket.url().to_owned(),
         }
     }
 
@@ -109,6 +123,12 @@ impl Reader {
                 let units = units(&self.paths, &listing);
                 Ok(Revision { id, folder: Arc::new(Checkout::of(root)), units })
             }
+            Kind::Bucket(bucket) => {
+                let (listing, folder) = bucket.read(&self.paths).await?;
+                let id = digest_of(listing.iter());
+                let units = units(&self.paths, &listing);
+                Ok(Revision { id, folder, units })
+            }
             Kind::Git(repository) => {
                 let id = repository.commit(last.map(|last| last.id.as_str())).await?;
                 if let Some(last) = last.filter(|last| last.id == id) {
@@ -119,6 +139,12 @@ impl Reader {
             }
         }
     }
+}
+
+/// A new folder for the files of a revision, in the data folder of its source.
+pub(crate) fn next_checkout(data: &Path, name: &str) -> Checkout {
+    let number = CHECKOUTS.fetch_add(1, Ordering::Relaxed);
+    Checkout::own(data.join("checkouts").join(format!("{name}-{number}")))
 }
 
 /// Whether a file belongs to the paths that are read.

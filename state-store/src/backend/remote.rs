@@ -8,6 +8,7 @@
 
 mod azure;
 mod classify;
+mod content;
 mod endpoint;
 mod exchange;
 mod google;
@@ -31,6 +32,7 @@ use super::{Backend, Error, Key, Prefix, Result, Tag};
 use classify::{Failed, Intent};
 
 pub use classify::Cause;
+pub use content::{Bucket, Object};
 
 /// The minimum rate of transfer, whatever else is in progress. The timeout for bodies depends on it.
 const SLOWEST_BYTES_PER_SECOND: usize = 128 << 10;

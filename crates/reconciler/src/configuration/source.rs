@@ -7,13 +7,14 @@ use serde::Deserialize;
 use slipway_resource::pattern::matches;
 use slipway_trust::{Settings, path_in};
 
+use super::bucket::BucketSettings;
 use super::duration;
 use super::order::Waves;
 use super::pull_requests::PullRequests;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
 
-/// A place with specs: a folder, or a Git repository.
+/// A place with specs: a folder, a Git repository, or a bucket.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
@@ -23,6 +24,8 @@ pub struct Source {
     pub folder: Option<PathBuf>,
     /// The repository.
     pub git: Option<Git>,
+    /// The bucket.
+    pub bucket: Option<BucketSettings>,
     /// Folders and files with specs. Each is read by itself, as with `slipway plan -f PATH`. `/*` at the end names all folders
     /// in a folder.
     #[serde(default = "everything")]

@@ -106,13 +106,17 @@ fn mistakes_are_refused_with_their_place() {
     for (text, part) in [
         ("data = 'd'\n".to_owned(), "source"),
         (source("folder = 'f'\ncolour = 'red'"), "colour"),
-        (source(""), "either a `folder` or `git`"),
+        (source(""), "one of `folder`, `git` and `bucket`"),
         (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
         (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
         (
             source("folder = 'f'\n[[source.cluster]]\nname = '*'\napply = 'always'"),
             "needs the section `trust`",
         ),
+        (source("bucket = { url = 'specs' }"), "names no bucket"),
+        (source("bucket = { url = 's3:/specs' }"), "s3://specs"),
+        (source("bucket = { url = 'gs://specs', region = 'x' }"), "do not belong to gs://"),
+        (source("folder = 'f'\nbucket = { url = 's3://specs' }"), "one of `folder`, `git` and `bucket`"),
         (git("url = 'http://git.example.com/a'"), "names this machine only"),
         (
             source(

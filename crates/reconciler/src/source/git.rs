@@ -8,11 +8,10 @@ mod pull_requests;
 mod tree;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use slipway_limits::size;
 
-use super::{Checkout, Listing, is_wanted};
+use super::{Checkout, Listing, is_wanted, next_checkout};
 use crate::configuration::{Git, Reference};
 use crate::error::Error;
 use command::{Call, Caller};
@@ -23,9 +22,6 @@ const FETCHED: &str = "refs/slipway/fetched";
 
 /// After how many fetches the local repository is made anew, since shallow fetches leave objects behind.
 const FETCHES: u32 = 64;
-
-/// Numbers the checkouts of this process, so that two of one commit are different folders.
-static CHECKOUTS: AtomicU64 = AtomicU64::new(0);
 
 /// A repository, with its local copy.
 #[derive(Debug)]
@@ -162,9 +158,7 @@ impl Repository {
             Call::local(["ls-tree", "-r", "-z", "--long", "--full-tree", commit]).limit(size::FILE_LIST);
         let text = self.caller.text(list).await?;
         let files = tree::files(&text, |path| is_wanted(paths, path))?;
-        let number = CHECKOUTS.fetch_add(1, Ordering::Relaxed);
-        let short = commit.get(..12).unwrap_or(commit);
-        let checkout = Checkout::own(self.folder.join("checkouts").join(format!("{short}-{number}")));
+        let checkout = next_checkout(&self.folder, commit.get(..12).unwrap_or(commit));
         objects::write(&self.caller, &files, checkout.path()).await?;
         let listing = files.into_iter().map(|file| (file.path, file.object)).collect();
         Ok((listing, checkout))
