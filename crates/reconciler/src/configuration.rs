@@ -4,6 +4,7 @@
 
 mod bucket;
 mod check;
+mod notification;
 mod order;
 mod pull_requests;
 mod schedule;
@@ -20,6 +21,7 @@ use slipway_trust::path_in;
 
 pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
+pub use notification::{Notification, NotificationKind};
 pub use order::Waves;
 pub use pull_requests::{ForgeKind, PullRequests};
 pub use schedule::{Freeze, Opening, Schedule, Window};
@@ -57,6 +59,9 @@ pub struct Configuration {
     /// The name of the controller in heads, histories and approvals.
     #[serde(default = "usual_actor")]
     pub actor: String,
+    /// The receivers of notifications.
+    #[serde(default, rename = "notification")]
+    pub notifications: Vec<Notification>,
     /// The places with specs.
     #[serde(rename = "source")]
     pub sources: Vec<Source>,
@@ -149,6 +154,10 @@ impl Configuration {
 
     fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
         self.data = path_in(&self.data, folder, home);
+        for receiver in &mut self.notifications {
+            let files = [&mut receiver.url_file, &mut receiver.token_file];
+            files.into_iter().flatten().for_each(|path| *path = path_in(path, folder, home));
+        }
         for source in &mut self.sources {
             source.place_paths(folder, home);
         }

@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::job::{self, Running};
 use crate::members::{Members, Seen};
 use crate::metrics::Metrics;
+use crate::notify::Deliveries;
 use crate::order::Order;
 use crate::reviews::Desk;
 use crate::shared::Shared;
@@ -73,6 +74,8 @@ pub struct Controller {
     is_stopping: bool,
     /// Ends looks at pull requests early.
     ending: CancellationToken,
+    /// The tasks that send notifications.
+    deliveries: Option<Deliveries>,
     served: Option<Served>,
     /// The endpoint of webhooks.
     webhooks: Option<Served>,
@@ -94,8 +97,8 @@ impl Controller {
     /// read yet.
     ///
     /// # Errors
-    /// When the environment has no state store, the data folder is used by another process, or an address or the secret of a
-    /// webhook cannot be used.
+    /// When the environment has no state store, the data folder is used by another process, or an address, the secret of a
+    /// webhook, or the URL of a receiver of notifications cannot be used.
     pub async fn new(configuration: Configuration, environment: Environment) -> Result<Self, Error> {
         let (registry, health) = (Registry::default(), Health::default());
         let metrics = Metrics::new(&registry);
@@ -113,6 +116,7 @@ impl Controller {
             Some(settings) => Some(webhooks::serve(endpoint, settings.listen, served_stop.clone()).await?),
             None => None,
         };
+        let deliveries = Deliveries::start(&shared.notices, shared.configuration.retry, &shared.metrics)?;
         let now = Instant::now();
         let folder = shared.configuration.data.join("sources");
         let source = |source| SourceState::new(Reader::new(source, &folder), now);
@@ -146,6 +150,7 @@ impl Controller {
             handle,
             is_stopping: false,
             ending: CancellationToken::new(),
+            deliveries: Some(deliveries),
             served: Some(served),
             webhooks,
             served_stop,
@@ -196,6 +201,9 @@ impl Controller {
             self.wait(&stop, &mut hangup).await;
         }
         job::leave(&self.shared, &self.me).await;
+        if let Some(deliveries) = self.deliveries.take() {
+            deliveries.end().await;
+        }
         self.served_stop.cancel();
         for served in [self.served.take(), self.webhooks.take()].into_iter().flatten() {
             served.ended().await;

@@ -12,6 +12,7 @@
 //! | one look at one cluster | `pass` |
 //! | webhooks, which let a source be looked at now | `webhooks` |
 //! | reviews of pull requests | `reviews` |
+//! | what receivers of notifications are told | `notify` |
 //! | what is looked at when | `entry`, `controller` |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
@@ -24,6 +25,7 @@ mod facts;
 mod job;
 pub mod members;
 mod metrics;
+mod notify;
 mod order;
 mod ownership;
 mod pass;

@@ -20,6 +20,8 @@ pub(crate) struct Metrics {
     pub webhooks: Family<Labels, Counter>,
     /// Reviews of pull requests, by outcome.
     pub reviews: Family<Label, Counter>,
+    /// Messages to receivers of notifications, by receiver and outcome.
+    pub notifications: Family<Labels, Counter>,
     /// Plans that were made, by outcome.
     pub plans: Family<Label, Counter>,
     /// Plans that were applied, by outcome.
@@ -62,6 +64,11 @@ impl Metrics {
             webhooks: registry.register(
                 &name("webhooks"),
                 "Webhooks by source and outcome",
+                Family::default(),
+            ),
+            notifications: registry.register(
+                &name("notifications"),
+                "Messages to receivers of notifications by name and outcome",
                 Family::default(),
             ),
             reviews: family("reviews", "Reviews of pull requests by outcome"),

@@ -15,6 +15,7 @@ use crate::board::Pause;
 use crate::configuration::ClusterPolicy;
 use crate::entry::Place;
 use crate::metrics::outcome;
+use crate::notify::Notice;
 use crate::order::{Order, Wait};
 use crate::ownership;
 use crate::policy::Waiting;
@@ -133,8 +134,12 @@ impl Pass {
             (Some(place), None) => self.reconcile(place, &mut status).await?,
         };
         let wait = self.finish(&mut status, end);
+        let is_told = !self.shared.notices.is_empty() && status.tell_receivers();
         if status != before {
             self.write(&status).await?;
+        }
+        if is_told {
+            self.shared.notices.tell(&Notice::of(&status, Timestamp::now()));
         }
         Ok(Passed { status: Some(status), wait, is_gone: false })
     }

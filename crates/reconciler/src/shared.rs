@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_controller::Health;
-use slipway_operations::{Actor, Environment, Event, Identities, Processes};
+use slipway_operations::{Actor, Environment, Event, Processes};
 use slipway_secrets::Keyring;
 use slipway_secrets::key::GivenKeys;
 use slipway_state_store::{Backend, Clock, SystemClock};
@@ -13,6 +13,7 @@ use slipway_trust::{Mode, Policy};
 use crate::configuration::{Configuration, Source};
 use crate::error::Error;
 use crate::metrics::Metrics;
+use crate::notify::Notices;
 
 /// What all jobs of a controller share. It does not change.
 #[derive(Clone)]
@@ -21,6 +22,8 @@ pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub metrics: Metrics,
     pub health: Health,
+    /// What receivers of notifications are told.
+    pub notices: Notices,
     environment: Environment,
 }
 
@@ -34,7 +37,8 @@ impl Shared {
         let actor =
             Actor::here(configuration.actor.clone()).map_err(|error| Error::Actor(Box::new(error)))?;
         let environment = Environment { actor, ..environment };
-        Ok(Self { configuration: Arc::new(configuration), backend, metrics, health, environment })
+        let notices = Notices::new(&configuration.notifications);
+        Ok(Self { configuration: Arc::new(configuration), backend, metrics, health, notices, environment })
     }
 
     /// The name of the controller as a person, in messages.
@@ -57,13 +61,13 @@ impl Shared {
     }
 
     fn environment_by(&self, policy: Policy, cluster: &str) -> Environment {
-        let (keyring, identities): (_, Identities) = match policy.is_untrusted() {
-            true => {
-                let none = GivenKeys { recipients: Vec::new(), identities: Vec::new() };
-                (Arc::new(Keyring::new(Arc::new(none))), Arc::new(|| Ok(Vec::new())))
-            }
-            false => (self.environment.keyring.clone(), self.environment.identities.clone()),
-        };
+        let mut keyring = self.environment.keyring.clone();
+        let mut identities = self.environment.identities.clone();
+        if policy.is_untrusted() {
+            let none = GivenKeys { recipients: Vec::new(), identities: Vec::new() };
+            keyring = Arc::new(Keyring::new(Arc::new(none)));
+            identities = Arc::new(|| Ok(Vec::new()));
+        }
         let (cluster, metrics) = (cluster.to_owned(), self.metrics.clone());
         let observer = move |event: Event| observe(&cluster, &metrics, event);
         Environment {

@@ -52,6 +52,9 @@ pub struct Status {
     pub checked: Option<Timestamp>,
     /// When it is looked at again without a change.
     pub next: Option<Timestamp>,
+    /// The digest of what receivers of notifications were told last; `None` when it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<String>,
     /// Its place in the order among the clusters of its source; `None` where there is no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,

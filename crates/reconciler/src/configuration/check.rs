@@ -38,8 +38,26 @@ impl Configuration {
             }
             check_source(source)?;
         }
+        self.check_notifications()?;
         self.check_webhooks()?;
         self.check_order()
+    }
+
+    fn check_notifications(&self) -> Result<(), Error> {
+        let mut names = BTreeSet::new();
+        for receiver in &self.notifications {
+            let place = || format!("notification {}", receiver.name);
+            if !is_name(&receiver.name) {
+                return refused(place(), "its name has letters, digits, `-` and `_` only");
+            }
+            if !names.insert(&receiver.name) {
+                return refused(place(), "there are two of this name");
+            }
+            if let Some(reason) = receiver.problem() {
+                return refused(place(), reason);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a webhook of a source without an endpoint, an endpoint without such a source, and an endpoint at the address of

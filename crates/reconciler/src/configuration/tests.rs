@@ -23,6 +23,10 @@ fn the_complete_example_is_read() {
     assert_eq!(read.webhooks.map(|webhooks| webhooks.listen.port()), Some(9465));
     let webhook = read.sources[0].webhook.as_ref().unwrap();
     assert_eq!(webhook.kind, WebhookKind::Gitea);
+    assert_eq!(read.notifications[0].url_file.as_deref(), Some(Path::new("/etc/slipway/slack-url")));
+    assert!(
+        read.notifications[0].wants("prod-eu", "Failed") && !read.notifications[0].wants("dev-1", "Failed")
+    );
     let reviews = read.sources[0].pull_requests.as_ref().unwrap();
     assert_eq!(reviews.token_file, Path::new("/etc/slipway/forge-token"));
     assert_eq!(reviews.approvals(&policy("prod-eu")).people, ["grace"]);
@@ -97,6 +101,9 @@ fn mistakes_are_refused_with_their_place() {
     let reviews = |of_git: &str, lines: &str| {
         git(&format!("{of_git}\n[source.pull-requests]\ntoken-file = 't'\n{lines}"))
     };
+    let notification = |lines: &str| {
+        source(&format!("folder = 'f'\n[[notification]]\nname = 'ops'\nkind = 'json'\n{lines}"))
+    };
     let two = |first: &str, second: &str| {
         let rule = |name: &str, lines: &str| {
             format!("[[source.cluster]]\nname = '{name}'\napply = 'never'\n{lines}\n")
@@ -113,6 +120,10 @@ fn mistakes_are_refused_with_their_place() {
             source("folder = 'f'\n[[source.cluster]]\nname = '*'\napply = 'always'"),
             "needs the section `trust`",
         ),
+        (notification("url = 'http://example.com/x'"), "not encrypted"),
+        (notification("url = 'https://a'\nurl-file = 'f'"), "one of `url` and `url-file`"),
+        (notification("url = 'https://a'\nreasons = ['Applying']"), "`Applying`, which is no reason"),
+        (notification("url = 'https://a'\ntemplate = '{secret}'"), "the field `secret`"),
         (source("bucket = { url = 'specs' }"), "names no bucket"),
         (source("bucket = { url = 's3:/specs' }"), "s3://specs"),
         (source("bucket = { url = 'gs://specs', region = 'x' }"), "do not belong to gs://"),

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use slipway_controller::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use slipway_controller::set_condition;
+use slipway_state_store::Digest;
 
 use super::{Reason, Status};
 
@@ -36,6 +37,20 @@ impl Status {
         is_new
     }
 
+    /// Takes note that receivers of notifications are told the present reason. Returns whether that is anything new: the same
+    /// failure of a later attempt is not.
+    pub(crate) fn tell_receivers(&mut self) -> bool {
+        if self.is(Reason::InSync) {
+            return self.told.take().is_some();
+        }
+        let is_told = Reason::ALL.iter().any(|reason| reason.is_told() && self.is(*reason));
+        let Some(ready) = self.ready().filter(|_| is_told) else { return false };
+        let digest = Digest::of(format!("{}\0{}", ready.reason, ready.message).as_bytes()).to_hex();
+        let is_new = self.told.as_ref() != Some(&digest);
+        self.told = Some(digest);
+        is_new
+    }
+
     /// The condition `Ready`.
     #[must_use]
     pub fn ready(&self) -> Option<&Condition> {
@@ -52,6 +67,23 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn receivers_are_told_a_failure_once_and_its_end() {
+        let mut status = Status::default();
+        let mut tell = |reason, message: &str| {
+            status.tell(reason, message, Timestamp::UNIX_EPOCH);
+            status.tell_receivers()
+        };
+        assert!(!tell(Reason::InSync, ""), "nothing was wrong");
+        assert!(tell(Reason::Failed, "no quota"));
+        assert!(!tell(Reason::Applying, ""));
+        assert!(!tell(Reason::Failed, "no quota"), "the next attempt");
+        assert!(tell(Reason::Failed, "no network"));
+        assert!(tell(Reason::InSync, ""));
+        assert!(!tell(Reason::InSync, ""));
+        assert!(tell(Reason::Failed, "no network"));
+    }
 
     fn of(status: &Status, kind: &str) -> (String, String) {
         let condition = status.conditions.iter().find(|condition| condition.type_ == kind).unwrap();

@@ -109,6 +109,17 @@ impl Reason {
         }
     }
 
+    /// Whether receivers of notifications can be told it. The others come and go within each attempt.
+    pub(crate) fn is_told(self) -> bool {
+        !matches!(self, Self::Applying | Self::Held | Self::Stopped)
+    }
+
+    /// Whether receivers are told it that name no reasons: what a person has to look at, and its end.
+    pub(crate) fn is_told_by_default(self) -> bool {
+        let waits = [Self::PlanOnly, Self::Paused, Self::OutsideWindow, Self::Frozen, Self::WaitsFor];
+        self.is_told() && !waits.contains(&self)
+    }
+
     pub(crate) fn meaning(self) -> Meaning {
         let (reconciling, stalled) = match self {
             Self::Applying | Self::Held | Self::Failed | Self::Stopped => (true, false),
