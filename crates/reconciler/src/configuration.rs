@@ -5,6 +5,7 @@
 mod bucket;
 mod check;
 mod notification;
+mod oci;
 mod order;
 mod pull_requests;
 mod schedule;
@@ -22,6 +23,7 @@ use slipway_trust::path_in;
 pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
 pub use notification::{Notification, NotificationKind};
+pub use oci::OciSettings;
 pub use order::Waves;
 pub use pull_requests::{ForgeKind, PullRequests};
 pub use schedule::{Freeze, Opening, Schedule, Window};

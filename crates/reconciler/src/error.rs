@@ -74,6 +74,14 @@ pub enum Error {
         #[source]
         source: slipway_state_store::backend::Error,
     },
+    /// An OCI artifact cannot be read at the moment.
+    #[error("the artifact {url} cannot be read: {reason}")]
+    Oci {
+        /// The artifact.
+        url: String,
+        /// Why.
+        reason: String,
+    },
     /// A bucket was changed while it was read.
     #[error("the bucket {url} was changed while it was read")]
     Moved {
@@ -172,6 +180,7 @@ impl Error {
             Self::Listen { .. } => "RECON0010",
             Self::UnknownCluster { .. } => "RECON0011",
             Self::Bucket { .. } | Self::Moved { .. } => "RECON0012",
+            Self::Oci { .. } => "RECON0013",
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
@@ -188,7 +197,7 @@ impl Error {
             Self::Unavailable { .. } => {
                 "check URL, network and credentials; the controller tries again by itself".to_owned()
             }
-            Self::Bucket { .. } => {
+            Self::Bucket { .. } | Self::Oci { .. } => {
                 "check URL, network and credentials; the controller tries again by itself".to_owned()
             }
             Self::Moved { .. } => "the controller reads it again by itself".to_owned(),
@@ -223,6 +232,7 @@ impl Error {
             self,
             Self::Unavailable { .. }
                 | Self::Bucket { .. }
+                | Self::Oci { .. }
                 | Self::Moved { .. }
                 | Self::NoGit { .. }
                 | Self::File { .. }

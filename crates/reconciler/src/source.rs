@@ -3,6 +3,7 @@
 mod bucket;
 mod folder;
 pub mod git;
+pub(crate) mod oci;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -79,6 +80,7 @@ enum Kind {
     Folder(PathBuf),
     Git(Box<git::Repository>),
     Bucket(Box<bucket::Reader>),
+    Artifact(Box<oci::Artifact>),
 }
 
 impl Reader {
@@ -92,11 +94,12 @@ impl Reader {
     #[must_use]
     pub fn with_settings(source: &Source, data: &Path, settings: impl FnOnce() -> Settings) -> Self {
         let data = data.join(&source.name);
-        let kind = match (&source.folder, &source.git, &source.bucket) {
-            (_, Some(git), _) => Kind::Git(Box::new(git::Repository::new(git, &data))),
-            (_, None, Some(bucket)) => Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings()))),
+        let kind = match (&source.git, &source.bucket, &source.oci) {
+            (Some(git), _, _) => Kind::Git(Box::new(git::Repository::new(git, &data))),
+            (None, Some(bucket), _) => Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings()))),
+            (None, None, Some(settings)) => Kind::Artifact(Box::new(oci::Artifact::new(settings, &data))),
             // The configuration was checked: it is a folder.
-            (folder, None, None) => Kind::Folder(folder.clone().unwrap_or_default()),
+            (None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
         };
         Self { paths: source.paths.clone(), kind }
     }
@@ -108,6 +111,7 @@ impl Reader {
             Kind::Folder(folder) => folder.display().to_string(),
             Kind::Git(repository) => repository.url().to_owned(),
             Kind::Bucket(bucket) => bucket.url().to_owned(),
+            Kind::Artifact(artifact) => artifact.url().to_owned(),
         }
     }
 
@@ -128,6 +132,17 @@ impl Reader {
                 let id = digest_of(listing.iter());
                 let units = units(&self.paths, &listing);
                 Ok(Revision { id, folder, units })
+            }
+            Kind::Artifact(artifact) => {
+                let (id, found) = artifact.read(last.map(|last| last.id.as_str()), &self.paths).await?;
+                match (found, last) {
+                    (Some((listing, folder)), _) => {
+                        Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
+                    }
+                    (None, Some(last)) => Ok(last.clone()),
+                    // Only an artifact that was read last is not read again.
+                    (None, None) => Err(Error::Moved { url: artifact.url().to_owned() }),
+                }
             }
             Kind::Git(repository) => {
                 let id = repository.commit(last.map(|last| last.id.as_str())).await?;

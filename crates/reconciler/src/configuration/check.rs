@@ -110,13 +110,14 @@ fn check_source(source: &Source) -> Result<(), Error> {
     if source.interval.is_zero() {
         return refused(place(), "`interval` is more than 0");
     }
-    match (&source.folder, &source.git, &source.bucket) {
-        (Some(_), None, None) => {}
-        (None, Some(git), None) => check_git(git).or_else(|reason| refused(place(), reason))?,
-        (None, None, Some(bucket)) => {
+    match (&source.folder, &source.git, &source.bucket, &source.oci) {
+        (Some(_), None, None, None) => {}
+        (None, None, None, Some(oci)) => oci.problem().map_or(Ok(()), |reason| refused(place(), reason))?,
+        (None, Some(git), None, None) => check_git(git).or_else(|reason| refused(place(), reason))?,
+        (None, None, Some(bucket), None) => {
             bucket.problem().map_or(Ok(()), |reason| refused(place(), reason))?;
         }
-        _ => return refused(place(), "it is one of `folder`, `git` and `bucket`"),
+        _ => return refused(place(), "it is one of `folder`, `git`, `bucket` and `oci`"),
     }
     if source.webhook.is_some() && source.git.as_ref().is_some_and(|git| git.commit.is_some()) {
         return refused_with(

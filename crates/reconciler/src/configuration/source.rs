@@ -9,12 +9,13 @@ use slipway_trust::{Settings, path_in};
 
 use super::bucket::BucketSettings;
 use super::duration;
+use super::oci::OciSettings;
 use super::order::Waves;
 use super::pull_requests::PullRequests;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
 
-/// A place with specs: a folder, a Git repository, or a bucket.
+/// A place with specs: a folder, a Git repository, a bucket, or an OCI artifact.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
@@ -26,6 +27,8 @@ pub struct Source {
     pub git: Option<Git>,
     /// The bucket.
     pub bucket: Option<BucketSettings>,
+    /// The artifact in a registry.
+    pub oci: Option<OciSettings>,
     /// Folders and files with specs. Each is read by itself, as with `slipway plan -f PATH`. `/*` at the end names all folders
     /// in a folder.
     #[serde(default = "everything")]
@@ -238,6 +241,7 @@ impl Source {
         self.folder.iter_mut().for_each(place);
         self.webhook.iter_mut().map(|webhook| &mut webhook.secret_file).for_each(place);
         self.pull_requests.iter_mut().map(|reviews| &mut reviews.token_file).for_each(place);
+        self.oci.iter_mut().filter_map(|oci| oci.token_file.as_mut()).for_each(place);
         if let Some(git) = &mut self.git {
             let files = [&mut git.token_file, &mut git.ca_file, &mut git.identity_file, &mut git.known_hosts];
             files.into_iter().flatten().for_each(place);

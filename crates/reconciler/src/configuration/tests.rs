@@ -113,7 +113,7 @@ fn mistakes_are_refused_with_their_place() {
     for (text, part) in [
         ("data = 'd'\n".to_owned(), "source"),
         (source("folder = 'f'\ncolour = 'red'"), "colour"),
-        (source(""), "one of `folder`, `git` and `bucket`"),
+        (source(""), "one of `folder`, `git`, `bucket` and `oci`"),
         (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
         (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
         (
@@ -124,10 +124,18 @@ fn mistakes_are_refused_with_their_place() {
         (notification("url = 'https://a'\nurl-file = 'f'"), "one of `url` and `url-file`"),
         (notification("url = 'https://a'\nreasons = ['Applying']"), "`Applying`, which is no reason"),
         (notification("url = 'https://a'\ntemplate = '{secret}'"), "the field `secret`"),
+        (source("oci = { url = 'https://a/b' }"), "begins with oci://"),
+        (source("oci = { url = 'oci://a/b', tag = 'x', digest = 'sha256:y' }"), "one of `tag` and `digest`"),
+        (source("oci = { url = 'oci://a/b', digest = 'sha256:y' }"), "64 hexadecimal digits"),
+        (source("oci = { url = 'oci://a/b', tag = '../x' }"), "is no tag"),
+        (source("oci = { url = 'oci://a/b', username = 'x' }"), "need each other"),
         (source("bucket = { url = 'specs' }"), "names no bucket"),
         (source("bucket = { url = 's3:/specs' }"), "s3://specs"),
         (source("bucket = { url = 'gs://specs', region = 'x' }"), "do not belong to gs://"),
-        (source("folder = 'f'\nbucket = { url = 's3://specs' }"), "one of `folder`, `git` and `bucket`"),
+        (
+            source("folder = 'f'\nbucket = { url = 's3://specs' }"),
+            "one of `folder`, `git`, `bucket` and `oci`",
+        ),
         (git("url = 'http://git.example.com/a'"), "names this machine only"),
         (
             source(
