@@ -3,7 +3,8 @@
 //! [`NodeBootstrap`] is the document that the machine's user data stores on its disk. It has the settings of
 //! one pool and no secret. With facts about the machine itself ([`ThisMachine`]) and about its cluster
 //! ([`Part`]) it expands into the resources that a listed host gets. Pure: the same input gives the same
-//! resources.
+//! resources. Where the document says so, an object in the cluster has further settings ([`NodeSettings`]), which change
+//! without another document.
 
 mod cluster;
 mod document;
@@ -11,10 +12,15 @@ mod effects;
 mod expansion;
 mod labels;
 mod programs;
+mod settings;
 
 pub use document::{DocumentError, NodeBootstrap};
 pub use expansion::{Part, ThisMachine, key_files};
 pub use programs::{Layout, ProgramFile, ProgramName, Programs};
+pub use settings::{
+    NEXT_SETTINGS, NodeSettings, SETTINGS, SETTINGS_KIND, SETTINGS_OF, SETTINGS_REPORT, SETTINGS_VERSION,
+    SettingsError, SettingsReport, WANTED_SETTINGS, changed_settings, settings_digest, settings_name,
+};
 
 #[cfg(test)]
 mod tests;

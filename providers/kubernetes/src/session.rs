@@ -12,6 +12,7 @@ mod plan;
 mod read;
 mod rehearse;
 mod serving;
+mod settings;
 mod wait;
 
 use std::collections::HashMap;

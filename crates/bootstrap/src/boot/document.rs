@@ -56,6 +56,9 @@ pub struct NodeBootstrap {
     _kind: String,
     pub(super) cluster: About,
     pub(super) node: Node,
+    /// Where further settings of the pool are; the document has all of them without it.
+    #[serde(default)]
+    pub(super) settings: Option<SettingsObject>,
     #[serde(default)]
     pub(super) runtime: ContainerRuntime,
     #[serde(default)]
@@ -70,6 +73,14 @@ pub struct NodeBootstrap {
     pub(super) addons: Vec<Setting>,
     #[serde(default)]
     pub(super) control_plane: Option<ControlPlane>,
+}
+
+/// The object in the cluster with further settings of the pool.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct SettingsObject {
+    /// The name of a ConfigMap in `kube-system`.
+    pub config_map: String,
 }
 
 /// The cluster.

@@ -37,8 +37,10 @@ impl Controller {
         }
         let reads = self.sources.iter().filter(|state| state.reader.is_some()).map(|state| state.due);
         wake = reads.fold(wake, Instant::min);
-        let reviews = self.reviews.iter().filter(|(number, _)| self.may_review(**number));
-        wake = reviews.filter_map(|(_, state)| state.due()).fold(wake, Instant::min);
+        if self.free_reviews() > 0 {
+            let reviews = self.reviews.iter().filter(|(number, _)| self.reviews_source(**number));
+            wake = reviews.filter_map(|(_, state)| state.due()).fold(wake, Instant::min);
+        }
         if self.may_work() && self.busy < self.workers() {
             let waiting = self.clusters.values().filter(|entry| entry.is_waiting());
             wake = waiting.map(|entry| entry.due).fold(wake, Instant::min);
@@ -97,12 +99,15 @@ impl Controller {
         }
     }
 
-    /// Whether this replica reviews the pull requests of a source, and may begin a look now.
-    fn may_review(&self, number: usize) -> bool {
+    /// How many more looks at pull requests may begin.
+    fn free_reviews(&self) -> usize {
         let running = self.reviews.values().filter(|state| state.due().is_none()).count();
-        running < self.workers()
-            && self.may_work()
-            && self.shared.configuration.sources.get(number).is_some_and(|source| self.reads(&source.name))
+        if self.may_work() { self.workers().saturating_sub(running) } else { 0 }
+    }
+
+    /// Whether this replica reviews the pull requests of a source.
+    fn reviews_source(&self, number: usize) -> bool {
+        self.shared.configuration.sources.get(number).is_some_and(|source| self.reads(&source.name))
     }
 
     /// Whether this replica tells about a source.
@@ -111,12 +116,14 @@ impl Controller {
     }
 
     fn start_reviews(&mut self, now: Instant) {
-        let numbers: Vec<usize> = self.reviews.keys().copied().collect();
-        for number in numbers.into_iter().filter(|number| self.may_review(*number)).collect::<Vec<_>>() {
+        let mut free = self.free_reviews();
+        let numbers = self.reviews.keys().copied().filter(|number| self.reviews_source(*number));
+        for number in numbers.collect::<Vec<_>>() {
             let Some(source) = self.shared.configuration.sources.get(number).cloned() else { continue };
             let interval = source.pull_requests.as_ref().map_or(NAP, |settings| settings.interval);
-            let Some(state) = self.reviews.get_mut(&number) else { continue };
+            let Some(state) = self.reviews.get_mut(&number).filter(|_| free > 0) else { continue };
             if let Some((desk, wanted)) = state.begin(now, interval) {
+                free -= 1;
                 let (shared, stop) = (self.shared.clone(), self.ending.clone());
                 self.running.push(Box::pin(reviews::look(shared, (number, source), desk, wanted, stop)));
             }

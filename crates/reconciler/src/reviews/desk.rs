@@ -144,7 +144,7 @@ impl Desk {
     ) -> Result<(Vec<PullRequest>, Vec<PullRequest>), slipway_reviews::Error> {
         let branch = self.commits.branch();
         let (mut open, mut closed) = (Vec::new(), Vec::new());
-        let mut numbers = Vec::new();
+        let mut numbers: Vec<u64> = Vec::new();
         match wanted {
             Wanted::Some(some) => numbers.extend(some),
             Wanted::All => {

@@ -10,6 +10,7 @@ use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
 use super::KubernetesSession;
 use super::allocation::refused_allocations;
 use super::read::{attribute, is_life};
+use super::settings::{Settings, Way};
 use super::unknown_type;
 use crate::api::{Answer, Connection, Refusal, Request, Resource, Taken};
 use crate::fields;
@@ -86,6 +87,7 @@ impl KubernetesSession {
             let marks = Marks { found: true, ..marks };
             (_, live) = self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         }
+        roll_settings(connection, &wish, request, events, ticket).await?;
         self.settle(connection, &wish, live, request, events, ticket).await
     }
 
@@ -107,7 +109,10 @@ impl KubernetesSession {
         let found = [prior, desired].iter().any(|all| attribute(all, "found").as_bool().unwrap_or_default());
         let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
         let about = (&wish, &marks, Some(identity.uid.as_str()));
+        // Machines that run get new settings first, and again those that came with the old ones meanwhile.
+        roll_settings(connection, &wish, request, events, ticket).await?;
         let (_, live) = self.send(connection, about, request, events, ticket).await?;
+        roll_settings(connection, &wish, request, events, ticket).await?;
         self.settle(connection, &wish, live, request, events, ticket).await
     }
 
@@ -370,6 +375,20 @@ impl KubernetesSession {
             Answer::Refused(_) => Ok(false),
         }
     }
+}
+
+/// Brings the settings of nodes in an object to the machines that run with others. Other objects have none.
+async fn roll_settings(
+    connection: &Connection,
+    wish: &Wish<'_>,
+    request: &ApplyRequest,
+    events: &EventSink,
+    ticket: &Ticket<'_>,
+) -> Result<(), ProviderError> {
+    let Some(settings) = Settings::of(&wish.body) else { return Ok(()) };
+    let Wish { key, resource, .. } = wish;
+    let path = resource.object(&key.kind, &key.namespace, &key.name);
+    settings.roll(&Way { connection, path, events, ticket }, request).await
 }
 
 /// A refusal of an action.

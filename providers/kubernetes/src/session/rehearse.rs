@@ -74,7 +74,12 @@ impl KubernetesSession {
             return Ok(Rehearsal { reasons, ..Rehearsal::default() });
         }
         let trial = Trial { session: self, connection: &connection, item, desired, manifest, resource, key };
-        let outcome = trial.run().await?;
+        let mut outcome = trial.run().await?;
+        if let Some(observed) = &item.observed {
+            let json = |attributes: &Value| attribute(attributes, "manifest").to_json();
+            let reasons = self.settings_reasons(&connection, &json(observed), &json(desired)).await?;
+            outcome.rehearsal.reasons.extend(reasons);
+        }
         if let Some(finding) = outcome.refusal {
             let finding = PreflightFinding { address: Some(item.address.clone()), ..finding };
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);

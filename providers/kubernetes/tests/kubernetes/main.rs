@@ -11,3 +11,4 @@ mod life;
 mod nodes;
 mod nodes_alone;
 mod secret;
+mod settings;

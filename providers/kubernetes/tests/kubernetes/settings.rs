@@ -1,0 +1,158 @@
+//! Settings of nodes that change in place. No machine runs here: the test reports as the agents of machines do.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::boot::{
+    NEXT_SETTINGS, SETTINGS, SETTINGS_OF, SETTINGS_REPORT, SettingsReport, WANTED_SETTINGS, settings_digest,
+};
+use slipway_engine::Report;
+use slipway_plan::{Mode, Plan};
+use slipway_resource::Desired;
+
+use crate::lab::{Api, Lab, object, shown};
+use crate::nodes::register;
+
+const NODES: [&str; 2] = ["node-a", "node-b"];
+
+fn settings(text: &str) -> Desired {
+    let labels = json!({ SETTINGS_OF: "nodes" });
+    object(json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "slipway-settings-nodes", "namespace": "kube-system", "labels": labels},
+        "data": { SETTINGS: text }}))
+}
+
+fn text(threshold: u32) -> String {
+    format!("{:#}\n", json!({"kubelet": {"imageGCLowThresholdPercent": threshold}}))
+}
+
+fn map(api: &Api) -> Result<Json> {
+    Ok(api.get(&["configmap", "slipway-settings-nodes", "--namespace", "kube-system"])?["data"].clone())
+}
+
+fn report(api: &Api, node: &str, report: &SettingsReport) -> Result<()> {
+    let text = serde_json::to_string(report)?;
+    let patch = json!({"metadata": {"annotations": { SETTINGS_REPORT: text }}}).to_string();
+    api.kubectl(&["patch", "node", node, "--type=merge", "-p", &patch]).map(drop)
+}
+
+/// Nodes, and a text with which they do not run well.
+type Bad<'a> = (&'a [&'a str], &'a str);
+
+/// Does what the agents of the machines do, once.
+fn machines(
+    api: &Api,
+    running: &mut BTreeMap<&str, String>,
+    bad: Bad<'_>,
+    order: &Mutex<Vec<String>>,
+) -> Result<()> {
+    for (node, digest) in running {
+        let live = api.get(&["node", node])?;
+        let wanted = live["metadata"]["annotations"][WANTED_SETTINGS].as_str().unwrap_or(digest).to_owned();
+        if wanted == *digest {
+            let said =
+                SettingsReport { pool: "nodes".to_owned(), digest: wanted, ..SettingsReport::default() };
+            report(api, node, &said)?;
+            continue;
+        }
+        let map = map(api)?;
+        let mut texts = [SETTINGS, NEXT_SETTINGS].iter().filter_map(|key| map[*key].as_str());
+        let found = texts.find(|text| settings_digest(text) == wanted).context("no such settings")?;
+        order.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*node).to_owned());
+        let mut said = SettingsReport { pool: "nodes".to_owned(), ..SettingsReport::default() };
+        if found == bad.1 && bad.0.contains(node) {
+            (said.failed, said.message) = (Some(wanted), Some("kubelet does not run well".to_owned()));
+        } else {
+            *digest = wanted;
+        }
+        said.digest.clone_from(digest);
+        report(api, node, &said)?;
+    }
+    Ok(())
+}
+
+/// Runs an apply beside the agents. Returns the nodes in the order in which they changed, too.
+fn apply(
+    (api, lab): (&Api, &Lab),
+    desired: &Desired,
+    running: &mut BTreeMap<&'static str, String>,
+    bad: Bad<'_>,
+) -> Result<(Plan, Report, Vec<String>)> {
+    let (over, order) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+    let ran = std::thread::scope(|scope| {
+        let agents = scope.spawn(|| -> Result<()> {
+            while !over.load(Ordering::SeqCst) {
+                machines(api, running, bad, &order)?;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok(())
+        });
+        let ran = tokio::task::block_in_place(|| {
+            tokio::runtime::Handle::current().block_on(lab.run(std::slice::from_ref(desired), Mode::Apply))
+        });
+        over.store(true, Ordering::SeqCst);
+        agents.join().map_err(|_| anyhow::anyhow!("a thread has ended"))??;
+        ran
+    });
+    let (plan, report) = ran?;
+    Ok((plan, report, order.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_reach_one_machine_after_the_other_and_come_back_where_they_do_harm() -> Result<()> {
+    let api = Api::start(false)?;
+    let lab = Lab::new(&api, "demo");
+    let old = text(80);
+    lab.apply(&[settings(&old)]).await?;
+    let mut running = BTreeMap::new();
+    for node in NODES {
+        register(&api, node)?;
+        running.insert(node, settings_digest(&old));
+    }
+    machines(&api, &mut running, (&[], ""), &Mutex::default())?;
+
+    // The plan says for each node how it changes, and why.
+    let new = text(70);
+    let (plan, report, order) = apply((&api, &lab), &settings(&new), &mut running, (&[], ""))?;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    for node in NODES {
+        let reason =
+            format!("node {node} changes in place, without a drain: kubelet.imageGCLowThresholdPercent");
+        assert!(shown(&plan).contains(&reason), "{}", shown(&plan));
+        assert_eq!(running[node], settings_digest(&new));
+    }
+    assert_eq!(order, NODES);
+    assert_eq!(map(&api)?, json!({ SETTINGS: new }));
+    assert!(lab.plan(&[settings(&new)]).await?.changes.is_empty());
+
+    // Settings that break a machine stay on one machine, and not even there.
+    let bad = text(60);
+    let (_, report, order) = apply((&api, &lab), &settings(&bad), &mut running, (&NODES, &bad))?;
+    let failure = &report.failures.first().context("a failure")?.error;
+    let expected = "node node-a does not run well with the new settings: kubelet does not run well. \
+                    1 other node was not changed";
+    assert_eq!(failure.message, expected);
+    assert!(order.iter().all(|node| node == "node-a"), "{order:?}");
+    for node in NODES {
+        let wanted = api.get(&["node", node])?["metadata"]["annotations"][WANTED_SETTINGS].clone();
+        assert_eq!(wanted, settings_digest(&new));
+    }
+    assert_eq!(map(&api)?[SETTINGS], new);
+    assert_eq!(lab.plan(&[settings(&bad)]).await?.changes.len(), 1);
+
+    // A machine that has changed before another one does not run well goes back too.
+    let (_, report, order) = apply((&api, &lab), &settings(&bad), &mut running, (&NODES[1..], &bad))?;
+    let failure = &report.failures.first().context("a failure")?.error;
+    assert_eq!(
+        failure.message,
+        "node node-b does not run well with the new settings: kubelet does not run well"
+    );
+    assert_eq!(order[0], "node-a", "{order:?}");
+    assert_eq!(running["node-a"], settings_digest(&new));
+    assert_eq!(map(&api)?[SETTINGS], new);
+    Ok(())
+}
