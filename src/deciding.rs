@@ -60,24 +60,25 @@ pub(crate) async fn carry_out(
     request: &Request,
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
-    carry_out_at(context, context.state_url(), environment, plannable, request, dialogue).await
+    let place = context.state_url();
+    report(context, &outcome_at(context, place, environment, plannable, request, dialogue).await?)
 }
 
-/// The same for a state in another place than that of the settings.
-pub(crate) async fn carry_out_at(
+/// The same for a state in another place than that of the settings, without a report.
+pub(crate) async fn outcome_at(
     context: &Context,
     place: String,
     environment: &Environment,
     plannable: &dyn Plannable,
     request: &Request,
     dialogue: Dialogue<'_>,
-) -> Result<bool, CommandError> {
+) -> Result<Outcome, CommandError> {
     let stop = StopSignal::default();
     let environment = context.followed(environment, &stop);
     let terms = terms(dialogue);
     let decide = Asking { context, place, dialogue, state: plannable.state() };
     let manner = Manner { terms: &terms, decide: &decide, stop };
-    report(context, &bring(&environment, plannable, request, manner).await?)
+    Ok(bring(&environment, plannable, request, manner).await?)
 }
 
 /// Shows how an operation ended. Returns whether everything is done.

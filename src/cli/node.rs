@@ -51,6 +51,11 @@ pub(crate) enum NodeCommand {
     ///
     /// A machine proves by the provider of the cloud which machine it is. The unit slipway-identity.service runs this command.
     Identity(IdentityArguments),
+    /// Bring the settings that `slipway apply` has set for the pool to this machine, and report. The machine booted in a cloud.
+    ///
+    /// The command looks at the Node of this machine every few seconds. The unit slipway-settings.service runs it where
+    /// `rollout.strategy` lets settings change in place.
+    Settings,
     /// Serve the node provider, for a `slipway apply` that runs on another machine.
     Serve(ServeArguments),
     /// Take snapshots of the etcd on this control plane, on the schedule of `etcd.backups` in the spec.

@@ -14,6 +14,7 @@ mod phase;
 mod requests;
 mod reset;
 mod serve;
+mod settings;
 mod token;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::Join(arguments) => begin::join(context, &arguments, None).await,
         NodeCommand::Boot(arguments) => boot::run(context, &arguments).await,
         NodeCommand::Identity(arguments) => identity::run(context, &arguments).await,
+        NodeCommand::Settings => settings::run(context).await,
         NodeCommand::Reset(arguments) => reset::run(context, &arguments, None).await,
         NodeCommand::Phase(command) => phase::run(context, command).await,
         NodeCommand::Plan(arguments) => mend::plan(context, &arguments).await,

@@ -1,8 +1,10 @@
 //! `slipway node boot`: a machine that a cloud started becomes the node that its bootstrap document describes.
 //!
 //! [`machine::run`] repeats attempts until one is through. An attempt changes nothing before everything that it needs is
-//! there; then it is an ordinary run of the machine's own plan, with the machine's own journal.
+//! there; then it is an ordinary run of the machine's own plan, with the machine's own journal. [`agent::run`] repeats such runs
+//! when the settings of the machine's pool change.
 
+pub(crate) mod agent;
 pub(crate) mod attempt;
 mod claim;
 mod control_plane;
@@ -13,6 +15,7 @@ mod keys;
 pub(crate) mod machine;
 mod programs;
 pub(crate) mod report;
+mod settings;
 pub(crate) mod unit;
 
 use crate::error::CommandError;

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use slipway_bootstrap::expand::Phased;
 use slipway_bootstrap::phase::{self, Command};
 use slipway_bootstrap::preflight::Questions;
-use slipway_operations::{Plannable as _, Request};
+use slipway_operations::{Outcome, Plannable as _, Request};
 use slipway_plan::file::Mode;
 use slipway_plan::{Options, Providers};
 
@@ -24,7 +24,7 @@ use super::spec::NodeSpec;
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::commands::{done, pending};
-use crate::deciding::{Dialogue, carry_out_at};
+use crate::deciding::{Dialogue, outcome_at, report};
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
@@ -103,6 +103,16 @@ impl<'a> Work<'a> {
         phased: Vec<Phased>,
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
+        Ok(self.apply_telling(spec, phased, manner).await?.code)
+    }
+
+    /// Plans the desired state of the machine, and applies it. Returns why steps failed, too.
+    pub async fn apply_telling(
+        self,
+        spec: NodeSpec,
+        phased: Vec<Phased>,
+        manner: Manner<'_>,
+    ) -> Result<Went, CommandError> {
         let released = (Released::Passing, Leaving::AsKnown);
         self.go(spec, phased, Mode::Apply, released, manner).await
     }
@@ -115,7 +125,7 @@ impl<'a> Work<'a> {
         manner: Manner<'_>,
     ) -> Result<ExitCode, CommandError> {
         let (root, cleans) = (self.machine.root.clone(), self.selection.means(CLEANUP));
-        let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?;
+        let code = self.go(spec, Vec::new(), Mode::Delete, released, manner).await?.code;
         if code == ExitCode::SUCCESS && cleans && !manner.dry_run {
             super::boot::unit::remove(&root).await?;
             forget(&root)?;
@@ -130,7 +140,7 @@ impl<'a> Work<'a> {
         mode: Mode,
         (released, leaving): (Released, Leaving),
         manner: Manner<'_>,
-    ) -> Result<ExitCode, CommandError> {
+    ) -> Result<Went, CommandError> {
         if !manner.dry_run {
             self.machine.keep_to_itself()?;
             self.secrets.store().map_err(|error| {
@@ -155,7 +165,7 @@ impl<'a> Work<'a> {
             Mode::Apply | Mode::Drift => plannable.is_nothing(),
         };
         if is_nothing {
-            return Ok(ExitCode::SUCCESS);
+            return Ok(Went::with(ExitCode::SUCCESS));
         }
         let replace = manner.replace.to_vec();
         let options = Options { preflight: true, replace, ..Options::default() };
@@ -168,11 +178,33 @@ impl<'a> Work<'a> {
             let plan = plannable.plan_from(&request, prior).await?.plan;
             let show = ShowOptions { output: manner.output, full: manner.full };
             ui::show::plan_at(self.context, &place, &plan, &show)?;
-            return Ok(pending(&plan));
+            return Ok(Went::with(pending(&plan)));
         }
         let environment = self.context.without_store()?;
         let dialogue = Dialogue::new(manner.run, manner.full);
-        Ok(done(carry_out_at(self.context, place, &environment, &plannable, &request, dialogue).await?))
+        let outcome = outcome_at(self.context, place, &environment, &plannable, &request, dialogue).await?;
+        let code = done(report(self.context, &outcome)?);
+        let failures = match &outcome {
+            Outcome::Applied(applied) | Outcome::Completed(applied) => applied.report.failures.as_slice(),
+            Outcome::Nothing | Outcome::Undecided(_) => &[],
+        };
+        let failures = failures.iter().map(|failure| failure.error.message.clone()).collect();
+        Ok(Went { code, failures })
+    }
+}
+
+/// How a piece of work ended.
+#[derive(Debug)]
+pub(crate) struct Went {
+    /// The exit code of the command.
+    pub code: ExitCode,
+    /// Why steps of the run failed.
+    pub failures: Vec<String>,
+}
+
+impl Went {
+    fn with(code: ExitCode) -> Self {
+        Self { code, failures: Vec::new() }
     }
 }
 

@@ -356,6 +356,7 @@ pub(crate) const PAGES: &[Page] = &[
         )],
     ),
     page("node identity", Usual, &[("Serve as the unit does", "slipway node identity")]),
+    page("node settings", Usual, &[("Follow the settings as the unit does", "slipway node settings")]),
     page(
         "node reset",
         Two("with `--dry-run`: something would change"),

@@ -15,7 +15,7 @@ use slipway_spec::model::Architecture;
 use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
-use super::{Stop, credential, identity};
+use super::{Stop, credential, identity, settings};
 use crate::error::CommandError;
 use crate::node::api::{Api, Credentials, Trust};
 use crate::node::facts::{below, program};
@@ -142,7 +142,8 @@ impl Preparing<'_> {
         let Keys { certificates } = keys;
         if begins {
             let part = Part::Begins { certificates };
-            return self.done(Purpose::Init, configuration, &endpoint, part, None);
+            let document = self.document;
+            return self.done(Purpose::Init, document, configuration, (&endpoint, part, None));
         }
         let joined = match self.before.and_then(|before| before.joined.clone()).filter(|_| self.has_joined())
         {
@@ -154,7 +155,8 @@ impl Preparing<'_> {
             discovered: joined.discovered(),
             etcd_endpoints: joined.etcd_endpoints.clone(),
         };
-        self.done(Purpose::JoinControlPlane, configuration, &endpoint, part, Some(joined))
+        let document = self.document;
+        self.done(Purpose::JoinControlPlane, document, configuration, (&endpoint, part, Some(joined)))
     }
 
     /// The keys of the cluster, and whether this machine begins it.
@@ -235,9 +237,26 @@ impl Preparing<'_> {
         };
         let server = joined.server.trim_start_matches("https://");
         let endpoint = parsed(server, self.document.api_port())?;
-        let configuration = self.document.configuration(&self.this, &endpoint, false);
+        let document = self.with_settings(&joined).await?;
+        let configuration = document.configuration(&self.this, &endpoint, false);
         let part = Part::JoinsAsWorker { discovered: joined.discovered() };
-        self.done(Purpose::JoinWorker, configuration, &endpoint, part, Some(joined))
+        self.done(Purpose::JoinWorker, &document, configuration, (&endpoint, part, Some(joined)))
+    }
+
+    /// The document with the settings that the cluster has for the pool. They are read once; then `slipway node settings`
+    /// follows them.
+    async fn with_settings(&self, joined: &Joined) -> Result<NodeBootstrap, Stop> {
+        let Some(name) = self.document.settings_name() else { return Ok(self.document.clone()) };
+        let kept = settings::Kept::of(&self.machine.root);
+        let text = match kept.current()? {
+            Some(text) => text,
+            None => {
+                let text = settings::fetch(&self.machine.root, name, joined).await?;
+                kept.begin_with(&text)?;
+                text
+            }
+        };
+        Ok(self.document.with_settings(&settings::read(&text)?))
     }
 
     async fn join_worker(&mut self) -> Result<Joined, Stop> {
@@ -277,7 +296,12 @@ impl Preparing<'_> {
             host: endpoint.host.clone(),
             authority: authority.clone(),
         };
-        let path = identity::ask(cluster, &self.this.detected.hostname, &self.machine.root).await?;
+        let root = &self.machine.root;
+        let recent = identity::recent(root).filter(|_| self.document.settings_name().is_some());
+        let path = match recent {
+            Some(path) => path,
+            None => identity::ask(cluster, &self.this.detected.hostname, root).await?,
+        };
         Ok(Joined { server: endpoint.url(), authority, client_certificate: Some(path), ..Joined::default() })
     }
 
@@ -298,12 +322,11 @@ impl Preparing<'_> {
     fn done(
         self,
         role: Purpose,
+        document: &NodeBootstrap,
         configuration: Configuration,
-        endpoint: &LocalEndpoint,
-        part: Part,
-        joined: Option<Joined>,
+        (endpoint, part, joined): (&LocalEndpoint, Part, Option<Joined>),
     ) -> Result<Prepared, Stop> {
-        let phased = self.document.expand(&self.this, &configuration, endpoint, &part);
+        let phased = document.expand(&self.this, &configuration, endpoint, &part);
         let phased = phased.map_err(|error| CommandError::new(error.code(), error.to_string()))?;
         let mut spec = NodeSpec::new(role, configuration);
         spec.joined = joined;

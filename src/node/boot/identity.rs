@@ -1,6 +1,7 @@
 //! Asks the control planes of the cluster for the credential of this machine's node.
 
 use std::path::Path;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -24,6 +25,9 @@ use crate::node::identity::{self, Ask, Challenge, Grant, Identifier, Wanted};
 const KEY: &str = "/var/lib/slipway/boot/node-client.key";
 /// The certificate and the key, as the kubelet reads them.
 const CREDENTIAL: &str = "/var/lib/slipway/boot/node-client.pem";
+
+/// How long a credential is used again. It is valid for 30 minutes.
+const RECENT: Duration = Duration::from_secs(900);
 
 /// The facts about its cluster that a machine has before it has joined.
 pub(super) struct Cluster<'a> {
@@ -53,6 +57,12 @@ pub(super) async fn ask(cluster: Cluster<'_>, node: &str, root: &Path) -> Result
     files::write(&path, pem.expose().as_bytes(), Readers::Owner)
         .map_err(|error| CommandError::file("the credential", &path, &error))?;
     Ok(CREDENTIAL.to_owned())
+}
+
+/// The credential that this machine got a moment ago. While it waits for something else, it does not ask again.
+pub(super) fn recent(root: &Path) -> Option<String> {
+    let written = std::fs::metadata(below(root, CREDENTIAL)).and_then(|found| found.modified()).ok()?;
+    written.elapsed().is_ok_and(|age| age < RECENT).then(|| CREDENTIAL.to_owned())
 }
 
 /// Removes what is of no use any more: the kubelet has a certificate of its own.

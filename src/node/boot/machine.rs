@@ -108,12 +108,37 @@ async fn once(
     carry_out(context, machine, prepared, before.as_ref()).await?;
     if !document.is_control_plane() {
         identity::forget(&root);
+        if document.settings_name().is_some() && init_system(&root) == "systemd" {
+            let command = [unit::own_program()?, "node".to_owned(), "settings".to_owned()];
+            unit::SETTINGS.install(&root, &command).await?;
+        }
     } else if init_system(&root) == "systemd" && Identifier::find(document.provider()).is_some() {
         let command = [unit::own_program()?, "node".to_owned(), "identity".to_owned()];
         unit::IDENTITY.install(&root, &command).await?;
     }
     report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
     Ok(())
+}
+
+/// Carries the plan of a machine out that is a node already. Returns why steps of it failed.
+pub(super) async fn settle(
+    context: &Context,
+    machine: Machine,
+    prepared: Prepared,
+) -> Result<Option<String>, CommandError> {
+    let Prepared { spec, phased, secrets, .. } = prepared;
+    let work = Work::open(context, machine, Selection::default(), secrets, (KUBELET, None)).await?;
+    let run = RunArguments { yes: true, ..RunArguments::default() };
+    let manner = Manner { dry_run: false, full: false, output: OutputFormat::Text, run: &run, replace: &[] };
+    let went = work.apply_telling(spec, phased, manner).await?;
+    if went.code == ExitCode::SUCCESS {
+        return Ok(None);
+    }
+    Ok(Some(if went.failures.is_empty() {
+        "its run did not end".to_owned()
+    } else {
+        went.failures.join("; ")
+    }))
 }
 
 /// Carries the machine's plan out. The machine that begins the cluster renews its record meanwhile, and ends when another
@@ -168,20 +193,20 @@ async fn apply(
 }
 
 /// The signals that end the boot between two attempts. A run that is under way ends its steps first.
-struct Signals {
+pub(super) struct Signals {
     terminate: Signal,
     interrupt: Signal,
 }
 
 impl Signals {
-    fn new() -> Result<Self, CommandError> {
+    pub(super) fn new() -> Result<Self, CommandError> {
         let of =
             |kind| signal(kind).map_err(|error| CommandError::internal("signals cannot be received", &error));
         Ok(Self { terminate: of(SignalKind::terminate())?, interrupt: of(SignalKind::interrupt())? })
     }
 
     /// Whether a signal came, now or within a while.
-    async fn within(&mut self, pause: Duration) -> bool {
+    pub(super) async fn within(&mut self, pause: Duration) -> bool {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => true,

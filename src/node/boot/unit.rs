@@ -1,4 +1,5 @@
-//! The systemd units of a machine that boots: one makes it a node, one gives others their credentials on a control plane.
+//! The systemd units of a machine that boots: one makes it a node, one gives others their credentials on a control plane, one
+//! follows the settings of its pool.
 
 use std::path::Path;
 
@@ -27,6 +28,15 @@ pub(super) const IDENTITY: Unit = Unit {
     description: "give machines of the cluster the credential of their node",
     after: "network-online.target",
     restart: "always\nRestartSec=2",
+    start: "restart",
+};
+
+/// The unit that brings changed settings of the pool to the machine. It is restarted with the installed program.
+pub(super) const SETTINGS: Unit = Unit {
+    name: "slipway-settings.service",
+    description: "follow the settings of the pool of this machine",
+    after: "network-online.target slipway-boot.service",
+    restart: "always\nRestartSec=5",
     start: "restart",
 };
 
@@ -113,10 +123,12 @@ fn quoted(word: &str) -> String {
 /// Stops and removes the units of a machine that left its cluster, so that it does not join again when it starts. The unit that
 /// boots it may be the one that runs this.
 pub(crate) async fn remove(root: &Path) -> Result<(), CommandError> {
-    if below(root, &format!("{FOLDER}/{}", IDENTITY.name)).exists() {
-        systemctl(&["stop", IDENTITY.name]).await?;
+    for unit in [IDENTITY, SETTINGS] {
+        if below(root, &format!("{FOLDER}/{}", unit.name)).exists() {
+            systemctl(&["stop", unit.name]).await?;
+        }
     }
-    for path in [BOOT, IDENTITY].iter().flat_map(Unit::paths) {
+    for path in [BOOT, IDENTITY, SETTINGS].iter().flat_map(Unit::paths) {
         let path = below(root, &path);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
