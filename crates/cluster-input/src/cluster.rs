@@ -42,7 +42,7 @@ pub use node::{FileAsset, Hook, HookTiming, NodeFiles, Taint, TaintEffect};
 pub use pod_security::{PodSecurity, PodSecurityLevel};
 pub use pool::{
     Architecture, Budgets, Drain, HostAddress, HostSelection, MixedInstances, NodePool, OnBlocked, Role,
-    Rollout, Size, Spot, UserData, UserDataType, Volume, WarmPool,
+    Rollout, Size, Spot, Strategy, UserData, UserDataType, Volume, WarmPool,
 };
 pub use runtime::{
     Assets, ContainerRuntime, EgressProxy, ProgramFile, ProgramName, Programs, RegistryMirror, mirror_urls,

@@ -2,7 +2,7 @@
 //! Each names its field of kOps (v1alpha2).
 
 use slipway_spec::{
-    model::{Drain, Eviction, Kubelet, Role, Rollout},
+    model::{Drain, Eviction, Kubelet, Role, Rollout, Strategy},
     value::{Amount, Duration},
 };
 
@@ -111,6 +111,7 @@ fn eviction() -> Eviction {
 pub(crate) fn rollout(role: Role, provider: &str, karpenter: bool) -> Rollout {
     let surges = provider == "aws" && !karpenter && role != Role::ControlPlane;
     Rollout {
+        strategy: Strategy::Replace,
         max_surge: Amount::Count(u32::from(surges)),
         max_unavailable: Amount::Count(u32::from(!surges)),
         drain: Drain::default(),

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use slipway_spec::model::{
     Addon, AtRest, AtRestProvider, Audit, Authentication, Cluster, Cni, Drain, Encryption, Endpoint,
     GivenEndpoint, Network, NodeFiles, NodePool, PodSecurity, Profile, ProviderSelection, Rollout,
-    ServiceAccounts, Size, Ssh, Topology, Volume,
+    ServiceAccounts, Size, Ssh, Strategy, Topology, Volume,
 };
 use slipway_spec::value::{Amount, Duration, PortRange};
 
@@ -145,6 +145,7 @@ fn pool(node: &Node) -> NodePool {
         taints: node.taints.clone(),
         kubelet: node.kubelet.clone(),
         rollout: Rollout {
+            strategy: Strategy::default(),
             max_surge: Amount::Count(0),
             max_unavailable: Amount::Count(1),
             drain: Drain::default(),

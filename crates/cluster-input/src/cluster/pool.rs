@@ -14,7 +14,7 @@ mod volume;
 
 pub use host::{HostAddress, HostSelection};
 pub use machine::{Architecture, MixedInstances, Spot, UserData, UserDataType};
-pub use rollout::{Budgets, Drain, OnBlocked, Rollout};
+pub use rollout::{Budgets, Drain, OnBlocked, Rollout, Strategy};
 pub use size::{Size, WarmPool};
 pub use volume::Volume;
 

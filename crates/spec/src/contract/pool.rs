@@ -140,8 +140,13 @@ impl From<model::UserDataType> for input::UserDataType {
 
 impl From<model::Rollout> for input::Rollout {
     fn from(from: model::Rollout) -> Self {
-        let model::Rollout { max_surge, max_unavailable, drain, ready_timeout, settle } = from;
-        Self { max_surge, max_unavailable, drain: drain.into(), ready_timeout, settle }
+        let model::Rollout { strategy, max_surge, max_unavailable, drain, ready_timeout, settle } = from;
+        let strategy = match strategy {
+            model::Strategy::InPlace => input::Strategy::InPlace,
+            model::Strategy::InPlaceOrReplace => input::Strategy::InPlaceOrReplace,
+            model::Strategy::Replace => input::Strategy::Replace,
+        };
+        Self { strategy, max_surge, max_unavailable, drain: drain.into(), ready_timeout, settle }
     }
 }
 

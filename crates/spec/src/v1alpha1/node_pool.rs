@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::{
-        Architecture, Drain, HostSelection, Kubelet, MixedInstances, NodeFiles, Role, Size, Spot, Taint,
-        UserData, Volume, WarmPool,
+        Architecture, Drain, HostSelection, Kubelet, MixedInstances, NodeFiles, Role, Size, Spot, Strategy,
+        Taint, UserData, Volume, WarmPool,
     },
     value::{Amount, Duration, KubernetesVersion},
 };
@@ -119,6 +119,10 @@ pub struct NodePoolSpec {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RolloutSpec {
+    /// How changes of settings reach nodes: `replace` replaces the nodes, `inPlaceOrReplace` changes running nodes where that is
+    /// possible, and `inPlace` refuses a plan that would replace one. Default: `replace`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
     /// How many nodes may be added beyond the size; a percentage is rounded up. Default: 1 for workers on machines that
     /// the provider makes, else 0.
     #[serde(skip_serializing_if = "Option::is_none")]

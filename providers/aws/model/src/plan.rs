@@ -72,7 +72,10 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
         infrastructure_only,
         ..Planned::default()
     };
-    Ok(if kind == GROUP && !replaced { with_rollout(planned, observed) } else { planned })
+    if kind != GROUP || replaced {
+        return Ok(planned);
+    }
+    with_rollout(planned, observed).map_err(|error| error.with_address(&item.address))
 }
 
 /// A sentence on rules that others added to a security group: a plan revokes them.
@@ -103,14 +106,15 @@ fn removal(item: &PlanItem) -> Planned {
 }
 
 /// Adds the rollout of a group's instances, and its disruption.
-fn with_rollout(mut planned: Planned, observed: &Value) -> Planned {
+fn with_rollout(mut planned: Planned, observed: &Value) -> Result<Planned, ProviderError> {
     let rollout = rollout::rollout(&planned.normalised, Some(observed));
+    rollout::refuse_replacement(&rollout, &planned.normalised)?;
     if rollout.has_leaving() {
         planned.disruption = planned.disruption.max(Disruption::Rolling);
         planned.reasons.extend(rollout::reasons(&rollout));
     }
     planned.rollout = Some(rollout);
-    planned
+    Ok(planned)
 }
 
 /// Refuses attributes that do not fit the schema. Attributes that AWS sets are ignored: the normalised form

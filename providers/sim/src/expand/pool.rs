@@ -36,6 +36,10 @@ pub(super) fn pools(builder: &mut Builder<'_>, reached: &Reached) {
         if !pool.role.is_node() && pool.kubelet != cluster.kubelet {
             builder.note(format!("{base}.kubelet"), "a bastion is not a node and has no kubelet");
         }
+        if !pool.rollout.strategy.is_replace() {
+            let message = "machines of the simulated cloud are replaced for every change";
+            builder.note(format!("{base}.rollout.strategy"), message);
+        }
         if pool.rollout.drain.on_blocked == OnBlocked::Skip {
             let message = "a blocked drain stops the roll here as `fail` does: a plan names the machines that go, and \
                            does not decide later to leave one out";
@@ -111,6 +115,10 @@ fn sizes(draft: Draft, pool: &NodePool, base: &str) -> Draft {
 fn rolling(draft: Draft, pool: &NodePool, base: &str) -> Draft {
     let field = |name: &str| format!("{base}.rollout.{name}");
     let rollout = &pool.rollout;
+    let draft = match rollout.strategy.is_replace() {
+        true => draft,
+        false => draft.set("rollout_strategy", rollout.strategy.as_str(), field("strategy")),
+    };
     draft
         .set("max_surge", rollout.max_surge.to_string(), field("maxSurge"))
         .set("max_unavailable", rollout.max_unavailable.to_string(), field("maxUnavailable"))

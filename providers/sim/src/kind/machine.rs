@@ -267,6 +267,11 @@ fn rolling(kind: Kind) -> Kind {
         "How long a roll waits after a machine became ready.",
     )
     .attribute(
+        "rollout_strategy",
+        Attribute::optional(Type::String),
+        "`in-place` refuses a change for which machines would be replaced; all changes replace them here.",
+    )
+    .attribute(
         "snapshot_before_roll",
         Attribute::optional(Type::map(Type::String)),
         "Backup stores, by address, that make a backup before a new release rolls out.",

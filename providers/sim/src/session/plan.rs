@@ -1,7 +1,7 @@
 //! Plans each change. Pure: it depends only on the item and the seed.
 
 use slipway_resource::diff::same;
-use slipway_resource::provider::{Disruption, PlanItem, Planned};
+use slipway_resource::provider::{Disruption, Fate, PlanItem, Planned};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Entries, Mode, Path, ProviderError, Value};
 
@@ -50,6 +50,18 @@ pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError>
         };
         if let Some(rollout) = rollout {
             planned.reasons = rollout::reasons(&rollout);
+            let in_place_only =
+                attributes.get("rollout_strategy").and_then(Value::as_str) == Some("in-place");
+            if in_place_only
+                && rollout.members.iter().any(|member| matches!(member.fate, Fate::Replace { .. }))
+            {
+                let text = format!(
+                    "the pool may only change in place (`rollout.strategy: inPlace`), but {}",
+                    planned.reasons.join("; ")
+                );
+                let hint = "take the change back, or write `rollout.strategy: inPlaceOrReplace`";
+                return Err(invalid(text).with_hint(hint).with_address(&item.address));
+            }
             if rollout.has_leaving() {
                 planned.disruption = planned.disruption.max(Disruption::Rolling);
             }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 use slipway_provider_sim::inspect::Inventory;
-use slipway_resource::provider::{Action, Fate, Node, Planned, Rollout};
+use slipway_resource::provider::{Action, Fate, Node, PlanItem, Planned, Rollout};
 use slipway_resource::{ErrorClass, Identity, Value};
 
 use crate::harness::{Harness, open};
@@ -113,6 +113,24 @@ async fn a_new_template_touches_no_machine_until_it_rolls() {
     }
     assert_eq!(pool_of.images(), ["two", "two", "two"]);
     assert!(!pool_of.plan(&wanted).await.rollout.unwrap().has_leaving());
+}
+
+#[tokio::test]
+async fn a_pool_that_may_only_change_in_place_refuses_a_new_template() {
+    let mut desired = pool(2, "one");
+    desired["rollout_strategy"] = "in-place".into();
+    let pool_of = Pool::new(desired.clone()).await;
+    assert!(!pool_of.plan(&desired).await.rollout.unwrap().has_leaving());
+    desired["image"] = "two".into();
+    let item = PlanItem {
+        address: POOL.parse().unwrap(),
+        desired: Some(Value::from_json(&desired)),
+        observed: Some(pool_of.harness.attributes(POOL).await),
+        last_applied: None,
+    };
+    let error = pool_of.harness.session.plan(vec![item]).await.unwrap_err();
+    assert!(error.message.contains("`rollout.strategy: inPlace`"), "{}", error.message);
+    assert!(error.message.contains("image one → two"), "{}", error.message);
 }
 
 #[tokio::test]

@@ -7,6 +7,9 @@ use crate::value::{Amount, Duration};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Rollout {
+    /// Whether changes of settings replace nodes.
+    #[serde(default, skip_serializing_if = "Strategy::is_replace")]
+    pub strategy: Strategy,
     /// How many nodes may be added beyond the size; a percentage is rounded up.
     pub max_surge: Amount,
     /// How many nodes may be missing; a percentage is rounded down.
@@ -17,6 +20,27 @@ pub struct Rollout {
     pub ready_timeout: Duration,
     /// How long to wait after a node became ready before the next one.
     pub settle: Duration,
+}
+
+/// How changes of a pool's settings reach its nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Strategy {
+    /// Nodes are changed in place where that is possible. A plan that would replace a node is refused.
+    InPlace,
+    /// Nodes are changed in place where that is possible, and replaced for the other changes.
+    InPlaceOrReplace,
+    /// Nodes are replaced.
+    #[default]
+    Replace,
+}
+
+impl Strategy {
+    /// Whether nodes are replaced for every change.
+    #[must_use]
+    pub fn is_replace(&self) -> bool {
+        *self == Self::Replace
+    }
 }
 
 /// How a node is drained before it is removed.

@@ -79,6 +79,7 @@ pub(in crate::v1alpha1) fn rollout(spec: &NodePoolSpec, cluster: &RolloutSpec) -
     let unavailable =
         own.max_unavailable.or(cluster.max_unavailable).unwrap_or(Amount::Count(u32::from(surge.is_zero())));
     Rollout {
+        strategy: own.strategy.or(cluster.strategy).unwrap_or_default(),
         max_surge: surge,
         max_unavailable: unavailable,
         drain: own.drain.clone().or_else(|| cluster.drain.clone()).unwrap_or_default(),

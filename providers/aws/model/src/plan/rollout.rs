@@ -14,8 +14,10 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, PlanItem, Rollout, operation};
-use slipway_resource::{Identity, Path, Value};
+use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
 
+/// The strategy of pools whose instances are never replaced by a plan.
+const IN_PLACE: &str = "in-place";
 /// The group of pools whose instances are no nodes.
 const BASTION: &str = "bastion";
 /// The typical time until an instance is a ready node, in milliseconds.
@@ -110,6 +112,27 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
     }
 }
 
+/// Refuses a rollout that replaces instances of a pool that may only change in place.
+///
+/// # Errors
+/// `invalid`, with the number of instances and why they would be replaced.
+pub(super) fn refuse_replacement(rollout: &Rollout, wanted: &Value) -> Result<(), ProviderError> {
+    let replaced = |member: &&Member| matches!(member.fate, Fate::Replace { .. });
+    if !Manner::of(wanted).in_place_only || !rollout.members.iter().any(|member| replaced(&member)) {
+        return Ok(());
+    }
+    let kept =
+        Rollout { members: rollout.members.iter().filter(replaced).cloned().collect(), ..rollout.clone() };
+    let text = format!(
+        "the pool may only change in place (`rollout.strategy: inPlace`), but {}",
+        reasons(&kept).join("; ")
+    );
+    Err(ProviderError::new(ErrorClass::Invalid, text).with_hint(
+        "take the change back, or write `rollout.strategy: inPlaceOrReplace`; the changes of the pool's launch template in \
+         `slipway plan` with that strategy are what cannot be made in place",
+    ))
+}
+
 /// Sentences on a rollout.
 pub(super) fn reasons(rollout: &Rollout) -> Vec<String> {
     let mut counts: BTreeMap<(bool, &str), usize> = BTreeMap::new();
@@ -152,6 +175,8 @@ pub struct Manner {
     pub settle_ms: u64,
     /// The data disks that are deleted with an instance.
     pub data_disks: Vec<String>,
+    /// Whether a plan that replaces an instance is refused.
+    pub in_place_only: bool,
 }
 
 impl Default for Manner {
@@ -167,6 +192,7 @@ impl Default for Manner {
             ready_timeout_ms: READY_MS,
             settle_ms: 0,
             data_disks: Vec::new(),
+            in_place_only: false,
         }
     }
 }
@@ -205,6 +231,7 @@ impl Manner {
                 .iter()
                 .filter_map(|disk| disk.as_str().map(str::to_owned))
                 .collect(),
+            in_place_only: block.get("strategy").and_then(Value::as_str) == Some(IN_PLACE),
         }
     }
 

@@ -133,6 +133,11 @@ fn rollout() -> Type {
         must("drain_timeout_ms", INTEGER, "How long a drain may take, in milliseconds."),
         must("ready_timeout_ms", INTEGER, "How long an instance may take to become a ready node."),
         must("settle_ms", INTEGER, "How long lies between two instances, in milliseconds."),
+        may(
+            "strategy",
+            TEXT,
+            "How changed settings reach instances: in-place, in-place-or-replace or replace; replace without.",
+        ),
         may("data_disks", Type::list(TEXT), "Data disks that are deleted with their instances."),
     ])
 }

@@ -111,7 +111,7 @@ fn warm_pool(warm_pool: &WarmPool) -> Value {
 /// The settings for the replacement of machines, which AWS does not store. A machine with an etcd volume is
 /// removed before the next one is launched, since a volume can be attached to only one machine.
 fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
-    let Rollout { max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
+    let Rollout { strategy, max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
     let mut members = builder.cluster.etcd.iter().flat_map(|etcd| &etcd.members);
     let (max_surge, max_unavailable) = if members.any(|member| member.pool == pool.name) {
         ("0".to_owned(), "1".to_owned())
@@ -140,6 +140,9 @@ fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
     ]);
     if let (Value::Map(entries), false) = (&mut block, disks.is_empty()) {
         entries.insert("data_disks".to_owned(), Value::list(disks));
+    }
+    if let (Value::Map(entries), false) = (&mut block, strategy.is_replace()) {
+        entries.insert("strategy".to_owned(), strategy.as_str().into());
     }
     block
 }

@@ -195,6 +195,18 @@ fn what_is_not_ready_says_so() {
 }
 
 #[test]
+fn a_pool_that_may_only_change_in_place_refuses_a_replacement() {
+    let observed = group(&[instance("i-1", "1"), instance("i-2", "1")]);
+    let refused = |version: &str, strategy: &str| {
+        let wanted = wanted(version, &json!({"rollout": {"strategy": strategy}}));
+        refuse_replacement(&rollout(&wanted, Some(&observed)), &wanted)
+    };
+    let error = refused("2", "in-place").unwrap_err();
+    assert!(error.message.contains("2 instances are replaced: version 1 → 2"), "{}", error.message);
+    assert!(refused("1", "in-place").is_ok() && refused("2", "in-place-or-replace").is_ok());
+}
+
+#[test]
 fn a_manner_survives_its_line() {
     let manner = Manner {
         group: "control-plane".to_owned(),
@@ -207,6 +219,7 @@ fn a_manner_survives_its_line() {
         ready_timeout_ms: 86_400_000,
         settle_ms: 86_400_000,
         data_disks: Vec::new(),
+        in_place_only: false,
     };
     assert_eq!(Manner::from_line(&manner.to_line()), manner);
     assert!(manner.to_line().len() <= 256, "a tag holds no more");
