@@ -12,6 +12,7 @@ mod key_service;
 mod keys;
 mod links;
 mod network;
+mod node_settings;
 mod objects;
 mod security;
 mod service_accounts;
@@ -78,6 +79,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     termination::termination(&mut builder);
     inside::add_ons(&mut builder);
     unused::name(&mut builder);
+    node_settings::name(&mut builder);
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)

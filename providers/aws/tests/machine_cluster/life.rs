@@ -15,6 +15,8 @@ use slipway_testkit::machine::Stripped;
 use slipway_testkit::wait::until_within;
 use slipway_testkit::{Lab, MachineOptions, Said, http, kubernetes};
 
+use crate::settings;
+
 /// The name of the program.
 pub const PROGRAM: &str = "slipway";
 /// The name of the provider's program.
@@ -126,6 +128,7 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
 
     operator.expect(0, &["plan", "-f", "spec.yaml"])?;
     silent(&operator, (worker, joined), &kubectl)?;
+    settings::reach_a_running_machine(&operator, (worker, joined), &kubectl)?;
     let left = rolls(&operator, joined["node"].as_str().unwrap_or_default(), &kubectl)?;
     let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
     ensure!(silver.lines().count() == 1 && silver.trim() != name(joined), "{silver}");
@@ -188,12 +191,10 @@ fn silent(
     operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"]).map(drop)
 }
 
-/// Changes a label, so that the worker is replaced: its node is drained through the API of the cluster. Returns the instance that
+/// Changes the type of machines, so that the worker is replaced: its node is drained through the API of the cluster. Returns the instance that
 /// left.
 fn rolls(operator: &Operator<'_>, node: &str, kubectl: &dyn Fn(&[&str]) -> Result<String>) -> Result<String> {
-    let path = operator.place.path().join("spec.yaml");
-    let spec = std::fs::read_to_string(&path)?;
-    std::fs::write(&path, spec.replace("tier: gold", "tier: silver"))?;
+    operator.edit("role: worker\n  machineType: t3.medium", "role: worker\n  machineType: t3.large")?;
     let planned: Json =
         serde_json::from_str(&operator.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out)?;
     let steps = planned["steps"].as_array().context("no steps")?;
@@ -259,14 +260,22 @@ fn refused(worker: &LabInstance, node: &str) -> Result<()> {
 }
 
 /// The operator: a machine in the network with the program, the provider, and a state in a bucket.
-struct Operator<'a> {
+pub struct Operator<'a> {
     lab: &'a Lab,
     place: Place,
 }
 
 impl Operator<'_> {
+    /// Replaces a text of the spec by another.
+    pub fn edit(&self, from: &str, to: &str) -> Result<()> {
+        let path = self.place.path().join("spec.yaml");
+        let spec = std::fs::read_to_string(&path)?;
+        ensure!(spec.contains(from), "the spec has no {from:?}");
+        Ok(std::fs::write(&path, spec.replace(from, to))?)
+    }
+
     /// Runs the program in the network, and wants an exit code.
-    fn expect(&self, code: i32, arguments: &[&str]) -> Result<Said> {
+    pub fn expect(&self, code: i32, arguments: &[&str]) -> Result<Said> {
         let own = self.place.command(arguments);
         let words = std::iter::once(own.get_program()).chain(own.get_args());
         let mut command = self.lab.network().command_in(self.place.path(), words);

@@ -10,6 +10,7 @@ use anyhow::Result;
 use libtest_mimic::{Arguments, Trial};
 
 mod life;
+mod settings;
 
 type Test = fn() -> Result<()>;
 

@@ -1,4 +1,5 @@
-//! The objects inside the cluster: the API that the control planes serve, and the objects of its add-ons.
+//! The objects inside the cluster: the API that the control planes serve, the objects of its add-ons, and the settings of its
+//! nodes that change in place.
 
 use slipway_addons::{Facts, NodeGroup, address_name, install};
 use slipway_cluster_input::{ClusterInput, Endpoint, Role};
@@ -6,7 +7,7 @@ use slipway_resource::{Address, Desired, Path, Value};
 
 use super::build::{Builder, address};
 use super::iam::has_termination_queue;
-use super::{compute, service_accounts, termination, user_data};
+use super::{compute, node_settings, service_accounts, termination, user_data};
 use crate::names;
 
 /// The field of the spec that decides where the API is.
@@ -28,6 +29,13 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
             desired.depends_on.clone_from(&behind);
             builder.add_other(desired);
         }
+    }
+    for (field, object) in node_settings::objects(builder) {
+        let attributes = Value::map([("manifest", Value::from_json(&object))]);
+        let mut desired = Desired::new(Address::new(OBJECT, address_name(&object)), attributes);
+        desired.origins.insert(Path::root(), field);
+        desired.depends_on.clone_from(&behind);
+        builder.add_other(desired);
     }
     for missing in addons.missing {
         let message = missing.message();

@@ -11,6 +11,7 @@ use slipway_resource::{ProviderError, TemplatePart, Value};
 
 use super::build::Builder;
 use super::refuse;
+pub(super) use document::prune;
 use script::Payload;
 
 /// EC2's limit for user data, before base64.

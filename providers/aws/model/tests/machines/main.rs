@@ -9,6 +9,7 @@ mod harness;
 mod identities;
 mod key_service;
 mod pools;
+mod settings;
 mod user_data;
 
 use slipway_kops::KopsReader;

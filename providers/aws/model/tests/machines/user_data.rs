@@ -57,7 +57,7 @@ fn the_digest_is_that_of_the_document() {
 }
 
 /// The text of user data, with a name in the place of what is known only later.
-fn text(user_data: &Value) -> String {
+pub fn text(user_data: &Value) -> String {
     match user_data {
         Value::Template(parts) => parts
             .iter()
@@ -71,7 +71,7 @@ fn text(user_data: &Value) -> String {
 }
 
 /// The file that a script leaves on the machine, to the byte.
-fn written(script: &str) -> String {
+pub fn written(script: &str) -> String {
     let document = document(script);
     if !script.contains("gunzip") {
         return format!("{document}\n");

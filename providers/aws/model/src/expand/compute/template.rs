@@ -8,8 +8,9 @@ use super::{devices, has_public_address, market};
 use crate::expand::build::Builder;
 use crate::expand::links::pool_security_groups;
 use crate::expand::topology::has_ipv6_range;
-use crate::expand::{iam, key_pair, refuse, user_data};
+use crate::expand::{iam, key_pair, node_settings, refuse, user_data};
 use crate::names;
+use crate::tags::NODE_TEMPLATE_LABEL;
 
 /// The objects that get the tags, beside the template itself.
 const TAGGED: [&str; 3] = ["instance", "volume", "network-interface"];
@@ -20,7 +21,11 @@ pub(super) fn launch_template(builder: &mut Builder<'_>, pool: &NodePool) -> Res
     let field = |name: &str| format!("pools[{}].{name}", pool.name);
     let own = |name: &str| format!("pools[{}].providerConfig.{name}", pool.name);
     let settings = builder.pool_settings(pool);
-    let tags = pool_tags(builder, pool);
+    let mut tags = pool_tags(builder, pool);
+    if node_settings::is_in_place(builder, pool) {
+        // A version of the template replaces machines. The group has these tags, too, from which autoscalers read them.
+        tags.retain(|name, _| !name.starts_with(NODE_TEMPLATE_LABEL));
+    }
     let specifications = TAGGED
         .map(|kind| Value::map([("resource_type", Value::from(kind)), ("tags", Value::from(tags.clone()))]));
     let profile = block([("name", iam::pool_profile(builder, pool))]);

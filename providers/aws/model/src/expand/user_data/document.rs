@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
+use slipway_bootstrap::boot::settings_name;
 use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
 use slipway_cluster_input::{
     Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
@@ -18,6 +19,7 @@ use crate::expand::build::Builder;
 use crate::expand::compute::has_nvidia;
 use crate::expand::compute::tags::node_labels;
 use crate::expand::links::balancer;
+use crate::expand::node_settings::{files_of_seed, is_in_place, kubelet_of_seed};
 use crate::expand::topology::{has_api_server, load_balancer, names_machines, without_dns};
 
 /// The type of the core with the authorities of a cluster.
@@ -33,6 +35,9 @@ struct NodeBootstrap<'a> {
     kind: &'static str,
     cluster: About<'a>,
     node: Node<'a>,
+    /// Where further settings of the pool are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    settings: Option<SettingsObject>,
     runtime: &'a ContainerRuntime,
     #[serde(skip_serializing_if = "Option::is_none")]
     egress_proxy: Option<&'a EgressProxy>,
@@ -42,6 +47,13 @@ struct NodeBootstrap<'a> {
     addons: Vec<Setting<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     control_plane: Option<ControlPlane<'a>>,
+}
+
+/// The object in the cluster with the settings that change in place.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SettingsObject {
+    config_map: String,
 }
 
 /// The programs that Slipway installs when the image lacks them.
@@ -107,7 +119,7 @@ struct Node<'a> {
     kubernetes_version: &'a KubernetesVersion,
     labels: BTreeMap<String, String>,
     taints: &'a [Taint],
-    kubelet: &'a Kubelet,
+    kubelet: Kubelet,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     packages: &'a [String],
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -185,6 +197,8 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
         kind: "NodeBootstrap",
         cluster: about(builder),
         node: node(builder, pool),
+        settings: is_in_place(builder, pool)
+            .then(|| SettingsObject { config_map: settings_name(&pool.name) }),
         runtime: &builder.cluster.container_runtime,
         egress_proxy: builder.cluster.egress_proxy.as_ref(),
         assets: Assets { programs: Programs::default(), ..builder.cluster.assets.clone() },
@@ -236,7 +250,7 @@ pub(super) fn authority(builder: &Builder<'_>, pool: &NodePool) -> Option<Templa
 }
 
 /// Leaves out what says nothing: null, and lists and objects without anything in them.
-fn prune(json: &mut Json) {
+pub(in crate::expand) fn prune(json: &mut Json) {
     match json {
         Json::Object(fields) => {
             fields.retain(|_, value| {
@@ -331,12 +345,12 @@ fn node<'a>(builder: &Builder<'a>, pool: &'a NodePool) -> Node<'a> {
         role: pool.role,
         architecture: pool.architecture,
         kubernetes_version: &pool.kubernetes_version,
-        labels: node_labels(builder, pool),
+        labels: if is_in_place(builder, pool) { BTreeMap::new() } else { node_labels(builder, pool) },
         taints: &pool.taints,
-        kubelet: &pool.kubelet,
+        kubelet: kubelet_of_seed(builder, pool),
         packages: &pool.packages,
         sysctls: &pool.sysctls,
-        files: &pool.node_files.files,
+        files: files_of_seed(builder, pool),
         hooks: &pool.node_files.hooks,
         mounts: mounts.collect(),
         warm_images: if pool.warm_pool.is_some() { settings.warm_pool.additional_images } else { Vec::new() },

@@ -1,0 +1,49 @@
+//! Changes of settings that reach a running machine without replacing it.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_testkit::lab::LabInstance;
+
+use crate::life::Operator;
+
+/// Changes a field of the kubelet and a label in place. Then a field with which the kubelet does not start: the machine goes back
+/// by itself.
+pub fn reach_a_running_machine(
+    operator: &Operator<'_>,
+    (worker, status): (&LabInstance, &Json),
+    kubectl: &dyn Fn(&[&str]) -> Result<String>,
+) -> Result<()> {
+    let node = status["node"].as_str().context("no name")?;
+    let kubelet = || worker.check(["cat", "/var/lib/kubelet/config.yaml"]);
+    ensure!(kubelet()?.contains("imageGCLowThresholdPercent: 97"), "{}", kubelet()?);
+    let id = worker.check(["cat", "/etc/machine-id"])?;
+
+    operator.edit("imageGCLowThresholdPercent: 97", "imageGCLowThresholdPercent: 98")?;
+    operator.edit("tier: gold", "tier: silver")?;
+    let planned: Json =
+        serde_json::from_str(&operator.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out)?;
+    let steps = planned["steps"].as_array().context("no steps")?;
+    ensure!(steps.iter().all(|step| step["action"] == "update"), "{steps:#?}");
+    let reason = format!("node {node} changes in place");
+    ensure!(planned.to_string().contains(&reason), "no {reason:?}: {planned:#}");
+    operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    ensure!(kubelet()?.contains("imageGCLowThresholdPercent: 98"), "{}", kubelet()?);
+    ensure!(worker.check(["cat", "/etc/machine-id"])? == id, "the machine was replaced");
+    let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
+    ensure!(silver.trim() == format!("node/{node}"), "{silver}");
+    operator.expect(0, &["plan", "-f", "spec.yaml"])?;
+
+    let right = "kubelet: { imageGCLowThresholdPercent: 98 }";
+    let wrong = "kubelet: { imageGCLowThresholdPercent: 98, extraConfig: { registryPullQPS: -1 } }";
+    operator.edit(right, wrong)?;
+    let failed = operator.expect(1, &["apply", "-f", "spec.yaml", "--yes"])?;
+    let said = format!("{} {}", failed.out, failed.err);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(said.contains(&format!("node {node} does not run well with the new settings")), "{said}");
+    ensure!(!kubelet()?.contains("registryPullQPS"), "{}", kubelet()?);
+    operator.edit(wrong, right)?;
+    operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
+    operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"])?;
+    operator.expect(0, &["plan", "-f", "spec.yaml"])?;
+    Ok(())
+}
