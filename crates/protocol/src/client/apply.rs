@@ -364,3 +364,6 @@ pub(super) fn passing(event: Option<Event>) -> Option<ApplyEvent> {
         Event::Done(_) | Event::Failed(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests;

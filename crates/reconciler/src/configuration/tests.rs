@@ -180,7 +180,7 @@ fn mistakes_are_refused_with_their_place() {
         (two("after = ['a-*']", ""), "of the rule itself"),
         (source("folder = 'f'\nwaves = { max-at-once = 0 }"), "`waves.max-at-once`"),
         (source("folder = 'f'\nwaves = { soak = '1m' }"), "more than one `wave`"),
-        (git("url = 'http://a/b'"), "begins with https://"),
+        (git("url = 'http://a/b'"), "names this machine only"),
         (git("url = 'ext::sh -c id'"), "characters"),
         (git("url = 'https://me:secret@a/b'"), "no credentials"),
         (git("url = 'ssh://-oProxyCommand=id/b'"), "no server"),

@@ -131,6 +131,8 @@ fn a_controller_reviews_pull_requests_and_applies_what_was_approved_on_them() ->
     let before = (team.comments(number)?, team.comments(late)?);
     drop(running);
     let _second = Running::start(&team.place, &[])?;
+    team.git(&["fetch", "--quiet", "origin", "main"])?;
+    team.git(&["reset", "--quiet", "--hard", "FETCH_HEAD"])?;
     team.commit("new", &[(SPEC, &spec("prod", 4))])?;
     let new = team.pull_request(&team.ada, "new")?;
     until_shown(&team, new, &["### Plan for `prod`"])?;
