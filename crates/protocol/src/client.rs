@@ -52,7 +52,10 @@ pub struct Deadlines {
     pub silence: Duration,
 }
 
-/// The same for a provider at the other end of a stream.
+/// [`Deadlines::silence`] of a provider on another machine, which is reached over a stream.
+///
+/// It is longer than for a process of this machine: TCP repeats lost packets after up to some seconds, and a small host
+/// that unpacks images or starts etcd may leave its agent without a processor for longer than a local provider.
 const FAR: Duration = Duration::from_secs(30);
 
 impl Default for Deadlines {
@@ -239,5 +242,19 @@ impl Provider for Client {
         let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
         let session = session::RemoteSession::new(Arc::clone(&self.connection), answer, batch);
         Ok(Arc::new(session))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_provider_is_noticed_within_ten_seconds() {
+        // The first question is sent after one second, and one second more may pass until the last one is counted.
+        let silence = Deadlines::default().silence;
+        assert!(silence <= Duration::from_secs(8), "{silence:?}");
+        assert!(silence >= Duration::from_secs(5), "{silence:?} is too short for a machine with much to do");
+        assert!(FAR <= Duration::from_secs(30), "{FAR:?}");
     }
 }

@@ -33,6 +33,7 @@ mod state_places;
 mod state_plans;
 mod state_recovery;
 mod state_runs;
+mod stopped_provider;
 mod terraform_cases;
 mod trust;
 mod upgrade;
