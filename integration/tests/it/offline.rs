@@ -237,6 +237,61 @@ fn the_api_of_a_cluster_that_was_not_made_here_is_checked_where_it_is_written() 
     Ok(())
 }
 
+/// Plans a cluster on AWS with one more setting of the provider, which is in line 10 of the spec.
+fn plan_with_setting(place: &Place, setting: &str, arguments: &[&str]) -> Result<Ended> {
+    let text = std::fs::read_to_string(root().join("providers/aws/model/tests/expand/specs/internal.yaml"))?;
+    let config = "    config:\n";
+    ensure!(text.contains(config), "the spec has no settings of its provider");
+    place.write("spec.yaml", &text.replacen(config, &format!("{config}      {setting}\n"), 1))?;
+    run(place, &[&["plan", "-f", "spec.yaml", "--offline"], arguments].concat(), &[])
+}
+
+fn is_refused_at_its_line(ended: &Ended, code: &str, value: &str) -> Result<()> {
+    ensure!(ended.code == Some(1) && ended.out.is_empty(), "{ended:?}");
+    for said in [format!("error[{code}]: ").as_str(), value, "--> spec.yaml:10:", " = hint: "] {
+        ensure!(ended.err.contains(said), "no {said} in\n{}", ended.err);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_untrusted_spec_does_not_select_credentials_of_aws() -> Result<()> {
+    let place = place()?;
+    for (setting, value) in [
+        ("profile: production", "profile: production"),
+        ("assumeRole: 'arn:aws:iam::123456789012:role/a'", "assumeRole: arn:aws:iam::123456789012:role/a"),
+    ] {
+        let own = plan_with_setting(&place, setting, &[])?;
+        ensure!(own.code == Some(2), "{setting}: {own:?}");
+        // The caller trusts the provider, and not the selection of credentials.
+        for arguments in [&["--untrusted"][..], &["--untrusted", "--trust", "provider=aws"]] {
+            is_refused_at_its_line(&plan_with_setting(&place, setting, arguments)?, "TRUST0012", value)?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn an_endpoint_of_aws_is_one_that_the_caller_allows() -> Result<()> {
+    let place = place()?;
+    let url = "http://192.0.2.1";
+    let setting = format!("endpoint: '{url}'");
+    for arguments in [&["--untrusted"][..], &["--untrusted", "--trust", "provider=aws"], &[]] {
+        is_refused_at_its_line(&plan_with_setting(&place, &setting, arguments)?, "TRUST0006", url)?;
+    }
+    let allowed = format!("endpoint={url}");
+    for arguments in [&["--trust", &allowed][..], &["--untrusted", "--trust", &allowed]] {
+        let ended = plan_with_setting(&place, &setting, arguments)?;
+        ensure!(ended.code == Some(2), "{arguments:?}: {ended:?}");
+    }
+    // An emulator on the machine of the caller needs no setting, and another person's spec does not reach it.
+    let local = "endpoint: 'http://127.0.0.1:5000'";
+    let own = plan_with_setting(&place, local, &[])?;
+    ensure!(own.code == Some(2), "{own:?}");
+    is_refused_at_its_line(&plan_with_setting(&place, local, &["--untrusted"])?, "TRUST0006", "127.0.0.1")?;
+    Ok(())
+}
+
 #[test]
 fn every_example_is_planned_offline() -> Result<()> {
     let place = place()?;

@@ -209,6 +209,20 @@ fn an_untrusted_spec_gets_the_providers_that_the_caller_names() {
 }
 
 #[test]
+fn an_untrusted_spec_selects_no_credentials() {
+    let folder = checkout();
+    let arguments = ["provider=aws", "lock-file=/etc/slipway.lock", "endpoint=https://aws.test"];
+    let policy = |mode| at(folder.path(), mode, &arguments);
+    assert!(policy(Mode::Own).credentials("provider.config.profile", "production", "aws").is_ok());
+    // No argument allows it: the caller selects credentials in the settings of the provider.
+    let refused =
+        policy(Mode::Untrusted).credentials("provider.config.profile", "production", "aws").unwrap_err();
+    assert_eq!(refused.code(), "TRUST0012");
+    assert!(refused.to_string().contains("provider.config.profile: production"), "{refused}");
+    assert!(refused.hint().contains("--provider-config"), "{}", refused.hint());
+}
+
+#[test]
 fn every_refusal_says_what_allows_it() {
     let folder = checkout();
     let policy = at(folder.path(), Mode::Untrusted, &[]);
