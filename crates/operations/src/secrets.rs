@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_builtin::Vault;
 use slipway_engine::{Comparing, SecretError, SecretSource, forget_foreign, has_secret, kept_texts};
-use slipway_limits::size;
+use slipway_limits::{Exceeded, size};
 use slipway_plan::{Snapshot, Uncompared};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
 use slipway_resource::{Address, ClusterUid, Desired, ErrorClass, Identity, Secret, SecretText, Value};
@@ -46,7 +46,18 @@ impl UserSecrets {
         let Grounds { policy, tree } = &self.grounds;
         let granted = policy.secret_file(tree, &self.folder.join(path));
         let file = granted.map_err(|refusal| refused(&refusal))?;
-        file.read_text(size::SECRET).map_err(|error| error.to_string())
+        file.read_text(size::SECRET).map_err(|error| match Exceeded::of(&error) {
+            Some(exceeded) => format!("{exceeded} [{}]", exceeded.code()),
+            None => error.to_string(),
+        })
+    }
+
+    /// The limit because of which a file that the policy grants is not read.
+    fn exceeded(&self, place: &str) -> Option<Exceeded> {
+        let Grounds { policy, tree } = &self.grounds;
+        let path = place.split('#').next().unwrap_or(place);
+        let file = policy.secret_file(tree, &self.folder.join(path)).ok()?;
+        Exceeded::of(&file.read_text(size::SECRET).err()?).cloned()
     }
 
     /// Why the trust policy does not allow the spec to name a secret.
@@ -284,7 +295,11 @@ pub(crate) fn missing(
                 (error.to_string(), format!("set the environment variable {name} where `slipway` runs"))
             }
             (None, (_, place)) => {
-                (error.to_string(), format!("make {place} readable, or correct its name in the spec"))
+                let hint = match source.exceeded(place) {
+                    Some(exceeded) => exceeded.hint().to_owned(),
+                    None => format!("make {place} readable, or correct its name in the spec"),
+                };
+                (error.to_string(), hint)
             }
         };
         let (address, hint) = (Some(address.clone()), Some(hint));

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-use slipway_limits::Size;
+use slipway_limits::{Exceeded, Size, file::not_a_file};
 
 /// A file that the policy has granted. Only [`crate::Policy`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,12 +28,13 @@ impl TrustedFile {
     /// Opens the file. A path that has become a link, a pipe or a device since is not opened.
     ///
     /// # Errors
-    /// When it cannot be opened, or is no regular file.
+    /// When it cannot be opened, or is no regular file; see [`Exceeded::of`].
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = File::from(rustix::fs::open(&self.path, flags, Mode::empty())?);
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        let found = file.metadata()?;
+        if !found.is_file() {
+            return Err(Exceeded::NotAFile { kind: not_a_file(&found).unwrap_or("a device") }.into());
         }
         Ok(file)
     }

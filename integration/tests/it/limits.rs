@@ -76,6 +76,21 @@ fn pipes_and_devices_are_not_opened() -> Result<()> {
 }
 
 #[test]
+fn a_secret_is_in_a_regular_file_of_a_bounded_size() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    pipe(&place, "key")?;
+    place.write("spec.yaml", &crate::secrets::vault("{ file: key }"))?;
+    refused(&place, PLAN, &["file:key", "[LIMIT0001]", "hint: name a regular file"])?;
+    refused(&place, APPLY, &["file:key", "LIMIT0001"])?;
+    fs::remove_file(place.path().join("key"))?;
+    // A file with a hole: none of it is on the disk.
+    fs::File::create(place.path().join("key"))?.set_len(256 << 20)?;
+    refused(&place, PLAN, &["file:key", "[LIMIT0002]", "hint: check that the path"])?;
+    ensure!(!place.state().exists(), "nothing was applied");
+    Ok(())
+}
+
+#[test]
 fn a_pipe_of_the_shell_is_a_spec() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", SMALL)?;

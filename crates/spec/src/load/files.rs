@@ -264,4 +264,22 @@ mod tests {
         assert_eq!((files.len(), diagnostics.len()), (0, 1), "no file of a foreign folder is read");
         assert_eq!(diagnostics[0].code.id, "LIMIT0003");
     }
+
+    #[test]
+    fn a_foreign_folder_is_given_up_after_as_many_entries_as_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("spec.yaml"), "a: 1\n").unwrap();
+        fs::create_dir(folder.path().join("more")).unwrap();
+        // None of these is a spec, so the number of spec files does not end the search.
+        for number in 2..count::FOLDER_ENTRIES {
+            fs::File::create(folder.path().join(format!("more/{number}"))).unwrap();
+        }
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!((files.len(), diagnostics.len()), (1, 0), "{diagnostics:?}");
+        fs::File::create(folder.path().join("more/one-more")).unwrap();
+        let (files, diagnostics) = paths(folder.path());
+        assert_eq!((files.len(), diagnostics.len()), (0, 1), "no file of a foreign folder is read");
+        assert_eq!(diagnostics[0].code.id, "LIMIT0003");
+        assert!(diagnostics[0].message.contains("the search ended in"), "{}", diagnostics[0].message);
+    }
 }

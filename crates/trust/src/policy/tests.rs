@@ -110,6 +110,12 @@ fn what_has_become_a_link_or_a_pipe_is_not_opened() {
     fs::remove_file(repo.join("more.yaml")).unwrap();
     symlink("../secret", repo.join("more.yaml")).unwrap();
     assert!(file.open().is_err());
+    fs::remove_file(repo.join("more.yaml")).unwrap();
+    let pipe = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, repo.join("more.yaml"), pipe, 0o600.into(), 0).unwrap();
+    let error = file.open().unwrap_err();
+    let expected = slipway_limits::Exceeded::NotAFile { kind: "a named pipe" };
+    assert_eq!(slipway_limits::Exceeded::of(&error), Some(&expected), "{error}");
 }
 
 #[test]
