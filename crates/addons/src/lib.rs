@@ -7,6 +7,7 @@
 //! [`cloud_controller_manifest`] installs Slipway's own cloud controller, in any cluster.
 //!
 //! An add-on that cannot be installed is a [`Missing`] with the reason: nothing is left out silently.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod cloud_controller;
 mod cloud_controller_manifest;

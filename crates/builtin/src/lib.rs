@@ -4,6 +4,7 @@
 //! cluster. Their secret parts are stored encrypted in the cluster's state store before the creating step has
 //! ended. Other resources use a field of one as [`slipway_resource::Secret::kept`]. A [`Vault`] is the store
 //! under a hold; [`Builtin`] is the provider over it.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod content;
 mod found;

@@ -2,6 +2,7 @@
 //! decides how a server is trusted, which credentials it gets, and at which addresses it may be.
 //!
 //! It sends requests and returns answers. The caller decides what an answer means.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod client;
 mod error;

@@ -3,6 +3,7 @@
 //! [`ClusterInput`] is read leniently. [`ClusterInput::read`] ignores fields that this version does not know and names
 //! them; it refuses those that the sender marked as fields that must be understood. [`ClusterInput::to_json`] writes the
 //! message with its marks, and [`json_schema`] is the published schema.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod cluster;
 mod fields;

@@ -4,6 +4,7 @@
 //! [`sticky`] keeps one comment for each cluster up to date, [`approvals`] decides which reviews and comments approve a
 //! plan, by a [`Policy`] of the operator. [`webhook`] receives events. The library reads no file and no environment
 //! variable, and runs no process: tokens and policies are values of the caller.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
 pub mod approvals;

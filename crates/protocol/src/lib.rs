@@ -2,7 +2,7 @@
 //!
 //! [`Client`] is a [`slipway_resource::Provider`] that lives in another process. What runs on the other side is
 //! built with `slipway-provider-sdk`, or in any language from the `.proto` file.
-
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     clippy::result_large_err,
     reason = "the error is that of the provider trait; one is made for a call over a socket at most"
@@ -16,10 +16,14 @@ pub mod generated;
 mod group;
 pub mod handshake;
 mod life;
+#[allow(clippy::disallowed_methods, reason = "the lock file that the policy names")]
 mod lock;
+#[allow(clippy::disallowed_methods, reason = "beside a provider's executable, in a folder of the caller")]
 mod manifest;
+#[allow(clippy::disallowed_methods, reason = "providers that the policy has granted")]
 mod process;
 mod running;
+#[allow(clippy::disallowed_methods, reason = "folders that the caller names")]
 mod search;
 mod tunnel;
 pub mod wire;

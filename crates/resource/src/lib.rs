@@ -3,6 +3,7 @@
 //! A [`Desired`] resource comes from a spec, an [`Observed`] one from a provider. Both have a [`Value`] that
 //! follows the provider's [`Schema`]; [`diff::diff`] compares them by that schema. Providers implement
 //! [`Provider`] and [`Session`].
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod address;
 pub mod diff;

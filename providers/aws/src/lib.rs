@@ -1,6 +1,6 @@
 //! AWS as a provider of Slipway: sessions with accounts, observation, and actions. `slipway-aws-model` has
 //! the model of a cluster, and does not depend on the SDK.
-
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     clippy::result_large_err,
     reason = "the error is that of the provider trait; one is made for a call over a socket at most"

@@ -1,5 +1,5 @@
 //! The model of a cluster on AWS: resource types, expansion, normalisation. Pure, without calls to AWS.
-
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 #![allow(
     clippy::result_large_err,
     reason = "the error is that of the provider trait; one is made for a call that fails, never in a loop"

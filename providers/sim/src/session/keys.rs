@@ -8,6 +8,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use slipway_limits::file::{open_plain, read_plain};
+use slipway_limits::size;
 use slipway_resource::ProviderError;
 use slipway_resource::provider::{UnwrapKeyRequest, WrapKeyRequest};
 use zeroize::Zeroizing;
@@ -64,7 +66,7 @@ impl SimSession {
 
     fn key_bytes(&self, name: &str) -> io::Result<Zeroizing<Vec<u8>>> {
         let path = self.config.directory.join(name);
-        if let Ok(bytes) = fs::read(&path) {
+        if let Ok(bytes) = read_plain(&path, size::KEY_FILE) {
             return Ok(Zeroizing::new(bytes));
         }
         if let Some(folder) = path.parent() {
@@ -76,14 +78,14 @@ impl SimSession {
         // process may be first.
         let beside = path.with_extension(format!("{}.new", std::process::id()));
         let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+            open_plain(&beside, OpenOptions::new().write(true).create(true).truncate(true).mode(0o600))?;
         file.write_all(&fresh)?;
         file.sync_all()?;
         let linked = fs::hard_link(&beside, &path);
         fs::remove_file(&beside)?;
         match linked {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => fs::read(&path).map(Zeroizing::new),
+            _ => read_plain(&path, size::KEY_FILE).map(Zeroizing::new),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use serde_json::json;
 use slipway_provider_sim::inspect::Inventory;
 use slipway_resource::Value;
+use slipway_resource::provider::WrapKeyRequest;
 
 use crate::harness::open;
 
@@ -119,4 +120,25 @@ async fn a_log_that_has_grown_is_made_anew_under_everybody() {
     std::fs::OpenOptions::new().append(true).open(path).unwrap().write_all(b"{\"at\":").unwrap();
     other.create("sim_object.b", object(&[])).await.unwrap();
     assert_eq!(harness.observe().await.len(), 2);
+}
+
+/// The folder may come with a checkout of another person.
+#[tokio::test]
+async fn a_key_is_a_regular_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let harness = open(directory.path(), json!({})).await;
+    let wrap = |name: &str| WrapKeyRequest {
+        key: format!("key/{name}"),
+        scope: "scope".to_owned(),
+        plain: b"plain".to_vec().into(),
+    };
+    harness.session.wrap_key(wrap("good")).await.unwrap();
+    let keys = directory.path().join("key");
+    std::os::unix::fs::symlink("/dev/zero", keys.join("device")).unwrap();
+    std::os::unix::fs::symlink(keys.join("good"), keys.join("link")).unwrap();
+    for name in ["device", "link"] {
+        let error = harness.session.wrap_key(wrap(name)).await.unwrap_err();
+        assert!(error.message.contains("it is a symbolic link"), "{name}: {}", error.message);
+    }
+    harness.session.wrap_key(wrap("good")).await.unwrap();
 }
