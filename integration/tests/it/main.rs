@@ -5,6 +5,7 @@ pub(crate) mod cli;
 mod concurrency;
 mod controller;
 mod crash;
+mod crash_upkeep;
 mod documents;
 mod failures;
 mod findings;
