@@ -1,6 +1,6 @@
 //! Two operators at once, and what interrupting a run does.
 
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -38,6 +38,30 @@ fn of_two_applies_one_runs_and_the_other_says_who_holds_the_cluster() -> Result<
     let first = Ended::of(first.wait_with_output()?)?;
     ensure!(first.code == Some(0), "{first:?}");
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    Ok(())
+}
+
+#[test]
+fn of_five_applies_one_does_the_work_and_the_others_find_it_done() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", &slow("image-1").replace("timeScale: 0.04", "timeScale: 0.01"))?;
+    let apply = ["apply", "-f", "spec.yaml", "--yes", "--wait", "2m"];
+    let runs: Vec<Child> = ["ada", "bob", "carol", "dan", "eve"]
+        .into_iter()
+        .map(|who| {
+            place.command(&apply).env("USER", who).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+        })
+        .collect::<std::io::Result<_>>()?;
+    let mut worked = 0;
+    for run in runs {
+        let ended = Ended::of(run.wait_with_output()?)?;
+        ensure!(ended.code == Some(0), "{ended:?}");
+        worked += usize::from(ended.out.contains("Done: "));
+    }
+    ensure!(worked == 1, "{worked} runs had steps to do");
+    ensure!(place.inventory()?.doubled().is_empty(), "objects are doubled");
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    place.expect(0, &["state", "verify", "roll"])?;
     Ok(())
 }
 
@@ -92,7 +116,7 @@ fn wait_for(condition: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-fn signal(process: &std::process::Child, name: &str) -> Result<()> {
+fn signal(process: &Child, name: &str) -> Result<()> {
     let status =
         std::process::Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status()?;
     ensure!(status.success(), "kill -{name} failed");
