@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
@@ -33,6 +34,8 @@ pub struct Lab {
     pub watch: Watch,
     /// How actions are repeated.
     pub backoff: Backoff,
+    /// How old the reads may be by which steps check their objects.
+    pub read_age: Duration,
     /// Where the texts of secrets come from.
     pub secrets: Arc<dyn SecretSource>,
 }
@@ -61,6 +64,7 @@ impl Lab {
             events: EventHandler::discard(),
             watch: Watch::default(),
             backoff: Backoff::default(),
+            read_age: slipway_engine::READ_AGE,
             secrets: Arc::new(NoSecrets),
         })
     }
@@ -212,7 +216,7 @@ impl Lab {
             store: None,
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),
-            read_age: slipway_engine::READ_AGE,
+            read_age: self.read_age,
             backoff: self.backoff,
             events: self.events.clone(),
             stop: StopSignal::default(),

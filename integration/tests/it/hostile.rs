@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use futures_util::{StreamExt, stream};
 use serde_json::json;
-use slipway_engine::{Backoff, Patience, Report, WaitHandler, Watch};
+use slipway_engine::{Backoff, Patience, READ_AGE, Report, WaitHandler, Watch};
 use slipway_integration::lab::{Lab, cluster};
 use slipway_integration::served::Served;
 use slipway_plan::file::Mode;
@@ -21,6 +21,7 @@ use slipway_protocol::generated::provider_client::ProviderClient;
 use slipway_protocol::generated::provider_server::ProviderServer;
 use slipway_protocol::{Client, Deadlines, Life};
 use slipway_provider_sim::Sim;
+use slipway_spec::model::Cluster;
 use tempfile::TempDir;
 use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
@@ -59,10 +60,13 @@ struct Case {
     after_loss: bool,
     /// The cluster exists already.
     exists: bool,
+    /// The spec changes, so that the network is updated.
+    changes: bool,
 }
 
 fn cases() -> Vec<Case> {
-    let case = |call, misdeed| Case { call, misdeed, after_loss: false, exists: false };
+    let case = |call, misdeed| Case { call, misdeed, after_loss: false, exists: false, changes: false };
+    let update = |call, misdeed| Case { exists: true, changes: true, ..case(call, misdeed) };
     let everywhere = [
         Misdeed::Status(Code::Internal),
         Misdeed::Status(Code::Unimplemented),
@@ -82,6 +86,7 @@ fn cases() -> Vec<Case> {
     for call in CALLS.into_iter().filter(|call| *call != Call::None) {
         cases.extend(everywhere.map(|misdeed| case(call, misdeed)));
     }
+    cases.extend(everywhere.map(|misdeed| update(Call::Read, misdeed)));
     let resume = [
         Misdeed::Status(Code::Internal),
         Misdeed::Deaf,
@@ -103,6 +108,10 @@ fn cases() -> Vec<Case> {
         Lie::Flood,
     ];
     cases.extend(lies.map(|lie| case(Call::Apply, Misdeed::Lie(lie))));
+    // An update has an identity already, so that its report may leave it out.
+    let of_updates =
+        [Lie::EmptyIdentity, Lie::OtherIdentity, Lie::UnknownValue, Lie::OtherValue, Lie::NoValue];
+    cases.extend(of_updates.map(|lie| update(Call::Apply, Misdeed::Lie(lie))));
     let found = [Lie::ForeignType, Lie::EmptyIdentity];
     cases.extend(found.map(|lie| Case { exists: true, ..case(Call::Discover, Misdeed::Lie(lie)) }));
     let plans = [Lie::TooMany, Lie::TooFew, Lie::PlannedOtherValue, Lie::PlannedOtherText];
@@ -157,10 +166,9 @@ impl Hostile {
 }
 
 /// The error of a run, as text; `None` when the run completed.
-async fn attempt(lab: &Lab) -> Result<Option<String>> {
-    let wanted = cluster(SMALL)?;
+async fn attempt(lab: &Lab, wanted: &Cluster) -> Result<Option<String>> {
     let options = Options { preflight: true, ..Options::default() };
-    let ended: Result<(Plan, Report)> = tokio::time::timeout(BOUND, lab.run(&wanted, Mode::Apply, options))
+    let ended: Result<(Plan, Report)> = tokio::time::timeout(BOUND, lab.run(wanted, Mode::Apply, options))
         .await
         .context("it was waited for without end")?;
     Ok(match ended {
@@ -192,13 +200,22 @@ async fn try_one(case: Case) -> Result<()> {
             json!([{ "method": "create", "nth": 1, "kind": "fail-after", "class": "outcome-unknown" }]);
         lab.settings.insert("faults".to_owned(), rule);
     }
+    let mut wanted = cluster(SMALL)?;
     if case.exists {
-        let made = attempt(&lab).await?;
+        let made = attempt(&lab, &wanted).await?;
         ensure!(made.is_none(), "it is not made: {made:?}");
+    }
+    if case.changes {
+        let network = "zones: [sim-1a]\n  network: { additionalCidrs: [10.1.0.0/16] }";
+        wanted = cluster(&SMALL.replace("zones: [sim-1a]", network))?;
+    }
+    if case.call == Call::Read {
+        // As in a run that takes longer than a read may be old.
+        lab.read_age = Duration::ZERO;
     }
     let hostile = Hostile::start(case).await?;
     lab.use_provider(Arc::new(hostile.client.clone()));
-    let said = attempt(&lab).await?;
+    let said = attempt(&lab, &wanted).await?;
     // A pure answer without content, or a cluster without preflight, may be all there is to say.
     let harmless = matches!(
         (case.call, case.misdeed),
@@ -212,17 +229,36 @@ async fn try_one(case: Case) -> Result<()> {
             let honest = matches!(case.misdeed, Misdeed::Fail(_)) || case.after_loss;
             ensure!(honest || text.contains("sim"), "who did it is not said: {text}");
             ensure!(!text.is_empty(), "nothing is said");
+            names_the_lie(case, text)?;
         }
     }
     is_sound(&lab, case).await?;
     // The same cluster, with a provider as it should be.
     drop(hostile);
     lab.settings.remove("faults");
+    lab.read_age = READ_AGE;
     lab.use_provider(Arc::new(Sim));
-    let again = attempt(&lab).await?;
+    let again = attempt(&lab, &wanted).await?;
     ensure!(again.is_none(), "it does not recover: {again:?}; before: {said:?}");
-    ensure!(lab.plan(&cluster(SMALL)?).await?.is_empty(), "a plan is left");
+    ensure!(lab.plan(&wanted).await?.is_empty(), "a plan is left");
     ensure!(lab.inventory()?.doubled().is_empty(), "objects are doubled");
+    Ok(())
+}
+
+/// Whether the error of a lie about a finished action names the provider, the resource and the attribute.
+fn names_the_lie(case: Case, text: &str) -> Result<()> {
+    let Case { call: Call::Apply, misdeed: Misdeed::Lie(lie), .. } = case else { return Ok(()) };
+    let parts: &[&str] = match lie {
+        Lie::NoIdentity | Lie::EmptyIdentity => &["identity"],
+        Lie::OtherIdentity => &["net-666"],
+        Lie::UnknownValue | Lie::NoValue => &[" cidr "],
+        Lie::OtherValue => &[" cidr ", "6.6.6.0/24"],
+        _ => return Ok(()),
+    };
+    let address = "provider sim broke the contract: sim_network.main is reported as done";
+    for part in parts.iter().chain([&address]) {
+        ensure!(text.contains(part), "the error does not name `{part}`: {text}");
+    }
     Ok(())
 }
 

@@ -24,6 +24,7 @@ pub enum Call {
     Catalog,
     Expand,
     Discover,
+    Read,
     Plan,
     Preflight,
     Apply,
@@ -297,7 +298,7 @@ impl Provider for Proxy {
     }
 
     async fn read(&self, request: Request<proto::ReadRequest>) -> Answered<Self::ReadStream> {
-        paged!(self, Call::None, read, request, truth)
+        paged!(self, Call::Read, read, request, truth)
     }
 
     async fn locate(&self, request: Request<proto::LocateRequest>) -> Answered<Self::LocateStream> {
