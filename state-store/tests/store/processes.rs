@@ -28,6 +28,21 @@ fn spawn(test: &str, directory: &Path, write: usize) -> Child {
         .unwrap()
 }
 
+/// The same under a limit on the size of a file. A write over the limit ends in the middle with an error, as on a full disk.
+fn spawn_without_room(test: &str, directory: &Path) -> Child {
+    // 16 or 32 KiB, as the shell counts.
+    let limited = "trap '' XFSZ; ulimit -f 32; exec \"$@\"";
+    Command::new("sh")
+        .args(["-c", limited, "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("processes::{test}"), "--ignored", "--nocapture"])
+        .env(DIRECTORY, directory)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
 fn backend(directory: &Path) -> Arc<dyn Backend> {
     Arc::new(FileBackend::open(directory))
 }
@@ -230,4 +245,49 @@ async fn a_run_killed_at_any_write_loses_nothing() {
     assert!(write > 10, "it was killed at each of its writes: {write}");
     run(backend.clone()).await.unwrap();
     assert_eq!(state(&view(&backend).await).len(), known + 3);
+}
+
+/// A snapshot of 256 KiB.
+fn large() -> Vec<u8> {
+    (0..256_u32 << 10).map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()[3]).collect()
+}
+
+#[tokio::test]
+#[ignore = "a process of a_commit_without_room_on_the_disk_changes_nothing"]
+async fn child_without_room() {
+    let Some(backend) = directory() else { return };
+    let acquire = acquire("child");
+    let mut held =
+        Holder::acquire(backend.clone(), &cluster(), acquire, Arc::new(SystemClock)).await.unwrap();
+    held.append(vec![record(1)]).await.unwrap();
+    held.commit(b"small".to_vec(), meta("apply")).await.unwrap();
+    held.append(vec![record(2)]).await.unwrap();
+    let error = held.commit(large(), meta("apply")).await.unwrap_err();
+    assert!(!error.is_lost(), "{error}");
+    // What fits is still written.
+    held.append(vec![record(3)]).await.unwrap();
+    let told = Bytes::from(error.to_string());
+    backend.create(&Key::new("told").unwrap(), told).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_commit_without_room_on_the_disk_changes_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let backend = backend(place.path());
+    assert!(spawn_without_room("child_without_room", place.path()).wait().unwrap().success());
+    assert!(backend.get(&Key::new("told").unwrap()).await.unwrap().is_some(), "the commit failed");
+    let seen = view(&backend).await;
+    assert_eq!(seen.snapshot.as_deref(), Some(&b"small"[..]));
+    assert_eq!(numbers(&seen), [2, 3]);
+    let temporary = std::fs::read_dir(place.path().join(".slipway/temporary")).unwrap();
+    assert_eq!(temporary.count(), 0, "half a file is left");
+    // With room, the next run goes on from there.
+    let take =
+        async || Holder::acquire(backend.clone(), &cluster(), acquire("test"), Arc::new(SystemClock)).await;
+    let mut held = until(async || take().await.ok()).await;
+    held.commit(large(), meta("apply")).await.unwrap();
+    held.release(None).await.unwrap();
+    let seen = view(&backend).await;
+    assert_eq!(seen.snapshot.as_deref(), Some(&*large()));
+    assert!(numbers(&seen).is_empty(), "the snapshot includes the records");
 }
