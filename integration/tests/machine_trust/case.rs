@@ -65,6 +65,16 @@ impl Case {
         case
     }
 
+    /// The same for a caller who trusts the repository without a look at it: no `--untrusted`, and nothing allowed.
+    pub fn careless(mut self) -> Self {
+        self.untrusted = false;
+        while let Some(place) = self.arguments.iter().position(|argument| argument == "--trust") {
+            // With its value.
+            self.arguments.drain(place..(place + 2).min(self.arguments.len()));
+        }
+        self
+    }
+
     /// A copy of the repository in a new folder, beside files that the plan must not reach.
     pub fn prepare(&self) -> TempDir {
         let place = tempfile::tempdir().unwrap();

@@ -45,6 +45,55 @@ fn the_recorder_sees_a_command_that_is_allowed() {
     assert!(place.path().join("ran").exists(), "{}", ended.1);
 }
 
+/// Without the flag, a plan enters the hosts that the spec names by SSH, and uses the caller's own kubeconfig. It starts
+/// nothing else, connects to nobody else, writes nothing, and shows no secret.
+#[test]
+#[ignore = "needs root and namespaces"]
+fn a_plan_without_the_flag_starts_nothing_of_the_repository() {
+    slipway_testkit::packages::install().unwrap();
+    let cases = Case::all().into_iter().map(Case::careless);
+    let wrong: Vec<String> = cases.filter_map(|case| judged_careless(&case).err()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// Checks the plan of a case for a caller who trusts the repository.
+fn judged_careless(case: &Case) -> Result<(), String> {
+    let place = case.prepare();
+    let before = case::contents(place.path());
+    let (code, said) = case.run(&place, PROGRAM, true);
+    let record = Record::read(&place.path().join("record"));
+    let mut wrong = Vec::new();
+    if record.is_empty() {
+        wrong.push("nothing was recorded".to_owned());
+    }
+    if !matches!(code, 1 | 2) {
+        wrong.push(format!("it ended with {code}"));
+    }
+    if let Some(planted) = PLANTED.iter().find(|planted| said.contains(**planted)) {
+        wrong.push(format!("it shows {planted}"));
+    }
+    let of_hosts = case.name.starts_with("hosts");
+    let of_caller = case.name == "kubeconfig-of-the-caller";
+    let programs = record.programs().into_iter();
+    wrong.extend(
+        programs
+            .filter(|name| !(of_hosts && name == "ssh" || of_caller && name == "touch"))
+            .map(|name| format!("executed {name}")),
+    );
+    if !of_hosts {
+        wrong.extend(record.connections().iter().map(|line| format!("connected: {line}")));
+    }
+    let after = case::contents(place.path());
+    let written = after.iter().filter(|(path, text)| before.get(*path) != Some(text));
+    wrong.extend(
+        written
+            // The command of the caller's own kubeconfig.
+            .filter(|(path, _)| !(path.ends_with("record") || of_caller && path.ends_with("ran")))
+            .map(|(path, _)| format!("wrote {}", path.display())),
+    );
+    if wrong.is_empty() { Ok(()) } else { Err(format!("{}: {}\n{said}", case.name, wrong.join("; "))) }
+}
+
 /// Checks the plan of a case.
 fn judged(case: &Case, recorded: bool) -> Result<(), String> {
     let place = case.prepare();

@@ -32,6 +32,25 @@ impl Record {
         Self { lines: text.lines().map(str::to_owned).collect() }
     }
 
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// The names of the programs that were started, without the first, which is the program itself.
+    pub fn programs(&self) -> Vec<String> {
+        let calls = self.lines.iter().filter_map(|line| line.split_once(' '));
+        let started = calls.filter(|(_, call)| call.trim_start().starts_with("execve"));
+        let paths = started.skip(1).map(|(_, call)| call.split('"').nth(1).unwrap_or_default());
+        paths.map(|path| path.rsplit('/').next().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The connections to other machines.
+    pub fn connections(&self) -> Vec<&str> {
+        let lines = self.lines.iter().map(String::as_str);
+        lines.filter(|line| line.contains("connect(") && line.contains("sa_family=AF_INET")).collect()
+    }
+
     /// The violations of the policy for a plan in this place.
     pub fn problems(&self, place: &Path) -> Vec<String> {
         let place = place.to_str().unwrap();
