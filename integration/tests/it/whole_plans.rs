@@ -86,39 +86,50 @@ async fn try_all(cases: &[PathBuf], provider: &str, make: &dyn Fn() -> Arc<dyn P
     }
     let least = if provider == "hosts" { 3 } else { 5 };
     ensure!(clusters.len() >= least, "{} clusters for {provider}", clusters.len());
-    let each = mutations().div_ceil(clusters.len());
+    let mut labs = Vec::new();
+    for cluster in &clusters {
+        if let Some(lab) = begin(cluster, provider, make()).await.with_context(|| cluster.name.clone())? {
+            labs.push((cluster, lab));
+        }
+    }
+    ensure!(labs.len() >= least, "only {} of {} clusters can be planned", labs.len(), clusters.len());
+    let each = mutations().div_ceil(labs.len());
     let seed = number("SLIPWAY_SEED", 7);
-    println!("{provider}: {} changes of {} clusters, seed {seed}", each * clusters.len(), clusters.len());
+    println!("{provider}: {} changes of {} clusters, seed {seed}", each * labs.len(), labs.len());
     let mut numbers = Numbers(seed);
     let mut tally = Tally::default();
-    for cluster in &clusters {
-        let name = cluster.name.clone();
-        live(cluster, make(), each, &mut numbers, &mut tally).await.with_context(|| name)?;
+    for (cluster, lab) in labs {
+        live(cluster, &lab, each, &mut numbers, &mut tally).await.with_context(|| cluster.name.clone())?;
     }
     println!("{provider}: {} applied, {} held, {} refused", tally.applied, tally.held, tally.refused);
     ensure!(tally.applied > tally.refused / 4, "hardly any change is a plan");
     Ok(())
 }
 
+/// Applies a cluster as it is. `None` when it names objects that only a cloud can have.
+///
+/// # Errors
+/// When it has no plan for another reason, or the plan cannot be carried out.
+async fn begin(cluster: &Cluster, provider: &str, pure: Arc<dyn Provider>) -> Result<Option<Lab>> {
+    let mut lab = Lab::with(Arc::new(PretendedProvider::new(pure, Pretended::default())))?;
+    lab.secrets = Arc::new(AnySecret);
+    let Err(error) = step(&lab, cluster, "as it is").await else { return Ok(Some(lab)) };
+    let names_existing = matches!(error.downcast_ref::<Error>(), Some(Error::MissingExisting { .. }));
+    // On AWS, images and machine types are facts of the cloud, too.
+    if error.is::<NotDone>() || !(names_existing || provider == "aws") {
+        return Err(error);
+    }
+    println!("{}: {error:#}", cluster.name);
+    Ok(None)
+}
+
 async fn live(
     cluster: &Cluster,
-    pure: Arc<dyn Provider>,
+    lab: &Lab,
     changes: usize,
     numbers: &mut Numbers,
     tally: &mut Tally,
 ) -> Result<()> {
-    let mut lab = Lab::with(Arc::new(PretendedProvider::new(pure, Pretended::default())))?;
-    lab.secrets = Arc::new(AnySecret);
-    match step(&lab, cluster, "as it is").await {
-        Err(error) if error.is::<NotDone>() => return Err(error),
-        // Facts that only the cloud knows are missing: existing networks, images.
-        Err(error) => {
-            println!("{}: {error:#}", cluster.name);
-            tally.refused += 1;
-            return Ok(());
-        }
-        Ok(()) => {}
-    }
     let mut current = serde_json::to_value(cluster)?;
     for _ in 0..changes {
         let mut changed = current.clone();
@@ -127,7 +138,7 @@ async fn live(
         if wanted.name != cluster.name || wanted.provider.name != cluster.provider.name {
             continue;
         }
-        match step(&lab, &wanted, &what).await {
+        match step(lab, &wanted, &what).await {
             Ok(()) => {
                 tally.applied += 1;
                 current = changed;
