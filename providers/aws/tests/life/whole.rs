@@ -17,6 +17,7 @@ pub fn a_whole_life() -> Result<()> {
     let world = World::new()?;
     let mut text = PUBLIC.to_owned();
     write(&world, &text)?;
+    is_refused_without_the_flag(&world)?;
     world.apply()?;
     world.is_settled()?;
     ensure!(machines(&world.cloud.objects()?).into_values().sum::<usize>() == 3, "not three machines");
@@ -38,6 +39,31 @@ pub fn a_whole_life() -> Result<()> {
 
 fn write(world: &World, text: &str) -> Result<()> {
     world.spec(&text.replace("CLUSTER_API", &world.api.endpoint()))
+}
+
+/// The machines of this spec lack programs, so they would not become nodes. Without the flag, neither the spec nor a saved plan
+/// is applied.
+fn is_refused_without_the_flag(world: &World) -> Result<()> {
+    const WITHOUT_FLAG: &str = "without-flag.plan";
+    let before = world.cloud.objects()?;
+    let shown = world.expect(2, &["plan", "-f", "spec.yaml", "--out", WITHOUT_FLAG])?.out;
+    // The text of a plan is wrapped.
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for pool in ["control-plane", "workers"] {
+        let wanted = format!("the machines of pool {pool} will not become nodes of the cluster");
+        ensure!(shown.contains(&wanted), "the plan does not say that {wanted}: {shown}");
+    }
+    let refused: [&[&str]; 3] = [
+        &["apply", "-f", "spec.yaml", "--yes"],
+        &["apply", "-f", "spec.yaml", "--yes", "--no-preflight"],
+        &["apply", WITHOUT_FLAG, "--yes"],
+    ];
+    for arguments in refused {
+        let told = world.expect(1, arguments)?.err;
+        ensure!(told.contains("error[PLAN0030]"), "{arguments:?}: {told}");
+        ensure!(world.cloud.objects()? == before, "{arguments:?} changed the cloud");
+    }
+    Ok(())
 }
 
 /// Makes one change, and sees that it is all that is planned, and that nothing is left of it.
