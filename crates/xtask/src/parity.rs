@@ -7,7 +7,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value as Json;
 
 use crate::output::say;
-use crate::workspace::{cargo, root, run};
+use crate::workspace::{cargo, cases, root, run};
 
 /// The least mean share of all attributes, and of those that mean something, that a plan must have right.
 const LEAST_MEAN: (f64, f64) = (0.97, 0.98);
@@ -37,7 +37,7 @@ impl Parity {
     /// # Errors
     /// When something cannot be built or run, or a plan has less right than it must.
     pub fn run(&self) -> anyhow::Result<()> {
-        let cases = self.cases.clone().unwrap_or_else(|| root().join("../shared/cases"));
+        let cases = self.cases.clone().unwrap_or_else(cases);
         let scorer = cases.join("../tools/run_parity.py");
         if !scorer.is_file() {
             bail!("there is no {}; name the folder of the cases with --cases", scorer.display());

@@ -21,7 +21,7 @@ use crate::schemas::Schemas;
 use crate::setup::{self, Setup};
 use crate::test_programs::{self, Part, TestProgram};
 use crate::test_queue;
-use crate::workspace::{cargo, root, run, run_quietly};
+use crate::workspace::{CASES, cargo, cases, root, run, run_quietly};
 
 /// The stages of the quick tier.
 const QUICK: [Stage; 8] = [
@@ -287,6 +287,12 @@ impl Test {
         if self.quick {
             items = items.into_iter().filter_map(|item| item.without(NOT_QUICK)).collect();
             settings.push((WITHOUT_COMPONENTS, "1"));
+        }
+        // Each of the tests with these cases says so where there are none.
+        let cases = cases();
+        if let Some(folder) = cases.to_str().filter(|_| part == Part::Everything && cases.is_dir()) {
+            say(&format!("{CASES}={folder}: clusters that kOps made are tried too"));
+            settings.push((CASES, folder));
         }
         let mark = std::process::id().to_string();
         settings.push((leftovers::RUN, &mark));

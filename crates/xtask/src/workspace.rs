@@ -12,6 +12,15 @@ pub fn root() -> &'static Path {
     own.ancestors().nth(2).unwrap_or(own)
 }
 
+/// The environment variable that names the folder of [`cases`].
+pub const CASES: &str = "SLIPWAY_CASES";
+
+/// The folder of clusters that kOps made, each with its spec and its known contents. It is not part of the workspace: it is
+/// `../shared/cases`, or what `SLIPWAY_CASES` says.
+pub fn cases() -> PathBuf {
+    std::env::var_os(CASES).map_or_else(|| root().join("../shared/cases"), PathBuf::from)
+}
+
 /// A call of the cargo that runs this task, in the folder of the workspace.
 pub fn cargo<const N: usize>(arguments: [&str; N]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
