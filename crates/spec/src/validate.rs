@@ -6,6 +6,7 @@
 
 mod access;
 mod addresses;
+mod audit;
 mod components;
 mod context;
 mod control_plane;
@@ -54,6 +55,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         labels::check,
         components::check,
         hardening::check,
+        audit::check,
         secrets::check,
         programs::check,
         lifecycle::check,

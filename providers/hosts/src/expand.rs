@@ -48,6 +48,10 @@ fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
         let field = format!("pools[{}].cloudLabels", pool.name);
         note(field, "hosts that exist already carry no tags; it has no effect");
     }
+    for pool in cluster.pools.iter().filter(|pool| pool.size.is_autoscaled()) {
+        let field = format!("pools[{}].size.bounds.max", pool.name);
+        note(field, "nothing scales a pool of hosts: it has `min` hosts, and `max` has no effect");
+    }
     for host in cluster.hosts.iter().filter(|host| host.lost) {
         note(
             format!("hosts[{}].lost", host.name),

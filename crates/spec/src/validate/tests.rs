@@ -64,6 +64,24 @@ fn an_add_on_that_is_turned_off_under_a_wrong_name_is_told() {
 }
 
 #[test]
+fn an_audit_policy_of_another_kind_is_refused_at_its_place() {
+    let found = |policy: &str| messages(&format!("{CLUSTER}  audit: {{ policy: {policy} }}\n{POOL}"));
+    for policy in ["{ rules: [] }", "{ apiVersion: audit.k8s.io/v1, kind: Policy, rules: [] }"] {
+        assert_eq!(found(policy), Vec::<String>::new(), "{policy}");
+    }
+    for (policy, part) in [
+        ("{ apiVersion: audit.k8s.io/v1beta1, rules: [] }", "write `apiVersion: audit.k8s.io/v1`"),
+        ("{ kind: PolicyList }", "the kind `PolicyList` is not that of an audit policy"),
+        ("{ kind: 7 }", "the kind `7` is not"),
+        ("[]", "the audit policy is not an object"),
+    ] {
+        let found = found(policy);
+        assert_eq!(found.len(), 1, "{policy}: {found:#?}");
+        assert!(found[0].contains(part) && found[0].contains("a.yaml:8:"), "{policy}: {found:?}");
+    }
+}
+
+#[test]
 fn sizes_in_the_wrong_order_are_told_in_words_of_every_format() {
     let pool = POOL.replace("control-plane }", "w }").replace("controlPlane", "worker");
     let pool = pool.replace("{ fixed: 3 }", "{ bounds: { min: 5, max: 2 } }");

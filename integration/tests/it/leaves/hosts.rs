@@ -14,6 +14,8 @@ use slipway_testkit::share;
 use super::read;
 use crate::PROGRAM;
 
+mod clusters;
+
 /// The kind of the documents for existing machines.
 pub(super) const DOCUMENT: &str = "Host";
 
