@@ -34,7 +34,7 @@ pub(crate) async fn check(
         permission::missing(cloud, items),
         quota::exceeded(cloud, items),
     );
-    let found = [names, services, machine::pools(cloud, items), machines?, images?, permissions?, quotas?];
+    let found = [names, services, machines?, images?, permissions?, quotas?];
     Ok(found.into_iter().flatten().collect())
 }
 

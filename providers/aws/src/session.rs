@@ -11,8 +11,10 @@ mod resume;
 mod routing;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use slipway_aws_model::plan::boot;
 use slipway_provider_sdk::Running;
 use slipway_resource::provider::{
     Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
@@ -24,7 +26,7 @@ use slipway_resource::{ErrorClass, Observed, ProviderError, Session, Token, Valu
 
 use zeroize::Zeroizing;
 
-use crate::catalog;
+use crate::catalog::{self, Seen};
 use crate::clients::Clients;
 use crate::cloud::Cloud;
 use crate::config::Config;
@@ -102,6 +104,10 @@ impl Session for AwsSession {
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {
+        // Reading a template notes whose user data it has. Every template is read before this.
+        if self.cloud.shared::<Seen>().other_user_data.load(Ordering::Relaxed) {
+            boot::refuse_new_pools(&items)?;
+        }
         items.iter().map(slipway_aws_model::plan::plan).collect()
     }
 

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
-use slipway_aws_model::plan::boot;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{Address, ErrorClass, ProviderError, Value};
 
@@ -17,24 +15,6 @@ use crate::rate::Class;
 
 const TEMPLATE: &str = "aws_launch_template";
 const GROUP: &str = "aws_autoscaling_group";
-/// The page on new pools of such clusters.
-const NEW_POOL: &str = "PROVIDER0111";
-
-/// New pools of a cluster whose machines boot with another tool's user data, which Slipway does not write.
-pub(super) fn pools(cloud: &Cloud, items: &[PreflightItem]) -> Vec<PreflightFinding> {
-    if !cloud.shared::<Seen>().other_user_data.load(Ordering::Relaxed) {
-        return Vec::new();
-    }
-    let new = items.iter().filter(|item| item.address.kind() == TEMPLATE && item.action == "create");
-    let text = format!(
-        "the machines of this cluster boot by the user data of the tool that made it, which Slipway does not write: \
-                machines of a new pool would not become nodes ({NEW_POOL})"
-    );
-    let hint = "take the pool out of the spec, and make it with the tool that made the cluster";
-    new.filter(|item| boot::of_slipway(&item.desired))
-        .map(|item| finding(Some(&item.address), ErrorClass::Invalid, text.clone(), hint))
-        .collect()
-}
 
 /// Types of machines that AWS does not have, or that a zone of a group lacks.
 pub(super) async fn types(

@@ -105,8 +105,11 @@ pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
             take_over(world, recording, Key::LeftOut)?;
             world.is_settled()?;
             for (from, to, code, named) in REFUSED {
-                is_refused(world, (from, to), code, named).with_context(|| (*to).to_owned())?;
+                let spec = edited(world, "nodes-us-east-1a", (from, to))?;
+                is_refused(world, &spec, code, named).with_context(|| (*to).to_owned())?;
             }
+            let spec = with_another_pool(world)?;
+            is_refused(world, &spec, "PROVIDER0111", "pool more-us-east-1a")?;
             for (pool, from, to) in EDITS {
                 rolls(world, pool, (from, to)).with_context(|| format!("{pool}: {to}"))?;
             }
@@ -129,13 +132,25 @@ fn edited(world: &World, pool: &str, (from, to): (&str, &str)) -> Result<String>
     Ok(format!("{before}{}", after.replacen(from, to, 1)))
 }
 
-fn is_refused(world: &World, edit: (&str, &str), code: &str, named: &str) -> Result<()> {
+/// The spec with one more pool of nodes.
+fn with_another_pool(world: &World) -> Result<String> {
+    let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
+    let is_pool = |document: &&str| document.contains("\n  name: nodes-us-east-1a\n");
+    let pool = spec.split("\n---\n").find(is_pool).context("no such pool")?;
+    let another = pool.replace("nodes-us-east-1a", "more-us-east-1a");
+    Ok(format!("{spec}\n---\n{another}"))
+}
+
+/// A spec is refused by every plan and every apply, and nothing is changed.
+fn is_refused(world: &World, refused: &str, code: &str, named: &str) -> Result<()> {
     let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
     let before = world.cloud.objects()?;
-    world.spec(&edited(world, "nodes-us-east-1a", edit)?)?;
+    world.spec(refused)?;
     for arguments in [&["plan", "-f", "spec.yaml"][..], &["apply", "-f", "spec.yaml", "--yes"]] {
-        let told = world.expect(1, arguments)?.err;
-        ensure!(told.contains(code) && told.contains(named), "{arguments:?}: {told}");
+        for more in [&[][..], &["--no-preflight"]] {
+            let told = world.expect(1, &[arguments, more].concat())?.err;
+            ensure!(told.contains(code) && told.contains(named), "{arguments:?} {more:?}: {told}");
+        }
     }
     ensure!(world.cloud.objects()? == before, "the cloud was changed");
     world.spec(&spec)

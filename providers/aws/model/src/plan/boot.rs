@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde_json::Value as Json;
+use slipway_resource::provider::PlanItem;
 use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
 
 /// The attribute.
@@ -26,6 +27,8 @@ const DIGEST: &str = " --digest ";
 const OF_KOPS: [&str; 2] = ["nodeup", "kube_env.yaml"];
 /// The error page for changes that cannot reach machines.
 const CANNOT_REACH: &str = "PROVIDER0110";
+/// The error page for new pools of clusters whose machines another tool boots.
+const NEW_POOL: &str = "PROVIDER0111";
 /// The largest document that is read.
 const LIMIT: u64 = 1024 * 1024;
 /// Why a plan is for infrastructure alone.
@@ -116,10 +119,33 @@ pub(super) fn kept(
     Ok((wanted, if carried.is_empty() { Vec::new() } else { vec![reason.to_owned()] }))
 }
 
-/// Whether the machines of a template are to become nodes by Slipway's own user data.
-#[must_use]
-pub fn of_slipway(template: &Value) -> bool {
-    template.get(USER_DATA).and_then(text).is_some_and(|text| is_ours(&text))
+/// Refuses a new template of a cluster whose machines boot by the user data of another tool: Slipway does not write that user
+/// data, so the machines would not become nodes.
+///
+/// # Errors
+/// `invalid`, with the address of the first new template.
+pub fn refuse_new_pools(items: &[PlanItem]) -> Result<(), ProviderError> {
+    let new = items.iter().filter(|item| item.address.kind() == super::TEMPLATE && item.observed.is_none());
+    for item in new {
+        let user_data = item.desired.as_ref().and_then(|template| template.get(USER_DATA)).and_then(text);
+        let Some(user_data) = user_data.filter(|text| is_ours(text)) else { continue };
+        let text = format!(
+            "the machines of this cluster boot by the user data of the tool that made it, which Slipway does not write: {} \
+             would not become nodes ({NEW_POOL})",
+            machines_of(&document(&user_data).unwrap_or_default())
+        );
+        let hint = "take the pool out of the spec, and make it with the tool that made the cluster";
+        return Err(ProviderError::new(ErrorClass::Invalid, text)
+            .with_hint(hint)
+            .with_address(&item.address));
+    }
+    Ok(())
+}
+
+/// The machines that a bootstrap document is for, in the words of messages.
+fn machines_of(document: &Json) -> String {
+    let pool = document["node"]["pool"].as_str();
+    pool.map_or_else(|| MACHINES.to_owned(), |pool| format!("the machines of pool {pool}"))
 }
 
 /// The limitations of machines from a template, as a sentence.
@@ -134,9 +160,7 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let has_credential = is_control_plane || proves;
     let lacks = [(!has_programs).then_some(NO_PROGRAMS), (!has_credential).then_some(NO_CREDENTIAL)];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
-    let pool = document["node"]["pool"].as_str();
-    let machines = pool.map_or_else(|| MACHINES.to_owned(), |pool| format!("the machines of pool {pool}"));
-    (!lacks.is_empty()).then(|| format!("{machines}{NO_NODES}{}", lacks.join(", and ")))
+    (!lacks.is_empty()).then(|| format!("{}{NO_NODES}{}", machines_of(&document), lacks.join(", and ")))
 }
 
 fn is_ours(text: &str) -> bool {
@@ -325,8 +349,34 @@ mod tests {
     }
 
     #[test]
+    fn a_new_pool_is_refused_beside_machines_of_another_tool() {
+        let item = |address: &str, desired: Option<Value>, observed: Option<Value>| PlanItem {
+            address: address.parse().unwrap(),
+            desired,
+            observed,
+            last_applied: None,
+        };
+        let (ours, theirs) = (labels(""), template(NODEUP));
+        let others = [
+            item("aws_launch_template.nodes", Some(ours.clone()), Some(theirs)),
+            item("aws_launch_template.gone", None, None),
+            // It boots without user data.
+            item("aws_launch_template.bastions", Some(Value::map([("name", "bastions")])), None),
+            item("aws_vpc.a", Some(ours.clone()), None),
+        ];
+        assert!(refuse_new_pools(&others).is_ok());
+        let new = item("aws_launch_template.more", Some(ours), None);
+        let error = refuse_new_pools(&[&others[..], &[new]].concat()).unwrap_err();
+        let wanted = "the machines of pool nodes would not become nodes (PROVIDER0111)";
+        assert!(error.message.ends_with(wanted), "{}", error.message);
+        assert_eq!(
+            error.address.map(|address| address.to_string()).as_deref(),
+            Some("aws_launch_template.more")
+        );
+    }
+
+    #[test]
     fn who_wrote_user_data_is_told() {
-        assert!(of_slipway(&labels("")) && !of_slipway(&template(NODEUP)));
         assert!(of_another_tool(&template(NODEUP)) && !of_another_tool(&labels("")));
         assert!(!of_another_tool(&Value::map([("name", "bastions")])));
     }
