@@ -1,5 +1,6 @@
-//! The user's configuration file.
+//! The configuration: that of the system, and that of the user over it.
 
+mod layers;
 pub(crate) mod state;
 
 use std::path::{Path, PathBuf};
@@ -8,10 +9,12 @@ use serde::Deserialize;
 
 use crate::error::CommandError;
 use crate::keys::Encryption;
-use slipway_trust::path_in;
 use state::StatePlace;
 
-/// The user's settings for all commands (TOML).
+/// The configuration file of the system, for all users of a machine.
+pub(crate) const SYSTEM: &str = "/etc/slipway/config.toml";
+
+/// The settings for all commands (TOML).
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Configuration {
@@ -47,47 +50,48 @@ pub(crate) struct Retention {
 }
 
 impl Configuration {
-    /// Reads the file that was named, or the usual one if there is one.
-    pub fn read(named: Option<&Path>) -> Result<Self, CommandError> {
-        let path = match named {
-            Some(path) => path.to_owned(),
-            None => match usual_path().filter(|path| path.is_file()) {
-                Some(path) => path,
-                None => return Ok(Self::default()),
-            },
-        };
-        let text = slipway_limits::file::read_given_text(&path, slipway_limits::size::CONFIGURATION)
-            .map_err(|error| {
-                let failure = CommandError::file("the configuration file", &path, &error);
-                match (named, error.kind()) {
-                    (Some(_), std::io::ErrorKind::NotFound) => {
-                        failure.hint("correct the path in `--config` or SLIPWAY_CONFIG, or leave it out")
-                    }
-                    _ => failure,
-                }
-            })?;
-        let mut read: Self = toml::from_str(&text).map_err(|error| {
-            CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
-                .cause(error.to_string().trim_end())
-        })?;
-        // The working directory may belong to another person, so paths in the settings are not relative to
-        // it.
-        let folder = std::path::absolute(&path).ok().and_then(|path| path.parent().map(Path::to_owned));
-        if let Some(folder) = folder {
-            read.place_paths(&folder, std::env::home_dir().as_deref());
+    /// Reads the file of the system, if there is one, and over it the file that was named, or else the usual file of the user.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or has a setting that does not exist.
+    pub fn read(system: &Path, named: Option<&Path>) -> Result<Self, CommandError> {
+        let mut settings = if system.is_file() { table(system, None)? } else { toml::Table::new() };
+        let usual = || usual_path().filter(|path| path.is_file());
+        if let Some(path) = named.map(Path::to_owned).or_else(usual) {
+            layers::put_over(&mut settings, table(&path, named)?);
         }
-        Ok(read)
+        // Each file was understood alone.
+        toml::Value::Table(settings).try_into().map_err(|error: toml::de::Error| {
+            CommandError::new("CLI0003", "the configuration files cannot be understood together")
+                .cause(error.to_string().trim_end())
+        })
     }
+}
 
-    /// Lets every relative path start at the folder of the file.
-    fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
-        let place = |path: &mut PathBuf| *path = path_in(path, folder, home);
-        self.provider_path.iter_mut().for_each(place);
-        self.encryption.age_identity_files.iter_mut().for_each(place);
-        self.encryption.passphrase_file.iter_mut().for_each(place);
-        self.state.place_paths(folder, home);
-        self.trust = std::mem::take(&mut self.trust).relative_to(folder, home);
+/// The settings of a file, with absolute paths. The working directory may belong to another person, so relative paths in the
+/// settings start at the folder of the file.
+fn table(path: &Path, named: Option<&Path>) -> Result<toml::Table, CommandError> {
+    let text = slipway_limits::file::read_given_text(path, slipway_limits::size::CONFIGURATION).map_err(
+        |error| {
+            let failure = CommandError::file("the configuration file", path, &error);
+            match (named, error.kind()) {
+                (Some(_), std::io::ErrorKind::NotFound) => {
+                    failure.hint("correct the path in `--config` or SLIPWAY_CONFIG, or leave it out")
+                }
+                _ => failure,
+            }
+        },
+    )?;
+    let understood = |error: toml::de::Error| {
+        CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
+            .cause(error.to_string().trim_end())
+    };
+    toml::from_str::<Configuration>(&text).map_err(understood)?;
+    let mut settings: toml::Table = toml::from_str(&text).map_err(understood)?;
+    if let Some(folder) = std::path::absolute(path).ok().as_deref().and_then(Path::parent) {
+        layers::place_paths(&mut settings, folder, std::env::home_dir().as_deref());
     }
+    Ok(settings)
 }
 
 fn usual_path() -> Option<PathBuf> {

@@ -1,7 +1,7 @@
 //! One call of the program, from its arguments to its exit code.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use slipway_trust::{Mode, Policy};
 use crate::actor;
 use crate::cli::{Cli, Command, Global, LogFormat, mistakes};
 use crate::commands;
-use crate::configuration::Configuration;
+use crate::configuration::{self, Configuration};
 use crate::deciding::Follower;
 use crate::download::Downloads;
 use crate::error::CommandError;
@@ -34,13 +34,14 @@ pub struct Program {
     decorate_backend: Option<DecorateBackend>,
     lease: slipway_state_store::Options,
     read_age: Option<Duration>,
+    system_configuration: Option<PathBuf>,
 }
 
 /// The common parts of all commands.
 pub(crate) struct Context {
     /// The options of all commands.
     pub global: Global,
-    /// The user's configuration file.
+    /// The configuration of the system and of the user.
     pub configuration: Configuration,
     /// The trust policy for specs.
     pub policy: Arc<Policy>,
@@ -71,6 +72,14 @@ impl Program {
     #[must_use]
     pub fn lease(mut self, lease: slipway_state_store::Options) -> Self {
         self.lease = lease;
+        self
+    }
+
+    /// Reads another file than `/etc/slipway/config.toml` as the configuration of the system, as a test does that must not
+    /// depend on the machine.
+    #[must_use]
+    pub fn system_configuration(mut self, path: PathBuf) -> Self {
+        self.system_configuration = Some(path);
         self
     }
 
@@ -121,12 +130,13 @@ impl Program {
 
     fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
         // In node commands, `--config` names a document about the machine, as with kubeadm.
-        let from_environment = std::env::var_os("SLIPWAY_CONFIG").map(std::path::PathBuf::from);
+        let from_environment = std::env::var_os("SLIPWAY_CONFIG").map(PathBuf::from);
         let named = match &cli.command {
             Command::Node(_) => from_environment.as_deref(),
             _ => cli.global.config.as_deref(),
         };
-        let configuration = Configuration::read(named)?;
+        let system = self.system_configuration.as_deref().unwrap_or(Path::new(configuration::SYSTEM));
+        let configuration = Configuration::read(system, named)?;
         let settings = configuration.trust.clone().with_arguments(&cli.global.trust);
         let settings = settings.map_err(|error| CommandError::new("TRUST0014", error.to_string()))?;
         let mode = if cli.command.is_untrusted() { Mode::Untrusted } else { Mode::Own };

@@ -3,7 +3,7 @@
 //! `SLIPWAY_TEST_KILL=<n>:before` or `<n>:after` names the write, counted from 0; without it the program is as
 //! it is. `SLIPWAY_TEST_COUNT=<file>` writes down how many writes there were, `SLIPWAY_TEST_CALLS=<file>` every call.
 //! `SLIPWAY_TEST_TERM=<seconds>` is the term of its leases, `SLIPWAY_TEST_READ_AGE=<seconds>` how old the reads may be by which
-//! steps check their objects.
+//! steps check their objects. `SLIPWAY_TEST_SYSTEM_CONFIG=<file>` is the configuration of the system.
 
 use std::ops::Range;
 use std::process::ExitCode;
@@ -37,6 +37,9 @@ pub fn main() -> ExitCode {
     }
     if let Some(age) = std::env::var("SLIPWAY_TEST_READ_AGE").ok().and_then(|text| text.parse().ok()) {
         program = program.read_age(Duration::from_secs(age));
+    }
+    if let Some(path) = std::env::var_os("SLIPWAY_TEST_SYSTEM_CONFIG") {
+        program = program.system_configuration(path.into());
     }
     let code = program.run(std::env::args_os());
     if let Some(path) = count

@@ -122,6 +122,7 @@ impl Place {
             command.envs(bucket.environment()).env("SLIPWAY_STATE", bucket.url());
         }
         command.env("XDG_CONFIG_HOME", self.path().join("config")).env("USER", "tester");
+        command.env("SLIPWAY_TEST_SYSTEM_CONFIG", self.path().join("system/config.toml"));
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

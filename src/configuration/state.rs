@@ -1,12 +1,11 @@
 //! `[state]`: where the state is, and what the place needs to know beside its address.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
 use slipway_state_store::Settings;
 use slipway_state_store::backend::settings;
-use slipway_trust::path_in;
 
 /// Where the state is.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -59,17 +58,6 @@ pub(crate) struct Azure {
 }
 
 impl StatePlace {
-    /// Lets relative paths start at the folder of the configuration file: a state in a folder, and the file of
-    /// credentials. An address with a scheme stays as it is.
-    pub fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
-        if let Some(url) = self.url.as_mut().filter(|url| !url.contains(':')) {
-            *url = path_in(Path::new(url.as_str()), folder, home).to_string_lossy().into_owned();
-        }
-        if let Some(file) = &mut self.gs.credentials_file {
-            *file = path_in(file, folder, home);
-        }
-    }
-
     /// The options, over an environment.
     pub fn settings(&self, mut settings: Settings) -> Settings {
         let (s3, gs, az) = (self.s3.clone(), self.gs.clone(), self.az.clone());
@@ -91,23 +79,6 @@ impl StatePlace {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn relative_paths_start_at_the_folder_of_the_file() {
-        let placed = |text: &str| {
-            let mut place: StatePlace = toml::from_str(text).unwrap();
-            place.place_paths(Path::new("/etc/slipway"), Some(Path::new("/home/ann")));
-            place
-        };
-        let url = |text: &str| placed(&format!("url = {text:?}")).url.unwrap();
-        assert_eq!(url("states"), "/etc/slipway/states");
-        assert_eq!(url("~/states"), "/home/ann/states");
-        assert_eq!(url("/srv/states"), "/srv/states");
-        assert_eq!(url("s3://bucket/prefix"), "s3://bucket/prefix");
-        assert_eq!(url("file:///srv/states"), "file:///srv/states");
-        let credentials = placed("gs = { credentials-file = 'gcs.json' }").gs.credentials_file;
-        assert_eq!(credentials, Some("/etc/slipway/gcs.json".into()));
-    }
 
     #[test]
     fn options_reach_the_place() {

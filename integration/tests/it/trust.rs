@@ -105,6 +105,36 @@ fn the_configuration_of_the_user_allows_and_relative_paths_in_it_begin_there() -
 }
 
 #[test]
+fn the_configuration_of_the_system_counts_for_all_users_and_theirs_adds_to_it() -> Result<()> {
+    let place = place()?;
+    let (first, second) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    for (root, name) in [(&first, "spec.yaml"), (&second, "other.yaml")] {
+        std::fs::write(root.path().join("real.yaml"), SMALL)?;
+        symlink(root.path().join("real.yaml"), place.path().join(name))?;
+    }
+    let other = ["plan", "-f", "other.yaml"];
+    let allow = |file: &str, root: &tempfile::TempDir, more: &str| -> Result<()> {
+        let folder = std::fs::canonicalize(root.path())?;
+        place.write(file, &format!("{more}[trust]\nfile-roots = [\"{}\"]\n", folder.display()))?;
+        Ok(())
+    };
+    place.expect(1, PLAN)?;
+    allow("system/config.toml", &first, "require-approval = 2\n")?;
+    place.expect(2, PLAN)?;
+    place.expect(1, &other)?;
+    assert!(all(&place.expect(1, APPLY)?).contains("CLI0035"));
+    // The user's file adds folders, and its number counts.
+    allow("config/slipway/config.toml", &second, "require-approval = 0\n")?;
+    place.expect(2, PLAN)?;
+    place.expect(2, &other)?;
+    place.expect(0, APPLY)?;
+    place.write("system/config.toml", "[trust]\neverything = true\n")?;
+    let told = all(&place.expect(1, PLAN)?);
+    assert!(told.contains("CLI0003") && told.contains("system/config.toml"), "{told}");
+    Ok(())
+}
+
+#[test]
 fn a_plan_writes_nothing_not_even_the_calls_of_a_simulated_cloud() -> Result<()> {
     let place = place()?;
     place.write("spec.yaml", SMALL)?;
