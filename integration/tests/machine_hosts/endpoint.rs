@@ -1,6 +1,6 @@
 //! Three control planes that began together, one of which is the endpoint of all.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::balancer::{self, Poll, Polled};
 use crate::lab::Lab;
@@ -34,6 +34,7 @@ fn an_endpoint_moves_when_its_host_goes() {
     assert!(answered > 100 && refused < Duration::from_secs(1), "{answered} answers, {failed:?}");
 
     a_setting_that_no_kubelet_knows_breaks_one(&lab);
+    an_api_server_that_does_not_start_gives_way_to_the_one_before(&lab);
     a_version_without_images_takes_nothing_down(&lab);
 
     // The host with the endpoint is removed from the inventory and from the cluster.
@@ -104,6 +105,29 @@ fn a_setting_that_no_kubelet_knows_breaks_one(lab: &Lab) {
     for config in said_by_all(lab, "cat /var/lib/kubelet/config.yaml") {
         assert!(config.contains("maxPods: 90"), "{config}");
     }
+}
+
+/// One API server is tried and restored, the others and the endpoint are left alone.
+fn an_api_server_that_does_not_start_gives_way_to_the_one_before(lab: &Lab) {
+    let manifests = || said_by_all(lab, "cat /etc/kubernetes/manifests/* 2>/dev/null | sha256sum");
+    let servers = || said_by_all(lab, "pidof kube-apiserver || true");
+    let (before, running, endpoint) = (manifests(), servers(), lab.server());
+    lab.edit("extraArgs: { v: \"1\" }", "extraArgs: { v: \"1\", no-such-flag: \"1\" }");
+    let start = Instant::now();
+    let said = lab.run(&["apply", "-f", "spec", "--yes"]).wanted(1, "slipway apply").unwrap();
+    eprintln!("an API server that does not start: {:.1} s", start.elapsed().as_secs_f64());
+    let text = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in ["cp-1/kube-apiserver", "the manifest before was put back, and its pod is ready again"] {
+        assert!(text.contains(part), "{part} in {}", said.err);
+    }
+    assert_eq!((manifests(), lab.server()), (before, endpoint));
+    let now = servers();
+    let touched = MACHINES.into_iter().zip(running.iter().zip(&now)).filter(|(_, (one, other))| one != other);
+    assert_eq!(touched.map(|(name, _)| name).collect::<Vec<_>>(), ["cp-1"]);
+    assert!(now.iter().take(3).all(|process| !process.trim().is_empty()), "{now:?}");
+    lab.edit(", no-such-flag: \"1\"", "");
+    lab.apply("the flags that were there");
+    lab.is_as_wanted();
 }
 
 /// No host has the images of this version, which is found before a manifest changes.
