@@ -344,7 +344,8 @@ impl Plannable for Opened {
         let known = Linked::of_state(prior);
         let linked = Linked {
             objects: known.objects || has(providers::KUBERNETES),
-            keys: known.keys || has(slipway_builtin::NAME),
+            // A plan of a part may leave the keys out. It was made with their provider all the same, and needs it.
+            keys: known.keys || plan.binding.providers.contains_key(slipway_builtin::NAME),
         };
         // A cluster of which only the nodes are used has no API here.
         let exists = self.is_on_hosts() || linked.objects;
