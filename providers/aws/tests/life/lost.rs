@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::disturbance::{Call, Once, Rules, Which};
 use crate::faults::difference;
 use crate::several::each_from;
-use crate::world::{APPLY, DELETE, World};
+use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, PLAN, World};
 
 /// How often a user runs a command again that has failed.
 const RUNS: usize = 3;
@@ -25,6 +25,22 @@ const ENDING: &[&str] = &[
     "TerminateInstanceInAutoScalingGroup",
     "TerminateInstances",
 ];
+
+/// Calls that make objects that have neither a token nor a name that follows from the spec, in alphabetical order.
+const NAMELESS: &[&str] = &["AllocateAddress", "CreateDhcpOptions", "CreateInternetGateway", "CreateVpc"];
+/// The objects that these calls make.
+const TARGETS: &[&str] = &[
+    "--target",
+    "aws_eip.*",
+    "--target",
+    "aws_internet_gateway.*",
+    "--target",
+    "aws_vpc.*",
+    "--target",
+    "aws_vpc_dhcp_options.*",
+];
+/// How many seconds reads lag behind while these objects are searched for.
+const LATE: u32 = 15;
 
 /// The part of a life in which an answer is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +67,26 @@ pub fn before_and_after_each_call() -> Result<()> {
         part.survives(all).with_context(|| format!("{part:?}"))?;
     }
     Ok(())
+}
+
+/// An object that only its tags identify is found after its call was lost, although reads show it late: it is not made twice.
+pub fn an_object_without_a_name_is_found_late() -> Result<()> {
+    let world = World::new()?;
+    world.spec(HIGHLY_AVAILABLE)?;
+    world.cloud.lag(LATE)?;
+    let lost = Some((Once::LostAfter, Which::Named(NAMELESS)));
+    world.disturbance.set(Rules { once: lost, ..Rules::default() });
+    world.expect(0, &[APPLY, TARGETS].concat())?;
+    let hit = world.disturbance.hit();
+    ensure!(hit.iter().map(String::as_str).eq(NAMELESS.iter().copied()), "only {hit:?} were lost");
+    world.disturbance.set(Rules::default());
+    std::thread::sleep(Duration::from_secs(LATE.into()));
+    world.cloud.lag(0)?;
+    // This fails where an object exists twice.
+    world.shape()?;
+    world.expect(0, &[PLAN, TARGETS].concat())?;
+    world.delete()?;
+    world.is_empty()
 }
 
 impl Part {

@@ -59,6 +59,7 @@ const TESTS: &[(&str, Test)] = &[
     ("forgetful::what_left_its_group_is_deleted", forgetful::what_left_its_group_is_deleted),
     ("images::by_parameter", images::by_parameter),
     ("lost::before_and_after_each_call", lost::before_and_after_each_call),
+    ("lost::an_object_without_a_name_is_found_late", lost::an_object_without_a_name_is_found_late),
     ("permissions::every_call_was_asked_for", permissions::every_call_was_asked_for),
     ("taken::all_are_named_before_the_first_change", taken::all_are_named_before_the_first_change),
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
