@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, dead_code, missing_docs, reason = "a test")]
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,6 +25,8 @@ mod mended;
 
 /// The cluster of every test.
 pub const CLUSTER: &str = "a.example.com";
+/// The provider's executable.
+const PROVIDER: &str = env!("CARGO_BIN_EXE_slipway-provider-aws");
 /// The region of the provider.
 pub const REGION: &str = "us-east-1";
 
@@ -58,8 +61,19 @@ impl Cloud {
         Self::open_config(config, "testing", REGION).await
     }
 
+    /// The same, and the provider's standard error goes to a file.
+    pub async fn open_noting(endpoint: &str, errors: &Path) -> Self {
+        let script = ["/bin/sh", "-c", "exec \"$0\" 2> \"$1\"", PROVIDER].map(OsString::from);
+        let command = script.into_iter().chain([OsString::from(errors)]).collect();
+        let running = launch_command("testing", command).await;
+        Self::of(running, &Value::map([("endpoint", endpoint)]), REGION).await
+    }
+
     async fn open_config(config: &Value, key: &str, region: &str) -> Self {
-        let running = launch(key).await;
+        Self::of(launch(key).await, config, region).await
+    }
+
+    async fn of(running: Running, config: &Value, region: &str) -> Self {
         let request =
             SessionRequest { config: config.clone(), region: Some(region.to_owned()), offline: false };
         let session = running.provider().open_session(request).await.unwrap();
@@ -182,6 +196,11 @@ impl Cloud {
 }
 
 pub async fn launch(key: &str) -> Running {
+    launch_command(key, vec![PROVIDER.into()]).await
+}
+
+/// Starts a provider by a command.
+async fn launch_command(key: &str, command: Vec<OsString>) -> Running {
     let mut launch = Launch::new("aws", Path::new("/usr/bin/env"));
     // Moto only checks the secret when it checks permissions.
     let (key, secret) = key.split_once(':').unwrap_or((key, "testing"));
@@ -193,7 +212,7 @@ pub async fn launch(key: &str) -> Running {
         "AWS_SHARED_CREDENTIALS_FILE=/dev/null".to_owned(),
     ];
     launch.arguments = variables.into_iter().map(Into::into).collect();
-    launch.arguments.push(env!("CARGO_BIN_EXE_slipway-provider-aws").into());
+    launch.arguments.extend(command);
     launch.timeout = Duration::from_secs(30);
     Running::launch(&launch).await.unwrap()
 }

@@ -15,6 +15,7 @@ mod instances;
 mod interruption;
 mod keys;
 mod life;
+mod malformed;
 mod object;
 mod routes;
 mod trouble;

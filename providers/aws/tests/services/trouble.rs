@@ -18,7 +18,7 @@ fn role() -> Value {
 }
 
 /// Resources whose names are taken by another cluster.
-fn named() -> Vec<(&'static str, Value)> {
+pub fn named() -> Vec<(&'static str, Value)> {
     let from = |json: serde_json::Value| Value::from_json(&json);
     vec![
         ("aws_iam_role.masters", role()),
