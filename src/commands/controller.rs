@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use slipway_reconciler::board::{self, Board, Pause};
 use slipway_reconciler::status::Status;
-use slipway_reconciler::{Configuration, Controller, Error, stop_on_signals, systemd_unit};
+use slipway_reconciler::{Configuration, Controller, Error, stop_on_two_signals, systemd_unit};
 use slipway_state_store::{Backend, ClusterName, controllers, read_head};
 
 use crate::cli::controller::{
@@ -33,7 +33,7 @@ pub(crate) async fn run(context: &Context, command: &ControllerCommand) -> Resul
 
 /// Runs a controller until a signal.
 async fn serve(context: &Context, arguments: &RunControllerArguments) -> Result<ExitCode, CommandError> {
-    let stop = stop_on_signals()?;
+    let (stop, at_once) = stop_on_two_signals()?;
     let configuration = Configuration::read(&arguments.file)?;
     let controller = Controller::new(configuration, context.environment()?).await?;
     if let Some(address) = controller.address() {
@@ -42,7 +42,7 @@ async fn serve(context: &Context, arguments: &RunControllerArguments) -> Result<
     if let Some(address) = controller.webhooks_address() {
         tracing::info!(%address, "webhooks are received");
     }
-    controller.run(stop).await?;
+    controller.run(stop, at_once).await?;
     Ok(ExitCode::SUCCESS)
 }
 

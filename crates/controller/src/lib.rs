@@ -40,6 +40,6 @@ pub use listener::{Clients, Served, listen};
 pub use metrics::Metrics;
 pub use prometheus_client;
 pub use serve::serve;
-pub use signals::stop_on_signals;
+pub use signals::{stop_on_signals, stop_on_two_signals};
 pub use time_span::time_span;
 pub use watching::{Watched, watch};

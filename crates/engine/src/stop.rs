@@ -37,6 +37,12 @@ impl StopSignal {
         *self.0.borrow()
     }
 
+    /// Waits until a level holds, or a higher one.
+    pub async fn reached(&self, level: Stop) {
+        // The sender is this one: it lives as long as who waits.
+        let _ = self.watch().wait_for(|stop| *stop >= level).await;
+    }
+
     /// Waits until it was raised.
     pub(crate) async fn raised(&self) {
         // The sender is this one: it lives as long as who waits.

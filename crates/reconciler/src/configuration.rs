@@ -128,6 +128,13 @@ pub(crate) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Dur
     Ok(span.get())
 }
 
+/// The same for a setting that may be absent.
+pub(crate) fn optional_duration<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
+}
+
 impl Configuration {
     /// Reads a configuration file. Relative paths start at its folder.
     ///

@@ -4,6 +4,7 @@ mod handle;
 mod order;
 mod results;
 mod review_state;
+mod share;
 mod source_state;
 mod starts;
 
@@ -72,6 +73,8 @@ pub struct Controller {
     busy: usize,
     handle: Handle,
     is_stopping: bool,
+    /// Whether runs are ended at once.
+    is_ending: bool,
     /// Ends looks at pull requests early.
     ending: CancellationToken,
     /// The tasks that send notifications.
@@ -149,6 +152,7 @@ impl Controller {
             busy: 0,
             handle,
             is_stopping: false,
+            is_ending: false,
             ending: CancellationToken::new(),
             deliveries: Some(deliveries),
             served: Some(served),
@@ -176,12 +180,13 @@ impl Controller {
         self.webhooks.as_ref().map(|served| served.address)
     }
 
-    /// Works until the stop. Then steps that run are finished, nothing new begins, and the other replicas are told.
+    /// Works until the stop. Then planning ends, steps that run are finished, nothing new begins, and the other replicas are
+    /// told. `at_once` after the stop abandons the steps too; the next run finds out what became of them.
     /// `SIGHUP` lets all sources be read and all clusters be planned now.
     ///
     /// # Errors
     /// When the signal cannot be caught.
-    pub async fn run(mut self, stop: CancellationToken) -> Result<(), Error> {
+    pub async fn run(mut self, stop: CancellationToken, at_once: CancellationToken) -> Result<(), Error> {
         let mut hangup = signal(SignalKind::hangup()).map_err(|source| Error::File {
             what: "the signal SIGHUP",
             path: "/proc/self".into(),
@@ -198,7 +203,7 @@ impl Controller {
             if !self.is_stopping {
                 self.start_due(Instant::now());
             }
-            self.wait(&stop, &mut hangup).await;
+            self.wait((&stop, &at_once), &mut hangup).await;
         }
         job::leave(&self.shared, &self.me).await;
         if let Some(deliveries) = self.deliveries.take() {
@@ -213,10 +218,11 @@ impl Controller {
     }
 
     /// Waits for the first thing that happens, and takes it.
-    async fn wait(&mut self, stop: &CancellationToken, hangup: &mut Signal) {
+    async fn wait(&mut self, (stop, at_once): (&CancellationToken, &CancellationToken), hangup: &mut Signal) {
         let wake = self.wakes_at(Instant::now());
         tokio::select! {
             () = stop.cancelled(), if !self.is_stopping => self.stop(),
+            () = at_once.cancelled(), if self.is_stopping && !self.is_ending => self.stop_at_once(),
             Some(done) = self.running.next(), if !self.running.is_empty() => self.take(done, Instant::now()),
             hints = self.handle.next(), if !self.is_stopping => self.look_soon(&hints),
             Some(()) = hangup.recv(), if !self.is_stopping => self.wake_all(),
@@ -227,9 +233,22 @@ impl Controller {
     fn stop(&mut self) {
         let running = self.clusters.values().filter_map(|entry| entry.running.as_ref());
         let count = running.map(StopSignal::raise).count();
-        tracing::info!(running = count, "stopping: steps that run are finished");
+        tracing::info!(
+            running = count,
+            "stopping: planning ends, steps that run are finished; once more to stop at once"
+        );
         self.is_stopping = true;
         self.ending.cancel();
+    }
+
+    fn stop_at_once(&mut self) {
+        let running = self.clusters.values().filter_map(|entry| entry.running.as_ref());
+        let count = running.map(StopSignal::raise).count();
+        tracing::info!(
+            running = count,
+            "stopping at once; the next run finds out what became of the open steps"
+        );
+        self.is_ending = true;
     }
 
     fn look_soon(&mut self, hints: &BTreeSet<Hint>) {

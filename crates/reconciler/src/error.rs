@@ -1,6 +1,7 @@
 //! Why a controller cannot start, or cannot read a source.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use slipway_limits::Size;
 
@@ -124,6 +125,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// No plan was made in time.
+    #[error("planning took longer than {limit:?}, the limit of the source")]
+    PlanTimeout {
+        /// The limit.
+        limit: Duration,
+    },
     /// Another process uses the data folder.
     #[error("another controller uses the folder {}", path.display())]
     Locked {
@@ -181,6 +188,7 @@ impl Error {
             Self::UnknownCluster { .. } => "RECON0011",
             Self::Bucket { .. } | Self::Moved { .. } => "RECON0012",
             Self::Oci { .. } => "RECON0013",
+            Self::PlanTimeout { .. } => "RECON0014",
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
@@ -211,6 +219,9 @@ impl Error {
             Self::Content { .. } => "remove it from the folders that `paths` names".to_owned(),
             Self::TooLarge { .. } | Self::TooMany { .. } => {
                 "name only the folders with specs in `paths`".to_owned()
+            }
+            Self::PlanTimeout { .. } => {
+                "check that the provider and the cluster answer; `plan-timeout` of the source sets the limit".to_owned()
             }
             Self::Locked { .. } => "give every controller of this machine its own `data` folder".to_owned(),
             Self::UnknownCluster { .. } => {

@@ -42,5 +42,5 @@ pub use configuration::Configuration;
 pub use controller::{Controller, Handle};
 pub use error::Error;
 pub use facts::Facts;
-pub use slipway_controller::stop_on_signals;
+pub use slipway_controller::stop_on_two_signals;
 pub use systemd::unit as systemd_unit;

@@ -1,6 +1,7 @@
 //! One look at one cluster: read its status, plan, decide, apply, write its status.
 
 mod apply;
+mod limit;
 mod order;
 mod reconcile;
 
@@ -68,6 +69,8 @@ enum End {
     Fails(Reason, Problem),
     /// The run stopped before its end because the controller ends.
     Stopped,
+    /// The cluster was not planned to the end because the controller ends.
+    GivenUp,
 }
 
 impl End {
@@ -133,6 +136,10 @@ impl Pass {
             (Some(_), None) if !is_due => return self.leave(before, now).await,
             (Some(place), None) => self.reconcile(place, &mut status).await?,
         };
+        if matches!(end, End::GivenUp) && status.applied == before.applied {
+            // The next process plans the cluster: its status is as before.
+            return Ok(Passed { status: None, wait: Duration::ZERO, is_gone: false });
+        }
         let wait = self.finish(&mut status, end);
         let is_told = !self.shared.notices.is_empty() && status.tell_receivers();
         if status != before {
@@ -202,7 +209,7 @@ impl Pass {
                 (waiting.reason, waiting.message, interval.min(opens))
             }
             End::Held(message) => (Reason::Held, message, retry.first),
-            End::Stopped => (
+            End::Stopped | End::GivenUp => (
                 Reason::Stopped,
                 "the controller was stopped; the run goes on with the next one".to_owned(),
                 Duration::ZERO,

@@ -110,6 +110,9 @@ fn check_source(source: &Source) -> Result<(), Error> {
     if source.interval.is_zero() {
         return refused(place(), "`interval` is more than 0");
     }
+    if source.plan_timeout.is_some_and(|limit| limit.is_zero()) {
+        return refused(place(), "`plan-timeout` is more than 0");
+    }
     match (&source.folder, &source.git, &source.bucket, &source.oci) {
         (Some(_), None, None, None) => {}
         (None, None, None, Some(oci)) => oci.problem().map_or(Ok(()), |reason| refused(place(), reason))?,

@@ -8,12 +8,18 @@ use slipway_resource::pattern::matches;
 use slipway_trust::{Settings, path_in};
 
 use super::bucket::BucketSettings;
-use super::duration;
 use super::oci::OciSettings;
 use super::order::Waves;
 use super::pull_requests::PullRequests;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
+use super::{duration, optional_duration};
+
+/// How long planning may take by default.
+const PLAN_LIMIT: Duration = Duration::from_secs(600);
+
+/// The same for specs that are not trusted.
+const UNTRUSTED_PLAN_LIMIT: Duration = Duration::from_secs(120);
 
 /// A place with specs: a folder, a Git repository, a bucket, or an OCI artifact.
 #[derive(Clone, Debug, Deserialize)]
@@ -36,6 +42,9 @@ pub struct Source {
     /// How often it is looked at.
     #[serde(default = "usual_interval", deserialize_with = "duration")]
     pub interval: Duration,
+    /// How long planning one of its clusters may take; by default 10 minutes, and 2 minutes without `trust`.
+    #[serde(default, deserialize_with = "optional_duration")]
+    pub plan_timeout: Option<Duration>,
     /// The sender of webhooks that let it be looked at now.
     pub webhook: Option<Webhook>,
     /// How its pull requests are reviewed; without it they are not.
@@ -229,6 +238,11 @@ impl Source {
     #[must_use]
     pub fn rule(&self, cluster: &str) -> Option<&ClusterPolicy> {
         self.clusters.iter().find(|policy| matches(&policy.name, cluster))
+    }
+
+    /// How long planning may take, for specs that are trusted or not.
+    pub(crate) fn plan_limit(&self, is_trusted: bool) -> Duration {
+        self.plan_timeout.unwrap_or(if is_trusted { PLAN_LIMIT } else { UNTRUSTED_PLAN_LIMIT })
     }
 
     /// Whether a policy names exactly this cluster, and not only by a pattern.

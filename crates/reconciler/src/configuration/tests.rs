@@ -178,6 +178,7 @@ fn mistakes_are_refused_with_their_place() {
         (two("after = ['b']", "after = ['a-1']"), "wait for each other: a-* after b after a-*"),
         (two("after = ['b']", "wave = 1"), "wait for each other"),
         (two("after = ['a-*']", ""), "of the rule itself"),
+        (source("folder = 'f'\nplan-timeout = '0s'"), "`plan-timeout`"),
         (source("folder = 'f'\nwaves = { max-at-once = 0 }"), "`waves.max-at-once`"),
         (source("folder = 'f'\nwaves = { soak = '1m' }"), "more than one `wave`"),
         (git("url = 'http://a/b'"), "names this machine only"),

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use slipway_engine::StopSignal;
 use tokio::time::Instant;
 
+use super::share::Share;
 use super::{Controller, NAP, Recall};
 use crate::configuration::{ClusterPolicy, Source};
 use crate::job::{self, Awaited, Done};
@@ -42,8 +43,10 @@ impl Controller {
             wake = reviews.filter_map(|(_, state)| state.due()).fold(wake, Instant::min);
         }
         if self.may_work() && self.busy < self.workers() {
-            let waiting = self.clusters.values().filter(|entry| entry.is_waiting());
-            wake = waiting.map(|entry| entry.due).fold(wake, Instant::min);
+            let share = self.share();
+            let waiting = self.clusters.iter().filter(|(_, entry)| entry.is_waiting());
+            let waiting = waiting.filter(|(name, _)| share.has_room(self.source_number(name)));
+            wake = waiting.map(|(_, entry)| entry.due).fold(wake, Instant::min);
         }
         wake
     }
@@ -141,11 +144,31 @@ impl Controller {
             .map(|(name, entry)| (entry.due, name.clone()))
             .collect();
         due.sort();
+        let mut due: Vec<(String, Option<usize>)> = due
+            .into_iter()
+            .map(|(_, name)| {
+                let source = self.source_number(&name);
+                (name, source)
+            })
+            .collect();
+        let mut share = self.share();
         let free = self.workers().saturating_sub(self.busy);
         self.shared.metrics.queue.set(i64::try_from(due.len().saturating_sub(free)).unwrap_or(i64::MAX));
-        for (_, name) in due.into_iter().take(free) {
+        for _ in 0..free {
+            let sources = due.iter().map(|(_, source)| *source);
+            let Some(next) = share.choose(sources) else { break };
+            let (name, source) = due.remove(next);
+            share.begin(source);
             self.start_pass(&name, now);
         }
+    }
+
+    /// The workers that are busy, by source.
+    fn share(&self) -> Share {
+        let mut share = Share::new(&self.shared.configuration.sources, self.workers());
+        let running = self.clusters.iter().filter(|(_, entry)| entry.running.is_some());
+        running.for_each(|(name, _)| share.begin(self.source_number(name)));
+        share
     }
 
     fn start_pass(&mut self, name: &str, now: Instant) {
@@ -183,16 +206,17 @@ impl Controller {
 
     /// The source that has the spec of a cluster, or had it last.
     pub(super) fn source_of(&self, name: &str) -> Option<&Source> {
-        let entry = self.clusters.get(name);
-        let number = entry.and_then(|entry| entry.place.as_ref()).map(|place| place.source);
-        let sources = &self.shared.configuration.sources;
-        match number {
-            Some(number) => sources.get(number),
-            None => {
-                let last = entry.and_then(|entry| entry.status.as_ref()).map(|status| &status.source);
-                sources.iter().find(|source| Some(&source.name) == last)
-            }
+        self.shared.configuration.sources.get(self.source_number(name)?)
+    }
+
+    /// The number of that source.
+    fn source_number(&self, name: &str) -> Option<usize> {
+        let entry = self.clusters.get(name)?;
+        if let Some(place) = &entry.place {
+            return Some(place.source);
         }
+        let last = &entry.status.as_ref()?.source;
+        self.shared.configuration.sources.iter().position(|source| source.name == *last)
     }
 
     /// When a failed look at the state store is repeated.

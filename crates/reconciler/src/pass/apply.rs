@@ -13,6 +13,7 @@ use slipway_operations::{
 use slipway_plan::Plan;
 use slipway_state_store::{ClusterName, read_head};
 
+use super::limit::Begun;
 use super::reconcile::{deletion, held_by};
 use super::{End, Pass};
 use crate::board;
@@ -73,12 +74,22 @@ impl Pass {
         let decide = ByPolicy { pass: self, is_resumed, waiting: RefCell::default() };
         let manner = Manner { terms: &terms, decide: &decide, stop: self.stop.clone() };
         let begun = Instant::now();
-        let result = match (opened, is_approved) {
-            (Some(opened), false) => bring(environment, opened, &Request::apply(), manner).await,
-            _ => {
-                let reference = format!("{}/{}", self.cluster, digest.trim_start_matches("sha256:"));
-                plans::stored(environment, &reference).await?.apply(environment, manner).await
+        let run_begun = Begun::default();
+        let environment = &run_begun.watching(environment);
+        let run = async {
+            match (opened, is_approved) {
+                (Some(opened), false) => bring(environment, opened, &Request::apply(), manner).await,
+                _ => {
+                    let reference = format!("{}/{}", self.cluster, digest.trim_start_matches("sha256:"));
+                    match plans::stored(environment, &reference).await {
+                        Ok(saved) => saved.apply(environment, manner).await,
+                        Err(error) => Err(error),
+                    }
+                }
             }
+        };
+        let Some(result) = self.unless_stopped(&run_begun, run).await else {
+            return Ok(End::Stopped);
         };
         self.shared.metrics.apply_seconds.observe(begun.elapsed().as_secs_f64());
         let waiting = decide.waiting.take();

@@ -9,6 +9,7 @@ use slipway_operations::{
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
+use super::limit::Deadline;
 use super::{End, Pass};
 use crate::configuration::Apply;
 use crate::entry::Place;
@@ -33,7 +34,8 @@ impl Pass {
             return Ok(End::waits(Reason::SpecVanished, "the source is not configured"));
         };
         let environment = self.shared.environment(source, &self.cluster);
-        let end = self.with(&environment, place, status).await;
+        let deadline = Deadline::after(source.plan_limit(source.trust.is_some()));
+        let end = self.with(&environment, place, status, deadline).await;
         environment.processes.end().await;
         match end {
             Ok(end) => Ok(end),
@@ -52,6 +54,7 @@ impl Pass {
         environment: &Environment,
         place: &Place,
         status: &mut Status,
+        mut deadline: Deadline,
     ) -> Result<End, Error> {
         let read = units::read(&environment.policy, place.folder.path(), &place.path);
         let specs = match read {
@@ -64,21 +67,31 @@ impl Pass {
         let Some(spec) = specs.clusters.into_iter().find(|spec| spec.cluster.name == self.cluster) else {
             return Ok(End::waits(Reason::SpecVanished, "the spec was removed while it was read"));
         };
-        let mut opened = Opened::open(environment, spec.clone()).await?;
+        let mut opened = match self.in_time(deadline, Opened::open(environment, spec.clone())).await {
+            Ok(opened) => opened?,
+            Err(end) => return Ok(end),
+        };
         self.look_at_holder(&opened, status);
         if opened.state.as_ref().is_some_and(is_busy) {
             match self.take_up(environment, &opened, status).await? {
                 // The run was that of an earlier plan: what the spec says now is planned.
                 Some(End::InSync) => {
                     status.applying = None;
-                    opened = Opened::open(environment, spec).await?;
+                    deadline = deadline.again();
+                    opened = match self.in_time(deadline, Opened::open(environment, spec)).await {
+                        Ok(opened) => opened?,
+                        Err(end) => return Ok(end),
+                    };
                 }
                 Some(end) => return Ok(end),
-                None => {}
+                None => deadline = deadline.again(),
             }
         }
         let begun = Instant::now();
-        let planned = opened.plan(&Request::apply()).await.inspect_err(|_| self.count_plan("failed"))?;
+        let planned = match self.in_time(deadline, opened.plan(&Request::apply())).await {
+            Ok(planned) => planned.inspect_err(|_| self.count_plan("failed"))?,
+            Err(end) => return Ok(end),
+        };
         self.shared.metrics.plan_seconds.observe(begun.elapsed().as_secs_f64());
         self.decide_about(environment, &opened, &planned, status).await
     }

@@ -23,6 +23,9 @@ use crate::status::Problem;
 /// How long a call waits in all when the forge's rate limit is used up. Longer waits are made between looks.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How many times the limit of a plan a review may take: it plans all clusters that a pull request changes.
+const PLANS: u32 = 5;
+
 /// The reviews of the pull requests of one source. What it knows is lost with the process: then every open pull request is
 /// planned once more, and nothing is written that is written already.
 #[derive(Debug)]
@@ -53,6 +56,7 @@ struct Place<'a> {
     own: &'a str,
     host: &'a str,
     page: Option<&'a str>,
+    stop: &'a CancellationToken,
 }
 
 impl Desk {
@@ -102,6 +106,7 @@ impl Desk {
             own: &own,
             host: address.host(),
             page: settings.page.as_deref(),
+            stop,
         };
         let (open, closed) = self.found(&*forge, wanted).await?;
         for pull_request in &closed {
@@ -333,8 +338,19 @@ async fn plan(
         true => place.shared.environment(place.source, &name),
         false => place.shared.untrusted_environment(&name),
     };
-    let reviewed = review(about, material.as_ref(), &paths, &environment).await;
+    let limit = place.source.plan_limit(is_trusted).saturating_mul(PLANS);
+    let reviewed = tokio::select! {
+        biased;
+        reviewed = review(about, material.as_ref(), &paths, &environment) => Some(reviewed),
+        () = place.stop.cancelled() => None,
+        () = tokio::time::sleep(limit) => {
+            environment.processes.end().await;
+            return Err(Error::PlanTimeout { limit }.into());
+        }
+    };
     environment.processes.end().await;
+    // The next process reviews it when this one stops.
+    let Some(reviewed) = reviewed else { return Ok(Reviewed::default()) };
     let reviewed = reviewed?;
     about.catch_up().await?;
     Ok(reviewed)

@@ -32,6 +32,7 @@ pub struct World {
 pub struct Running {
     pub handle: Handle,
     stop: CancellationToken,
+    at_once: CancellationToken,
     task: JoinHandle<()>,
 }
 
@@ -40,6 +41,12 @@ impl Running {
     pub async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap();
+    }
+
+    /// Stops it as two signals do.
+    pub async fn stop_at_once(self) {
+        self.at_once.cancel();
+        self.stop().await;
     }
 
     /// Ends it as a kill does: nothing is told to anybody.
@@ -147,9 +154,10 @@ url = '{}'
     pub async fn start(&self, configuration: Configuration) -> Running {
         let controller = Controller::new(configuration, self.environment("controller")).await.unwrap();
         let (handle, stop) = (controller.handle(), CancellationToken::new());
-        let token = stop.clone();
-        let task = tokio::task::spawn_local(async move { controller.run(token).await.unwrap() });
-        Running { handle, stop, task }
+        let at_once = CancellationToken::new();
+        let tokens = (stop.clone(), at_once.clone());
+        let task = tokio::task::spawn_local(async move { controller.run(tokens.0, tokens.1).await.unwrap() });
+        Running { handle, stop, at_once, task }
     }
 
     /// Starts a controller that treats all clusters alike.
