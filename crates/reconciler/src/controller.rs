@@ -1,6 +1,7 @@
 //! The loop of a controller: starts jobs when they are due, and takes their results.
 
 mod handle;
+mod heads;
 mod order;
 mod results;
 mod review_state;
@@ -62,6 +63,8 @@ pub struct Controller {
     /// The seen replicas; none while a beat runs.
     seen: Option<Seen>,
     next_beat: Instant,
+    /// The last cluster whose head the last poll looked at.
+    last_watched: String,
     /// Until when this replica counts as one that lives, by [`Shared::elapsed`].
     valid_until: Duration,
     /// Whether the last sign of life came too late.
@@ -144,6 +147,7 @@ impl Controller {
             members: Members::default(),
             seen: Some(Seen::default()),
             next_beat: now,
+            last_watched: String::new(),
             valid_until: Duration::ZERO,
             is_late: false,
             recall: Recall::Due(now),

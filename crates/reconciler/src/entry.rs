@@ -6,6 +6,7 @@ use slipway_engine::StopSignal;
 use tokio::time::Instant;
 
 use crate::board::Board;
+use crate::heads::Mark;
 use crate::order::Wait;
 use crate::source::Checkout;
 use crate::status::{LastPlan, Problem, Reason, Status};
@@ -44,6 +45,8 @@ pub(crate) struct Entry {
     pub forced: bool,
     /// The cluster that it waits for, if its status has to be told.
     pub wait: Option<Wait>,
+    /// The head as the last look found it; `None` if it did not read it.
+    pub mark: Option<Mark>,
     /// The signal that stops its job, while one runs.
     pub running: Option<StopSignal>,
 }
@@ -59,6 +62,7 @@ impl Entry {
             due,
             forced: false,
             wait: None,
+            mark: None,
             running: None,
         }
     }

@@ -11,6 +11,7 @@ use slipway_state_store::{ClusterName, Digest, Error as StoreError, approvals, c
 use crate::board::{self, Board};
 use crate::configuration::ClusterPolicy;
 use crate::error::Error;
+use crate::heads::{self, Mark, Noticed, Watched};
 use crate::members::{Members, Seen};
 use crate::pass::Passed;
 use crate::reviews::{Desk, Looked, Wanted};
@@ -34,7 +35,7 @@ pub(crate) enum Done {
     /// The statuses that the controller wrote before were read.
     Recalled(Result<Vec<Status>, StoreError>),
     /// A cluster was looked at.
-    Passed { cluster: String, passed: Box<Passed> },
+    Passed { cluster: String, passed: Box<Passed>, mark: Option<Mark> },
     /// Pull requests of a source were looked at.
     Reviewed { source: usize, desk: Box<Desk>, wanted: Wanted, looked: Looked },
     /// The status of a source was written, or not.
@@ -74,6 +75,8 @@ pub(crate) struct Beat {
     pub approved: Vec<String>,
     /// The statuses of clusters that others wait for.
     pub looked: BTreeMap<String, Status>,
+    /// The heads of clusters that wait for a person.
+    pub heads: Vec<Noticed>,
 }
 
 /// A plan that waits for approvals.
@@ -89,7 +92,7 @@ pub(crate) struct Awaited {
 pub(crate) async fn beat(
     (shared, me, since): (Shared, String, Timestamp),
     mut seen: Seen,
-    (awaited, unsure): (Vec<Awaited>, Vec<String>),
+    (awaited, unsure, watched): (Vec<Awaited>, Vec<String>, Vec<Watched>),
 ) -> Done {
     let sent = Shared::elapsed();
     let found = async {
@@ -103,12 +106,16 @@ pub(crate) async fn beat(
         Ok::<_, StoreError>((board, members))
     }
     .await;
-    let (approved, looked) = match &found {
-        // Statuses that cannot be read now are read at the next beat.
-        Ok(_) => (approved(&shared, awaited).await, statuses(&shared, unsure).await.unwrap_or_default()),
+    let (approved, looked, heads) = match &found {
+        Ok(_) => (
+            approved(&shared, awaited).await,
+            // Statuses that cannot be read now are read at the next beat.
+            statuses(&shared, unsure).await.unwrap_or_default(),
+            heads::look(&shared, watched).await,
+        ),
         Err(_) => Default::default(),
     };
-    Done::Beat(Box::new(Beat { sent, found, approved, looked }), seen)
+    Done::Beat(Box::new(Beat { sent, found, approved, looked, heads }), seen)
 }
 
 /// The statuses of clusters, as they are stored now.

@@ -22,6 +22,7 @@ mod controller;
 mod entry;
 mod error;
 mod facts;
+mod heads;
 mod job;
 pub mod members;
 mod metrics;

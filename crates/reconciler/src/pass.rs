@@ -5,6 +5,7 @@ mod limit;
 mod order;
 mod reconcile;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use slipway_state_store::{ClusterName, Error as StoreError, controllers, read_he
 use crate::board::Pause;
 use crate::configuration::ClusterPolicy;
 use crate::entry::Place;
+use crate::heads::Mark;
 use crate::metrics::outcome;
 use crate::notify::Notice;
 use crate::order::{Order, Wait};
@@ -44,6 +46,8 @@ pub(crate) struct Pass {
     pub request: u64,
     /// Whether the cluster is planned although its status says that it is not due.
     pub forced: bool,
+    /// The head as the last look found it, and then as this one does. `None` if that is not known, as after a run.
+    pub mark: RefCell<Option<Mark>>,
     pub stop: StopSignal,
 }
 
@@ -81,8 +85,8 @@ impl End {
 
 impl Pass {
     /// Looks at the cluster. It never fails: what goes wrong is in the status, or is tried again.
-    pub async fn run(self) -> Passed {
-        match self.attempt().await {
+    pub async fn run(&self) -> Passed {
+        match Box::pin(self.attempt()).await {
             Ok(passed) => passed,
             Err(error) => {
                 tracing::warn!(cluster = self.cluster, %error, "the state store cannot be used");
@@ -119,6 +123,7 @@ impl Pass {
         let end = match (place, &blocked) {
             (None, None) => {
                 let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
+                *self.mark.borrow_mut() = Some(Mark::of(head.as_ref()));
                 if head.is_none_or(|head| head.deleted) {
                     controllers::forget(&*self.shared.backend, &name).await?;
                     tracing::info!(
@@ -134,7 +139,7 @@ impl Pass {
             }
             (_, Some((reason, problem))) => End::Fails(*reason, problem.clone()),
             (Some(_), None) if !is_due => return self.leave(before, now).await,
-            (Some(place), None) => self.reconcile(place, &mut status).await?,
+            (Some(place), None) => Box::pin(self.reconcile(place, &mut status)).await?,
         };
         if matches!(end, End::GivenUp) && status.applied == before.applied {
             // The next process plans the cluster: its status is as before.

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::{Controller, Recall};
 use crate::entry::{Entry, Place};
 use crate::error::Error;
+use crate::heads::Mark;
 use crate::job::{self, Beat, Content, Done};
 use crate::metrics::outcome;
 use crate::ownership;
@@ -33,7 +34,7 @@ impl Controller {
                 self.take_beat(*beat, now);
             }
             Done::Recalled(found) => self.take_recall(found, now),
-            Done::Passed { cluster, passed } => self.take_pass(&cluster, *passed, now),
+            Done::Passed { cluster, passed, mark } => self.take_pass(&cluster, (*passed, mark), now),
             Done::Reviewed { source, desk, wanted, looked } => {
                 self.take_reviewed((source, desk), wanted, looked, now);
             }
@@ -74,6 +75,7 @@ impl Controller {
         }
         self.board = board;
         self.take_looked(beat.looked);
+        self.take_heads(beat.heads, now);
         self.wake_in_order(now, time);
         self.count_clusters();
     }
@@ -407,11 +409,11 @@ impl Controller {
         self.shared.configuration.sources.get(number).map_or("", |source| source.name.as_str())
     }
 
-    fn take_pass(&mut self, cluster: &str, passed: Passed, now: Instant) {
+    fn take_pass(&mut self, cluster: &str, (passed, mark): (Passed, Option<Mark>), now: Instant) {
         self.busy = self.busy.saturating_sub(1);
         self.shared.metrics.busy.set(i64::try_from(self.busy).unwrap_or(i64::MAX));
         let Some(entry) = self.clusters.get_mut(cluster) else { return };
-        entry.running = None;
+        (entry.running, entry.mark) = (None, mark);
         if passed.is_gone {
             self.clusters.remove(cluster);
             return;

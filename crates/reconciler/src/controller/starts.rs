@@ -1,5 +1,6 @@
 //! Starting jobs that are due.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -82,8 +83,9 @@ impl Controller {
             })
             .collect();
         let unsure = self.unsure(Timestamp::now());
+        let watched = self.watched();
         let about = (self.shared.clone(), self.me.clone(), self.since);
-        self.running.push(Box::pin(job::beat(about, seen, (awaited, unsure))));
+        self.running.push(Box::pin(job::beat(about, seen, (awaited, unsure, watched))));
     }
 
     fn start_recall(&mut self, now: Instant) {
@@ -189,13 +191,14 @@ impl Controller {
             wait: entry.wait.take(),
             request: self.board.request(name),
             forced: std::mem::take(&mut entry.forced),
+            mark: RefCell::new(entry.mark.take()),
             stop,
         };
         self.busy += 1;
         self.shared.metrics.busy.set(i64::try_from(self.busy).unwrap_or(i64::MAX));
         self.running.push(Box::pin(async move {
-            let cluster = pass.cluster.clone();
-            Done::Passed { cluster, passed: Box::new(pass.run().await) }
+            let passed = Box::new(pass.run().await);
+            Done::Passed { cluster: pass.cluster, passed, mark: pass.mark.take() }
         }));
     }
 

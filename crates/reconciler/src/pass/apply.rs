@@ -74,6 +74,8 @@ impl Pass {
         let decide = ByPolicy { pass: self, is_resumed, waiting: RefCell::default() };
         let manner = Manner { terms: &terms, decide: &decide, stop: self.stop.clone() };
         let begun = Instant::now();
+        // The run takes an epoch, and makes a generation.
+        *self.mark.borrow_mut() = None;
         let run_begun = Begun::default();
         let environment = &run_begun.watching(environment);
         let run = async {

@@ -14,6 +14,7 @@ use super::{End, Pass};
 use crate::configuration::Apply;
 use crate::entry::Place;
 use crate::facts::Facts;
+use crate::heads::Mark;
 use crate::job::count_approvals;
 use crate::policy::{Question, Verdict};
 use crate::status::{Held, LastPlan, Problem, Reason, Status};
@@ -27,6 +28,7 @@ impl Pass {
     pub(super) async fn reconcile(&self, place: &Place, status: &mut Status) -> Result<End, StoreError> {
         let name = ClusterName::new(self.cluster.as_str())?;
         let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
+        *self.mark.borrow_mut() = Some(Mark::of(head.as_ref()));
         if let Some(end) = head.as_ref().and_then(deletion) {
             return Ok(end);
         }

@@ -57,6 +57,11 @@ impl Status {
         self.conditions.iter().find(|condition| condition.type_ == "Ready")
     }
 
+    /// Whether the cluster is as it is until a person does something, which the head of the cluster shows.
+    pub(crate) fn waits_for_person(&self) -> bool {
+        Reason::ALL.iter().any(|reason| reason.waits_for_person() && self.is(*reason))
+    }
+
     /// Whether `Ready` has a reason.
     #[must_use]
     pub fn is(&self, reason: Reason) -> bool {

@@ -114,6 +114,21 @@ impl Reason {
         !matches!(self, Self::Applying | Self::Held | Self::Stopped)
     }
 
+    /// Whether it lasts until a person applies a plan or deletes the cluster.
+    pub(crate) fn waits_for_person(self) -> bool {
+        matches!(
+            self,
+            Self::PlanOnly
+                | Self::ApprovalNeeded
+                | Self::NotSafe
+                | Self::ConfirmationNeeded
+                | Self::Drifted
+                | Self::Interrupted
+                | Self::SpecVanished
+                | Self::Deleted
+        )
+    }
+
     /// Whether receivers are told it that name no reasons: what a person has to look at, and its end.
     pub(crate) fn is_told_by_default(self) -> bool {
         let waits = [Self::PlanOnly, Self::Paused, Self::OutsideWindow, Self::Frozen, Self::WaitsFor];

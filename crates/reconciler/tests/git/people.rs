@@ -85,6 +85,28 @@ async fn a_cluster_that_a_person_deleted_is_not_created_again() {
 }
 
 #[tokio::test]
+async fn what_a_person_does_for_a_waiting_cluster_is_noticed_by_the_next_poll() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'never'").await;
+        world.until_reason("dev", "PlanOnly", &commit).await;
+        world.apply("dev", "ada").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let commit = world.push("dev", 2);
+        world.until_reason("dev", "PlanOnly", &commit).await;
+        // A cluster that stays as it is, is not planned again.
+        let before = world.status("dev").await;
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        assert_eq!(world.status("dev").await, before);
+        assert!(world.delete("dev", "ada").await, "the deletion did not end");
+        world.until_reason("dev", "Deleted", &commit).await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_deletion_that_has_begun_is_not_undone() {
     on_one_thread(async {
         let world = World::new();

@@ -216,6 +216,19 @@ url = '{}'
         approvals::approve(&self.backend(), approval).await.unwrap();
     }
 
+    /// Applies the last plan of a cluster as a person.
+    pub async fn apply(&self, cluster: &str, person: &str) {
+        let place = self.status(cluster).await.unwrap().plan.unwrap().place;
+        let settings = Settings { file_roots: vec![self.path().to_owned()], ..Settings::default() };
+        let actor = Actor::new(person, "laptop").unwrap();
+        let environment =
+            Environment::new(actor, Policy::new(settings, Mode::Own)).with_store(self.backend(), "memory");
+        let reference = place.strip_prefix(plans::STORE).unwrap();
+        let saved = plans::stored(&environment, reference).await.unwrap();
+        let (terms, decide) = (Terms::default(), Approve { names: [].into() });
+        assert!(saved.apply(&environment, Manner::new(&terms, &decide)).await.unwrap().is_complete());
+    }
+
     /// Deletes a cluster as a person. Returns whether nothing of it is left.
     pub async fn delete(&self, cluster: &str, person: &str) -> bool {
         let file = self.path().join("spec.yaml");
