@@ -100,7 +100,8 @@ pub(crate) async fn beat(
         let key = controllers::members(&shared.configuration.name)?;
         let term = shared.configuration.term();
         let renewed = |found: Option<Members>| {
-            Some(found.unwrap_or_default().beat(&me, since, &mut seen, (sent, term)))
+            let members = found.unwrap_or_default().beat(&me, since, &mut seen, (sent, term));
+            Some(members.signed(&me, Timestamp::now(), term))
         };
         let members = controllers::change(&shared.backend, &key, renewed).await?.unwrap_or_default();
         Ok::<_, StoreError>((board, members))

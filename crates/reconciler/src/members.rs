@@ -6,9 +6,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use slipway_state_store::Digest;
+
+/// How far the clocks of two machines may differ.
+const SKEW: SignedDuration = SignedDuration::from_secs(30);
 
 /// The replicas of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +19,9 @@ use slipway_state_store::Digest;
 pub struct Members {
     /// By their identity.
     pub replicas: BTreeMap<String, Replica>,
+    /// When a replica that has ended showed last that it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<Timestamp>,
 }
 
 /// A replica.
@@ -26,6 +32,12 @@ pub struct Replica {
     pub beats: u64,
     /// Since when it runs, by its wall clock; for people.
     pub since: Timestamp,
+    /// When it showed last that it lives, by its wall clock; for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Timestamp>,
+    /// Until when it counts as living if it does not show it again, by its wall clock; for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
 }
 
 /// When the other replicas showed last that they live, by the clock of this process.
@@ -43,7 +55,12 @@ impl Members {
         seen: &mut Seen,
         (now, term): (Duration, Duration),
     ) -> Self {
-        let own = self.replicas.entry(me.to_owned()).or_insert(Replica { beats: 0, since });
+        let own = self.replicas.entry(me.to_owned()).or_insert(Replica {
+            beats: 0,
+            since,
+            seen: None,
+            until: None,
+        });
         own.beats += 1;
         seen.0.retain(|name, _| self.replicas.contains_key(name));
         self.replicas.retain(|name, replica| {
@@ -56,11 +73,35 @@ impl Members {
         self
     }
 
+    /// The members with the time of a beat of a replica, for people.
+    #[must_use]
+    pub fn signed(mut self, me: &str, now: Timestamp, term: Duration) -> Self {
+        if let Some(own) = self.replicas.get_mut(me) {
+            own.seen = Some(now);
+            own.until = now.checked_add(term).ok();
+        }
+        self
+    }
+
     /// The members without a replica, which ends.
     #[must_use]
     pub fn without(mut self, me: &str) -> Self {
-        self.replicas.remove(me);
+        let seen = self.replicas.remove(me).and_then(|replica| replica.seen);
+        self.last = self.last.max(seen);
         self
+    }
+
+    /// Whether a replica lives, as far as the wall clocks of both machines tell.
+    #[must_use]
+    pub fn live(&self, now: Timestamp) -> bool {
+        let lives = |replica: &Replica| replica.until.is_none_or(|until| now.duration_since(until) < SKEW);
+        self.replicas.values().any(lives)
+    }
+
+    /// When a replica showed last that it lives, if that is known.
+    #[must_use]
+    pub fn last_sign(&self) -> Option<Timestamp> {
+        self.replicas.values().filter_map(|replica| replica.seen).max().max(self.last)
     }
 
     /// The replica that works on a subject, by the highest hash of both names; `None` without replicas. When a replica comes
@@ -97,9 +138,24 @@ mod tests {
     }
 
     #[test]
+    fn the_last_sign_of_life_outlives_its_replica() {
+        let second = |second| Timestamp::from_second(second).unwrap();
+        let members = Members::default().beat("a", second(0), &mut Seen::default(), at(100));
+        let members = members.signed("a", second(100), TERM);
+        assert!(members.live(second(112)) && members.live(second(141)), "a clock may differ");
+        assert!(!members.live(second(142)), "it was killed");
+        assert_eq!(members.last_sign(), Some(second(100)));
+        let members = members.without("a");
+        assert!(!members.live(second(101)), "it has ended");
+        assert_eq!(members.last_sign(), Some(second(100)));
+        assert_eq!(Members::default().last_sign(), None);
+    }
+
+    #[test]
     fn replicas_share_evenly_and_only_the_share_of_one_that_leaves_moves() {
-        let replica = |_| Replica { beats: 1, since: Timestamp::UNIX_EPOCH };
-        let all: Members = Members { replicas: (0..10).map(|n| (format!("host_{n}"), replica(n))).collect() };
+        let replica = |_| Replica { beats: 1, since: Timestamp::UNIX_EPOCH, seen: None, until: None };
+        let replicas = (0..10).map(|n| (format!("host_{n}"), replica(n))).collect();
+        let all = Members { replicas, last: None };
         let less = all.clone().without("host_3");
         let mut shares: BTreeMap<&str, usize> = BTreeMap::new();
         for subject in (0..5_000).map(|n| format!("cluster-{n}")) {

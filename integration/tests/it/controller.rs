@@ -242,5 +242,17 @@ fn persons_see_and_steer_a_controller() -> Result<()> {
     let verified = place.expect(0, &["state", "verify"])?;
     ensure!(!verified.out.contains("_controller"), "{}", verified.out);
 
-    running.stop()
+    let shown = place.expect(0, &["controller", "show", "line"])?;
+    ensure!(!shown.out.contains("no replica"), "{}", shown.out);
+    running.stop()?;
+    for arguments in [&["controller", "show"][..], &["controller", "show", "line"]] {
+        let shown = place.expect(0, arguments)?;
+        let silence = "no replica of the controller default lives (last sign 2";
+        ensure!(shown.out.contains(silence), "{arguments:?}: {}", shown.out);
+    }
+    let shown = place.expect(0, &["controller", "show", "-o", "json"])?;
+    let report: Json = serde_json::from_str(&shown.out)?;
+    ensure!(report["controllers"][0]["lives"] == false, "{}", shown.out);
+    ensure!(report["clusters"][0]["overdue"] == false, "{}", shown.out);
+    Ok(())
 }

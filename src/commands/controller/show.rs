@@ -1,5 +1,6 @@
 //! `slipway controller show`
 
+mod life;
 mod waves;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ use crate::commands::state::{json as to_text, moment};
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui::table::table;
+use life::Life;
 
 /// How many digits of a commit or digest a table shows.
 const DIGITS: usize = 12;
@@ -41,23 +43,34 @@ pub(super) async fn run(
         };
         sources.retain(|(name, _)| *name == source);
     }
+    let names = statuses.iter().map(|(_, status)| &status.controller);
+    let names = names.chain(sources.iter().map(|(_, source)| &source.controller));
+    let life = Life::read(&*backend, names).await?;
     let text = match (arguments.output, &arguments.cluster) {
         (ReportFormat::Json, _) => {
             let now = Timestamp::now();
             let clusters: Vec<_> = statuses
                 .iter()
-                .map(|(name, status)| json!({ "status": status, "pause": board.pause(name, now) }))
+                .map(|(name, status)| {
+                    let overdue = status.is_overdue(now);
+                    json!({ "status": status, "pause": board.pause(name, now), "overdue": overdue })
+                })
                 .collect();
             let sources: Vec<_> =
                 sources.iter().map(|(name, status)| json!({ "name": name, "status": status })).collect();
-            to_text(&json!({ "sources": sources, "clusters": clusters }))?
+            to_text(&json!({ "sources": sources, "clusters": clusters, "controllers": life.report() }))?
         }
-        (ReportFormat::Text, Some(_)) => statuses.iter().map(|(_, status)| details(status, &board)).collect(),
+        (ReportFormat::Text, Some(_)) => {
+            statuses.iter().map(|(_, status)| details(status, &board, &life)).collect()
+        }
         (ReportFormat::Text, None) if statuses.is_empty() && sources.is_empty() => {
             format!("No controller has reported to {}.\n", context.state_url())
         }
         (ReportFormat::Text, None) => {
-            format!("{}\n{}", source_table(&sources), cluster_table(&statuses, &board))
+            let silences = life.silences();
+            let gap = if silences.is_empty() { "" } else { "\n" };
+            let tables = (source_table(&sources), cluster_table(&statuses, &board));
+            format!("{}\n{}{gap}{silences}", tables.0, tables.1)
         }
     };
     context.output.result(&text)?;
@@ -85,6 +98,7 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
             Some(ready) => (ready.status.clone(), ready.reason.clone()),
             None => ("Unknown".to_owned(), "-".to_owned()),
         };
+        let ready = if status.is_overdue(now) { format!("{ready}, overdue") } else { ready };
         let paused = board.pause(name, now).map_or("-", |pause| pause.who.as_str()).to_owned();
         let facts = status.plan.as_ref().map(|plan| &plan.facts);
         let plan = facts.map_or_else(|| "-".to_owned(), ToString::to_string);
@@ -112,13 +126,16 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
 }
 
 /// Everything about one cluster, one fact a line.
-fn details(status: &Status, board: &Board) -> String {
+fn details(status: &Status, board: &Board, life: &Life) -> String {
     let mut lines: Vec<(&str, String)> = vec![
         ("cluster", status.cluster.clone()),
         ("controller", status.controller.clone()),
         ("source", format!("{}, {} at {}", status.source, status.path, short(&status.revision))),
         ("apply", status.apply.clone()),
     ];
+    if let Some(silence) = life.silence(&status.controller) {
+        lines.push(("warning", silence));
+    }
     for condition in &status.conditions {
         let message =
             if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
@@ -157,7 +174,8 @@ fn details(status: &Status, board: &Board) -> String {
         lines.extend(problem.hints.iter().map(|hint| ("hint", hint.clone())));
     }
     lines.push(("checked", at(status.checked)));
-    lines.push(("next", at(status.next)));
+    let overdue = if status.is_overdue(Timestamp::now()) { ", overdue" } else { "" };
+    lines.push(("next", format!("{}{overdue}", at(status.next))));
     lines.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
 }
 

@@ -1,11 +1,14 @@
 //! The conditions of a status.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use slipway_controller::k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use slipway_controller::set_condition;
 use slipway_state_store::Digest;
 
 use super::{Reason, Status};
+
+/// How late a look may be.
+const OVERDUE: SignedDuration = SignedDuration::from_secs(60);
 
 impl Status {
     /// Sets the conditions. Returns whether the reason or the message of `Ready` is another one than before.
@@ -62,6 +65,12 @@ impl Status {
         Reason::ALL.iter().any(|reason| reason.waits_for_person() && self.is(*reason))
     }
 
+    /// Whether the next look has been due for so long that nobody seems to look.
+    #[must_use]
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.next.is_some_and(|next| now.duration_since(next) > OVERDUE)
+    }
+
     /// Whether `Ready` has a reason.
     #[must_use]
     pub fn is(&self, reason: Reason) -> bool {
@@ -93,6 +102,14 @@ mod tests {
     fn of(status: &Status, kind: &str) -> (String, String) {
         let condition = status.conditions.iter().find(|condition| condition.type_ == kind).unwrap();
         (condition.status.clone(), condition.reason.clone())
+    }
+
+    #[test]
+    fn a_look_is_overdue_a_minute_after_it_was_due() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let status = Status { next: Some(at(100)), ..Status::default() };
+        assert!(!status.is_overdue(at(160)) && status.is_overdue(at(161)));
+        assert!(!Status::default().is_overdue(at(161)), "a plan is being applied");
     }
 
     #[test]

@@ -40,7 +40,9 @@ async fn replicas_share_the_clusters_and_take_over() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
         assert_eq!(members().await.replicas.len(), 1);
         first.stop().await;
-        assert!(members().await.replicas.is_empty(), "who ends says so");
+        let ended = members().await;
+        assert!(ended.replicas.is_empty(), "who ends says so");
+        assert!(ended.last_sign().is_some() && !ended.live(jiff::Timestamp::now()));
     })
     .await;
 }
