@@ -203,7 +203,7 @@ pub enum Drift {
     /// They are reported. A change of the spec reverts them too.
     #[default]
     Report,
-    /// They are reverted, as far as `apply` allows it.
+    /// They are reverted, as far as `apply` allows it. They wait with a plan that has other changes and waits.
     Revert,
 }
 

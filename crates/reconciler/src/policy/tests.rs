@@ -77,3 +77,16 @@ fn a_pause_comes_before_everything_and_a_window_after_everything() {
     let Verdict::Wait(waiting) = decide(question) else { panic!("no window is open") };
     assert_eq!((waiting.reason, waiting.until), (Reason::OutsideWindow, "2026-11-26T22:00:00Z".parse().ok()));
 }
+
+#[test]
+fn drift_waits_with_the_other_changes_of_its_plan() {
+    let revert = ClusterPolicy { drift: Drift::Revert, ..policy(Apply::Always) };
+    let drift = Facts { update: 1, drift: 1, ..Facts::default() };
+    assert_eq!(reason(&revert, &drift, 0, None), None);
+    let both = Facts { from_spec: 1, confirmations: vec!["sim_volume.a".to_owned()], ..drift.clone() };
+    assert_eq!(reason(&revert, &both, 0, None), Some(Reason::ConfirmationNeeded));
+    // A change of the spec reverts drift whatever the policy says about drift alone.
+    let report = policy(Apply::Always);
+    assert_eq!(reason(&report, &drift, 0, None), Some(Reason::Drifted));
+    assert_eq!(reason(&report, &Facts { from_spec: 1, ..drift }, 0, None), None);
+}
