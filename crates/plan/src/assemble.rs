@@ -19,7 +19,7 @@ use crate::rollout::{self, Pool};
 use crate::state::Record;
 use crate::step::{Step, StepAction};
 use crate::step_graph::{Graph, NodeId};
-use crate::turns;
+use crate::{succession, turns};
 
 /// All decisions. Resources without a change are only counted.
 #[derive(Default)]
@@ -27,6 +27,8 @@ pub(crate) struct Decided {
     /// Behind pointers: the nodes of the tree are half empty, and a decision is large.
     pub by_address: BTreeMap<Address, Box<Decision>>,
     pub unchanged: u64,
+    /// The roles of unchanged pools that have machines.
+    pub populated: BTreeSet<String>,
     pub drift: Vec<ResourceChange>,
     /// Objects that stay and have no record, so that they need no step.
     pub kept: Vec<ResourceChange>,
@@ -41,6 +43,8 @@ impl Decided {
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
+            let populated = decision.rollout.filter(|rollout| rollout.size > 0);
+            self.populated.extend(populated.map(|rollout| rollout.group));
             self.infrastructure_only.extend(decision.infrastructure_only);
         } else {
             self.by_address.insert(decision.change.address.clone(), Box::new(decision));
@@ -360,6 +364,7 @@ fn rolls(
     // Groups that wait for no other group come first, so that `ends` has the steps that the other groups wait
     // for.
     order.sort();
+    let arrivals = succession::arrivals(nodes, decided);
     let mut ends: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
     for (_, address) in order {
         let Some(decision) = decided.by_address.get_mut(&address) else {
@@ -416,9 +421,16 @@ fn rolls(
             Gates::None | Gates::OfPool => None,
         };
         let pool = Pool { address: &address, identity, kind, gates: &decision.gates, nodes: node_kind };
+        let size = graph.size();
         let through = rollout::steps(graph, &pool, (rollout, decision.anew), &before);
-        if let Some(removal) = own.and_then(|own| own.removal) {
+        let removal = own.and_then(|own| own.removal);
+        if let Some(removal) = removal {
             through.iter().for_each(|end| graph.edge(*end, removal));
+        }
+        // The machines of a deleted pool leave when those of the other pools of its role are there.
+        for arrival in arrivals.get(&rollout.group).into_iter().flatten().filter(|_| goes) {
+            graph.preference_since(size, *arrival);
+            removal.into_iter().for_each(|removal| graph.preference(*arrival, removal));
         }
         // Its machines may still use the resource that it depended on, which is deleted after the last of
         // them.

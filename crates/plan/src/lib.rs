@@ -47,6 +47,7 @@ mod soundness;
 pub mod state;
 pub mod step;
 mod step_graph;
+mod succession;
 mod target;
 pub mod terraform;
 mod topology;

@@ -120,6 +120,18 @@ impl Graph {
         }
     }
 
+    /// The number of nodes so far.
+    pub fn size(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The nodes that were added since there were `size` nodes wait for `earlier`, unless that closes a circle.
+    pub fn preference_since(&mut self, size: usize, earlier: NodeId) {
+        for later in size..self.nodes.len() {
+            self.preference(earlier, NodeId(later));
+        }
+    }
+
     /// The nodes that no other one waits for, but for some.
     pub fn ends(&self, but: &BTreeSet<NodeId>) -> Vec<NodeId> {
         let others = || (0..self.nodes.len()).map(NodeId).filter(|node| !but.contains(node));

@@ -22,7 +22,7 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::scope::LeftOut;
 use crate::state::Record;
-use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope, target};
+use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope, succession, target};
 
 /// What a cluster without a state has forgotten.
 static NOTHING_FORGOTTEN: BTreeMap<Address, Vec<Identity>> = BTreeMap::new();
@@ -83,6 +83,11 @@ pub(super) async fn finish(
     guard.enforce(&mut decided)?;
     name_machines_of_replaced(&mut decided);
     name_data_of_machines(&mut decided);
+    let mut notes = inputs.notes.clone();
+    if inputs.mode == Mode::Apply {
+        name_removed_machines(&mut decided);
+        notes.extend(succession::last_workers(&decided).filter(|_| !inputs.options.is_partial()));
+    }
     let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
     let pending = part.map_or_else(Vec::new, |part| {
         let leaving = guard.leaving(&decided);
@@ -162,7 +167,7 @@ pub(super) async fn finish(
         outlook: Vec::new(),
         left_out: pending.len() as u64,
         pending,
-        notes: inputs.notes.clone(),
+        notes,
         findings,
         infrastructure_only,
         infrastructure_accepted,
@@ -267,6 +272,16 @@ fn name_machines_of_replaced(decided: &mut Decided) {
         let machines =
             if count == 1 { "its machine".to_owned() } else { format!("its {count} machines at once") };
         change.confirm(format!("replacing it removes {machines}, without a drain"));
+    }
+}
+
+/// The machines of a deleted pool leave one after the other, which users of the cluster notice as a roll.
+fn name_removed_machines(decided: &mut Decided) {
+    for decision in decided.by_address.values_mut() {
+        let leaves = decision.rollout.as_ref().is_some_and(Rollout::has_leaving);
+        if leaves && decision.change.action == ChangeAction::Delete {
+            decision.change.disruption = decision.change.disruption.max(Disruption::Rolling);
+        }
     }
 }
 

@@ -167,11 +167,7 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     let warn = |text: String| {
         wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
     };
-    let shrinks = !change.machines.is_empty() && change.machines.iter().all(|machine| !machine.replaced);
-    let text = match change.disruption {
-        Disruption::Rolling if shrinks => Some("nodes are removed one after the other, within their budgets"),
-        other => disruption(other),
-    };
+    let text = disruption(change);
     if let Some(node) = &change.drained {
         let text =
             format!("cordon and drain {0} before, uncordon {0} after", clean(&node.address.to_string()));
@@ -201,9 +197,16 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
 }
 
 /// The effect on users of the cluster, as a sentence without a full stop.
-pub(super) fn disruption(disruption: Disruption) -> Option<&'static str> {
-    match disruption {
+pub(super) fn disruption(change: &ResourceChange) -> Option<&'static str> {
+    let machines = &change.machines;
+    let shrinks = !machines.is_empty() && machines.iter().all(|machine| !machine.replaced);
+    match change.disruption {
         Disruption::None => None,
+        Disruption::Rolling if change.action == ChangeAction::Delete => {
+            let drains = machines.iter().any(|machine| machine.node.is_some());
+            Some(if drains { "its machines are drained and removed" } else { "its machines are removed" })
+        }
+        Disruption::Rolling if shrinks => Some("nodes are removed one after the other, within their budgets"),
         Disruption::Rolling => Some("nodes are replaced one after the other, within their budgets"),
         Disruption::Brief => Some("a short interruption"),
         Disruption::Outage => Some("an outage until the change is through"),

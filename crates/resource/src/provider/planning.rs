@@ -145,7 +145,8 @@ pub mod operation {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rollout {
-    /// Rollouts of one group know of each other.
+    /// Rollouts of one group know of each other: it is the role of the machines. A pool that is deleted waits for the other pools
+    /// of its group that are created or enlarged. The machines that run workloads have the group `worker`.
     pub group: String,
     /// Whether only one rollout of the group may be under way.
     pub exclusive: bool,

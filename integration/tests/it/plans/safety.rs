@@ -1,6 +1,7 @@
 //! Nothing that cannot be replaced is lost, rolled or forgotten without being named.
 
 use anyhow::{Result, ensure};
+use serde_json::Value as Json;
 use slipway_plan::Plan;
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Value;
@@ -10,6 +11,43 @@ use super::shared::*;
 use crate::{APPLY, PLAN};
 
 const POOL: &str = "sim_machine_pool.workers";
+
+/// A new name of a pool is another pool: the old one is drained after the new one has its machines. Where no pool takes over, the
+/// plan says so.
+#[test]
+fn a_renamed_pool_is_created_before_the_old_one_is_drained() -> Result<()> {
+    let place = applied(&spec())?;
+    place.write("spec.yaml", &spec().replace("name: workers", "name: general"))?;
+    let plan = planned(&place, 2, &[])?;
+    let steps = plan["steps"].as_array().cloned().unwrap_or_default();
+    let mut after: Vec<bool> = Vec::new();
+    let mut leaving = 0;
+    for step in &steps {
+        let is_created = step["address"] == "sim_machine_pool.general" && step["action"] == "create";
+        let waits_for = step["depends_on"].as_array().into_iter().flatten().filter_map(Json::as_u64);
+        let mut earlier = waits_for.filter_map(|id| after.get(usize::try_from(id).ok()?));
+        let is_after = is_created || earlier.any(|is_after| *is_after);
+        after.push(is_after);
+        let address = step["address"].as_str().unwrap_or_default();
+        if address == POOL || address.starts_with("sim_node.workers-") {
+            leaving += 1;
+            ensure!(after.last() == Some(&true), "it does not wait for the new pool: {step}");
+        }
+    }
+    ensure!(leaving >= 5, "two drains and the end of the pool: {steps:?}");
+    let classes = |plan: &Json| plan["disruption"].as_array().cloned().unwrap_or_default();
+    ensure!(classes(&plan).iter().any(|one| one["address"] == POOL && one["class"] == "rolling"), "{plan}");
+    let markdown = place.expect(2, &[PLAN, &["-o", "markdown"]].concat())?.out;
+    ensure!(markdown.contains("its machines are drained and removed"), "{markdown}");
+    ensure!(!markdown.contains("machines are rolled") && !markdown.contains("no worker"), "{markdown}");
+
+    for gone in [spec().replace(WORKERS, ""), spec().replace("fixed: 2", "fixed: 0")] {
+        place.write("spec.yaml", &gone)?;
+        let shown = unwrapped(&place.expect(2, PLAN)?.out);
+        ensure!(shown.contains("no worker will be left") && shown.contains(POOL), "{shown}");
+    }
+    Ok(())
+}
 
 /// A text without its line breaks.
 fn unwrapped(text: &str) -> String {

@@ -1,0 +1,92 @@
+use slipway_resource::Identity;
+use slipway_resource::provider::{Fate, Member, OnBlocked};
+
+use super::*;
+use crate::assemble::plain;
+use crate::change::ResourceChange;
+use crate::step::StepAction;
+use crate::step_graph::Graph;
+
+/// A pool of workers whose machines stay or leave.
+fn pool(name: &str, action: ChangeAction, size: u32, stays: &[bool]) -> Decision {
+    let member = |(index, stays): (usize, &bool)| Member {
+        name: format!("{name}-{index}"),
+        identity: Identity::new(format!("id-{name}-{index}")),
+        fate: if *stays { Fate::Keep } else { Fate::Retire { reason: "a".to_owned() } },
+        ready: true,
+        blockers: Vec::new(),
+        node: None,
+    };
+    let rollout = Rollout {
+        group: WORKER.to_owned(),
+        exclusive: false,
+        after: Vec::new(),
+        size,
+        members: stays.iter().enumerate().map(member).collect(),
+        max_surge: 1,
+        max_unavailable: 0,
+        drain_timeout_ms: 1,
+        ready_timeout_ms: 1,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::new(),
+        loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
+    };
+    let address = Address::new("pool", name);
+    let change = ResourceChange { action, ..ResourceChange::bare(&address, "p", 1) };
+    Decision { rollout: Some(rollout), ..plain(change) }
+}
+
+fn decided(pools: impl IntoIterator<Item = Decision>) -> Decided {
+    let mut decided = Decided::default();
+    pools.into_iter().for_each(|pool| decided.insert(pool));
+    decided
+}
+
+#[test]
+fn only_pools_that_are_created_or_grow_take_over() {
+    let decided = decided([
+        pool("created", ChangeAction::Create, 2, &[]),
+        pool("gone", ChangeAction::Delete, 0, &[false]),
+        pool("grows", ChangeAction::Update, 2, &[true]),
+        pool("shrinks", ChangeAction::Update, 1, &[true, false]),
+    ]);
+    let mut graph = Graph::default();
+    let nodes: BTreeMap<Address, Nodes> = decided
+        .by_address
+        .keys()
+        .map(|address| {
+            let arrival = Some(graph.add(address, StepAction::Update, None, 1));
+            (address.clone(), Nodes { arrival, ..Nodes::default() })
+        })
+        .collect();
+    let node = |name: &str| nodes.get(&Address::new("pool", name)).and_then(|own| own.arrival).unwrap();
+    let found = arrivals(&nodes, &decided);
+    assert_eq!(found.get(WORKER), Some(&vec![node("created"), node("grows")]));
+}
+
+#[test]
+fn the_end_of_the_last_workers_is_noted() {
+    let gone = || pool("gone", ChangeAction::Delete, 0, &[false]);
+    let note = last_workers(&decided([gone()])).unwrap();
+    assert!(
+        note.message.contains("no worker will be left") && note.message.contains("pool.gone"),
+        "{note:?}"
+    );
+    let emptied = pool("emptied", ChangeAction::Update, 0, &[false]);
+    assert!(last_workers(&decided([emptied, gone()])).unwrap().message.contains("pool.emptied, pool.gone"));
+
+    let new = pool("new", ChangeAction::Create, 1, &[]);
+    let unchanged = pool("unchanged", ChangeAction::NoOp, 1, &[true]);
+    let replaced = pool("replaced", ChangeAction::ReplaceCreateFirst, 0, &[false]);
+    for other in [new, unchanged, replaced] {
+        let name = other.change.address.to_string();
+        assert!(last_workers(&decided([gone(), other])).is_none(), "{name}");
+    }
+    let mut deferred = pool("deferred", ChangeAction::Deferred, 0, &[]);
+    deferred.rollout = None;
+    assert!(last_workers(&decided([gone(), deferred])).is_none());
+    assert!(last_workers(&decided([])).is_none());
+}
