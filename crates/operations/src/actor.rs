@@ -10,15 +10,16 @@ use crate::error::Error;
 /// A person or a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Actor {
-    /// The name that is unique across hosts.
+    /// The name that is unique across hosts: without the host, and with the domain of an e-mail address.
     pub person: String,
     /// As `user@host` in messages.
     pub who: String,
 }
 
 impl Actor {
-    /// An actor on a host. A name with an `@` already contains its domain. Spaces around the name, and characters that are not
-    /// seen, are removed; capital letters, accents and other forms of one letter do not distinguish persons.
+    /// An actor on a host. A name with an `@` already contains its host or its domain: `ada@laptop` is the person `ada`, and
+    /// `ada@example.com`, whose domain has a dot, is an e-mail address and stays whole. Spaces around the name, and characters
+    /// that are not seen, are removed; capital letters, accents and other forms of one letter do not distinguish persons.
     ///
     /// # Errors
     /// [`Error::AmbiguousActor`] when the name has letters other than those of ASCII: they can look like the name of somebody
@@ -50,14 +51,36 @@ impl Actor {
     }
 }
 
-/// The form of a name in which persons are compared: ASCII, in small letters, without accents. `None` for a name with other
-/// letters.
-pub(crate) fn person_of(name: &str) -> Option<String> {
+/// The form of a name in which persons are compared: ASCII, in small letters, without accents, and without a host. `None` for a
+/// name with other letters.
+#[must_use]
+pub fn person_of(name: &str) -> Option<String> {
     let is_accent = |letter: &char| ('\u{300}'..='\u{36f}').contains(letter);
     let parts = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
     let person: String = parts.chars().filter(|letter| !is_accent(letter)).collect();
     let is_plain = |letter: char| letter.is_ascii() && !letter.is_ascii_control();
-    person.chars().all(is_plain).then(|| person.to_ascii_lowercase())
+    person.chars().all(is_plain).then(|| without_host(&person).to_ascii_lowercase())
+}
+
+/// A name without the hosts at its end. The domain of an e-mail address has a dot and is no host.
+fn without_host(name: &str) -> &str {
+    let mut person = name;
+    while let Some((user, host)) = person.rsplit_once('@') {
+        if user.is_empty() || host.contains('.') {
+            break;
+        }
+        person = user;
+    }
+    person
+}
+
+/// The part of a person before the `@`. Two persons who have it in common may be one, and never count as two.
+#[must_use]
+pub fn account_of(person: &str) -> &str {
+    match person.split_once('@') {
+        Some((account, _)) if !account.is_empty() => account,
+        _ => person,
+    }
 }
 
 #[cfg(test)]
@@ -70,13 +93,31 @@ mod tests {
         for name in
             ["x@vm", "X@vm", " x@vm", "x@vm\u{200b}", "x@\nvm", "\u{202e}x@vm", "\u{ff58}@vm", "x\u{301}@vm"]
         {
-            assert_eq!(person(name), "x@vm", "{name:?}");
+            assert_eq!(person(name), "x", "{name:?}");
+        }
+        for (name, expected) in [
+            ("ada@", "ada"),
+            ("ada@laptop", "ada"),
+            ("ada@laptop@ci", "ada"),
+            ("ada@example.com", "ada@example.com"),
+            ("ada@example.com@ci", "ada@example.com"),
+            ("@ada", "@ada"),
+        ] {
+            assert_eq!(person(name), expected, "{name}");
         }
         assert_eq!(person("Jos\u{e9}"), person("Jose\u{301}"));
         let who = |name: &str| Actor::new(name, "laptop").unwrap().who;
         assert_eq!(who("Ada\n1  FAKE"), "Ada1  FAKE@laptop");
         assert_eq!(who("\u{ff21}da"), "Ada@laptop");
         assert_eq!(who(" "), "unknown@laptop");
+    }
+
+    #[test]
+    fn persons_with_one_account_may_be_one() {
+        for person in ["ada", "ada@example.com", "ada@example.org", "ada@x@y.z"] {
+            assert_eq!(account_of(person), "ada", "{person}");
+        }
+        assert_eq!(account_of("@ada"), "@ada");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use slipway_plan::Plan;
 use slipway_state_store::{Backend, ClusterName, Digest, approvals};
 
-use crate::actor::person_of;
+use crate::actor::{account_of, person_of};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::observe::Event;
@@ -30,7 +30,8 @@ pub(crate) enum Counted {
 }
 
 /// Counts the approvals of a digest. An approval counts only for the digest that it names, and once for each person: names
-/// that differ only in their form are one person, and names that can be taken for others do not count.
+/// that differ only in their form, or in what follows their `@`, are one person, and names that can be taken for others do not
+/// count.
 pub(crate) async fn count(
     environment: &Environment,
     backend: &dyn Backend,
@@ -42,9 +43,10 @@ pub(crate) async fn count(
     let (mut persons, mut counted, mut own) = (BTreeSet::new(), Vec::new(), None);
     for approval in approvals::of(backend, cluster, digest).await? {
         let Some(person) = person_of(&approval.person) else { continue };
-        if policy.by_other && person == actor.person {
+        let account = account_of(&person);
+        if policy.by_other && account == account_of(&actor.person) {
             own = Some(actor.who.clone());
-        } else if persons.insert(person) {
+        } else if persons.insert(account.to_owned()) {
             counted.push(approval.who);
         }
     }

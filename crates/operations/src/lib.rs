@@ -49,7 +49,7 @@ mod version_change;
 mod weakening;
 
 pub use access::{ClusterAccess, Entry, KnownApi};
-pub use actor::Actor;
+pub use actor::{Actor, account_of, person_of};
 pub use adopting::Adopting;
 pub use applying::{Applied, Manner, Outcome, bring, stop_at_findings};
 pub use decide::{Approve, Decide, Decline, Declined, Names, Occasion};

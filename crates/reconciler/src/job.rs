@@ -1,11 +1,12 @@
 //! The jobs of a controller. They run beside each other on one thread, and the controller gets their results.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
+use slipway_operations::{account_of, person_of};
 use slipway_state_store::{ClusterName, Digest, Error as StoreError, approvals, controllers};
 
 use crate::board::{self, Board};
@@ -148,7 +149,7 @@ async fn approved(shared: &Shared, awaited: Vec<Awaited>) -> Vec<String> {
         .await
 }
 
-/// The number of approvals of a plan that count: by other persons than the controller, whom the policy names if it names some.
+/// The number of persons whose approvals of a plan count: others than the controller, whom the policy names if it names some.
 pub(crate) async fn count_approvals(
     shared: &Shared,
     cluster: &str,
@@ -157,10 +158,14 @@ pub(crate) async fn count_approvals(
 ) -> Result<usize, StoreError> {
     let Ok(plan) = plan.parse::<Digest>() else { return Ok(0) };
     let given = approvals::of(&*shared.backend, &ClusterName::new(cluster)?, plan).await?;
-    let named: Vec<String> = policy.approvers.iter().map(|name| name.to_lowercase()).collect();
-    let counts =
-        |person: &String| *person != shared.who().person && (named.is_empty() || named.contains(person));
-    Ok(given.iter().filter(|approval| counts(&approval.person)).count())
+    let named: BTreeSet<String> = policy.approvers.iter().filter_map(|name| person_of(name)).collect();
+    let own = &shared.who().person;
+    let counts = |person: &String| {
+        account_of(person) != account_of(own) && (policy.approvers.is_empty() || named.contains(person))
+    };
+    let persons = given.iter().filter_map(|approval| person_of(&approval.person)).filter(counts);
+    let accounts: BTreeSet<String> = persons.map(|person| account_of(&person).to_owned()).collect();
+    Ok(accounts.len())
 }
 
 /// Reads the statuses that this controller wrote before, also those of clusters that are not in a source any more.

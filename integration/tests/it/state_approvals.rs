@@ -69,8 +69,18 @@ fn names_that_look_alike_are_one_person_or_nobody() -> Result<()> {
     place.write("config/slipway/config.toml", "require-approval = 2\n")?;
     let rm = ["state", "rm", "line", "sim_network.main", "--yes"];
     let approve = [&rm[..], &["--approve"]].concat();
-    // Full width, an accent, a direction mark and a zero width space.
-    for name in ["eve", "\u{ff25}ve", "e\u{301}ve", "\u{202e}eve", "ev\u{200b}e", "EVE"] {
+    // Full width, an accent, a direction mark and a zero width space; then hosts, and an address that may be hers.
+    for name in [
+        "eve",
+        "\u{ff25}ve",
+        "e\u{301}ve",
+        "\u{202e}eve",
+        "ev\u{200b}e",
+        "EVE",
+        "eve@laptop",
+        "eve@ci",
+        "eve@example.com",
+    ] {
         let approved = run_as(&place, name, &approve)?;
         ensure!(approved.code == Some(0), "{name}: {approved:?}");
     }

@@ -41,7 +41,7 @@ async fn a_push_is_applied_by_the_policy_of_each_cluster() {
         assert!(other.plan.is_some_and(|plan| plan.facts.create > 0));
         let waits = world.until_reason("prod", "ApprovalNeeded", &commit).await;
         let plan = waits.plan.unwrap();
-        for person in ["controller", "slipway-controller", "mallory", "ada"] {
+        for person in ["controller", "slipway-controller", "mallory", "ada@laptop", "ada", "ada@ci"] {
             world.approve("prod", person).await;
         }
         let counts = |status: &Status| status.plan.as_ref().is_some_and(|plan| plan.approvals == 1);
