@@ -91,6 +91,22 @@ pub async fn bring(
     request: &Request,
     manner: Manner<'_>,
 ) -> Result<Outcome, Error> {
+    let ended = bring_about(environment, plannable, request, manner).await;
+    ended.map_err(|mut error| {
+        // The way to store the plan is another one for each operation.
+        if let Error::Unapproved { operation, .. } = &mut error {
+            *operation = Some(request.operation());
+        }
+        error
+    })
+}
+
+async fn bring_about(
+    environment: &Environment,
+    plannable: &dyn Plannable,
+    request: &Request,
+    manner: Manner<'_>,
+) -> Result<Outcome, Error> {
     let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
     let taking = Taking { operation: request.operation(), wait: manner.terms.wait, uid: None };
     if plannable.state().is_some_and(busy) {

@@ -74,7 +74,16 @@ pub(crate) async fn check(
     match count(environment, &*backend, &cluster, digest, policy).await? {
         Counted::Enough(persons) => environment.observer.event(Event::Approved(persons)),
         Counted::TooFew { needed, counted, own } => {
-            return Err(Error::Unapproved { plan: digest.to_string(), needed, counted, own });
+            let stored = slipway_state_store::plans::read(&*backend, &cluster, digest).await;
+            return Err(Error::Unapproved {
+                cluster: plan.cluster.clone(),
+                plan: digest.to_string(),
+                is_stored: stored.is_ok_and(|stored| stored.is_some()),
+                operation: None,
+                needed,
+                counted,
+                own,
+            });
         }
     }
     Ok(())

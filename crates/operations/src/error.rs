@@ -5,7 +5,7 @@ mod problem;
 
 pub use explain::store_hint;
 pub use problem::{DownloadProblem, KubeletProblem};
-use problem::{about, approvals, at, found, letters, problems};
+use problem::{about, approvals, at, found, letters, of_another, problems};
 
 use std::path::PathBuf;
 
@@ -429,10 +429,21 @@ pub enum Error {
     #[error("the plan needs confirmations by name; nothing was done")]
     Unconfirmed(Vec<Confirmation>),
     /// Too few persons have approved the plan.
-    #[error("plan {plan} needs {} and has {}; nothing was done", approvals(*needed), found(*counted))]
+    #[error(
+        "plan {plan} needs {}{} and has {}; nothing was done",
+        approvals(*needed),
+        of_another(own.as_deref()),
+        found(*counted)
+    )]
     Unapproved {
+        /// The cluster.
+        cluster: String,
         /// The digest of the plan.
         plan: String,
+        /// Whether the state store has the plan.
+        is_stored: bool,
+        /// The operation that made the plan, as the history names it; `None` for a plan that was saved.
+        operation: Option<&'static str>,
         /// How many it needs.
         needed: u16,
         /// How many count.

@@ -114,6 +114,8 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let refused =
         run_as(&place, "ada", &["delete", "line", "--yes", "--confirm", "line", "--require-approval"])?;
     ensure!(refused.code == Some(1) && refused.err.contains("CLI0035"), "{refused:?}");
+    let words = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(words.contains("`slipway delete line --dry-run --out state:`"), "{refused:?}");
     let dry = ["delete", "line", "--dry-run", "--delete-backups", "--out", "state:"];
     let stored = place.expect(2, &dry)?.err;
     let reference = stored.trim().rsplit(' ').next().context("a place")?;

@@ -118,7 +118,7 @@ impl Error {
                 })
                 .collect(),
             Self::Unapproved { own: Some(who), .. } | Self::UnapprovedChange { own: Some(who), .. } => {
-                vec![format!("{who} approved it, and is who applies it")]
+                vec![format!("{who}, who applies it, approved it")]
             }
             Self::UnknownResource { more, .. } => {
                 more.iter().map(|pattern| format!("nor `{pattern}`")).collect()
@@ -321,10 +321,9 @@ impl Error {
             Self::InfrastructureOnly { is_saved: false, .. } => {
                 one("to create the infrastructure alone, add `--infrastructure-only`")
             }
-            Self::Unapproved { .. } => one(
-                "`slipway plan … --out state:` stores a plan; after another person has run `slipway approve state:DIGEST`, run \
-                 `slipway apply state:DIGEST`",
-            ),
+            Self::Unapproved { cluster, plan, is_stored, operation, .. } => {
+                vec![unapproved(cluster, plan, *is_stored, *operation)]
+            }
             Self::Interrupted { .. } => {
                 one("`slipway apply -f …` takes the run up and finds out what became of it; then try again")
             }
@@ -421,4 +420,51 @@ fn emptied(cluster: &str, survives: bool) -> Vec<String> {
          delete {cluster} --confirm {cluster}` ends the cluster, and `slipway apply` begins an empty one"
     ));
     hints
+}
+
+/// How a plan gets its approvals: the command that stores it, and those that approve and apply it.
+fn unapproved(cluster: &str, plan: &str, is_stored: bool, operation: Option<&str>) -> String {
+    let digits = plan.strip_prefix("sha256:").unwrap_or(plan);
+    let place = format!("state:{cluster}/{}", digits.get(..8).unwrap_or(digits));
+    let approved = format!("after another person has run `slipway approve {place}`");
+    if is_stored {
+        return format!("{approved}, run `slipway apply {place}`");
+    }
+    let command = match operation {
+        None => return "after another person has run `slipway approve PLANFILE` of this file, run the command again".to_owned(),
+        Some("rotate") => {
+            return "`slipway rotate` stores no plan that could be approved: run it where no approval is demanded".to_owned();
+        }
+        Some("delete") => format!("slipway delete {cluster} --dry-run --out state:"),
+        Some("roll") => "slipway roll -f … --dry-run --out state:".to_owned(),
+        Some("upgrade") => "slipway upgrade -f … --to … --dry-run --out state:".to_owned(),
+        Some(_) => "slipway plan -f … --out state:".to_owned(),
+    };
+    format!(
+        "`{command}`, with the other options of this command, stores the plan; {approved}, run `slipway apply {place}`"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unapproved;
+
+    #[test]
+    fn the_hint_stores_the_plan_by_the_command_that_made_it() {
+        let hint = |is_stored, operation| unapproved("prod", "sha256:86e4337d5a6b", is_stored, operation);
+        for (operation, command) in [
+            ("apply", "`slipway plan -f … --out state:`"),
+            ("delete", "`slipway delete prod --dry-run --out state:`"),
+            ("roll", "`slipway roll -f … --dry-run --out state:`"),
+            ("upgrade", "`slipway upgrade -f … --to … --dry-run --out state:`"),
+        ] {
+            let text = hint(false, Some(operation));
+            assert!(
+                text.contains(command) && text.contains("`slipway approve state:prod/86e4337d`"),
+                "{text}"
+            );
+            assert!(!hint(true, Some(operation)).contains("--out state:"), "it is stored");
+        }
+        assert!(hint(false, None).contains("slipway approve PLANFILE"));
+    }
 }

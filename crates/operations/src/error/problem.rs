@@ -50,6 +50,11 @@ pub(super) fn approvals(needed: u16) -> String {
     if needed == 1 { "an approval".to_owned() } else { format!("{needed} approvals") }
 }
 
+/// Whose approvals are needed, where the caller has approved the plan and this does not count.
+pub(super) fn of_another(own: Option<&str>) -> &'static str {
+    if own.is_some() { " of another person" } else { "" }
+}
+
 pub(super) fn found(counted: usize) -> String {
     if counted == 0 { "none".to_owned() } else { counted.to_string() }
 }
