@@ -15,6 +15,16 @@ pub const POOLS: usize = 1_000;
 /// Subnets of a cluster. A network of AWS has 200.
 pub const SUBNETS: usize = 500;
 
+/// Zones of a cluster, and of a pool. A region of a cloud has six at most; the racks of a data centre can be zones, too.
+pub const ZONES: usize = 100;
+
+/// Sources that may reach the API server, and the SSH port. Each is a rule of a security group, of which AWS allows 1,000 for a
+/// network interface at most, and 60 without a higher quota.
+pub const ACCESS: usize = 1_000;
+
+/// Labels of the objects of a cloud. AWS and Azure allow 50, Google Cloud 64.
+pub const CLOUD_LABELS: usize = 64;
+
 /// The size of a disk, in GiB: 64 TiB, the largest that a cloud sells.
 pub const DISK_GIB: u32 = 65_536;
 

@@ -159,6 +159,41 @@ fn a_pool_is_as_large_as_slipway_handles() -> Result<()> {
     Ok(())
 }
 
+/// Each of these lists made plans slow before it had a limit.
+#[test]
+fn lists_have_no_more_items_than_clouds_take() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let ranges = |number: usize| -> String {
+        (0..number).map(|number| format!("11.{}.{}.0/24,", number / 256, number % 256)).collect()
+    };
+    let labels = |number: usize| -> String { (0..number).map(|number| format!("l{number}: a,")).collect() };
+    let zones = |number: usize| -> String { (0..number).map(|number| format!("z{number},")).collect() };
+    let more = |text: &str| SMALL.replace("  zones: [sim-1a]\n", &format!("  zones: [sim-1a]\n  {text}\n"));
+    place.write("spec.yaml", &more(&format!("controlPlane: {{ access: [{}] }}", ranges(1_000))))?;
+    place.expect(0, CHECK)?;
+    for (spec, line, words) in [
+        (
+            more(&format!("controlPlane: {{ access: [{}] }}", ranges(1_001))),
+            9,
+            "has 1001 sources that may reach",
+        ),
+        (more(&format!("ssh: {{ access: [{}] }}", ranges(20_000))), 9, "has 20000 sources that may log in"),
+        (more(&format!("cloudLabels: {{ {} }}", labels(65))), 9, "has 65 cloud labels"),
+        (SMALL.replace("[sim-1a]", &format!("[{}]", zones(50_000))), 8, "has 50000 zones"),
+        (
+            SMALL.replace("sim.medium }", &format!("sim.medium, cloudLabels: {{ {} }} }}", labels(65))),
+            13,
+            "has 65 cloud labels in one pool",
+        ),
+    ] {
+        place.write("spec.yaml", &spec)?;
+        for arguments in [CHECK, PLAN] {
+            refused(&place, arguments, &["SPEC0080", words, &format!("spec.yaml:{line}:"), "hint:"])?;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn thousands_of_problems_are_counted() -> Result<()> {
     let place = Place::new(PROGRAM)?;

@@ -3,23 +3,71 @@ use slipway_limits::count;
 use super::context::{Context, error};
 use crate::diagnostic::code::{OUT_OF_RANGE, TOO_MANY_THINGS};
 
+const FEWER_LABELS: &str = "keep the labels that bills and policies of the cloud need";
+
 /// Whether the cluster is small enough for the other rules, some of which hold every thing against every other.
 pub(super) fn check(context: &mut Context<'_>) -> bool {
     let cluster = context.cluster;
-    let lists = [
-        ("pools", "pools", cluster.pools.len(), count::POOLS),
-        ("network.subnets", "subnets", cluster.network.subnets.len(), count::SUBNETS),
-        ("hosts", "hosts", cluster.hosts.len(), count::ITEMS),
+    let split = "make several clusters of it";
+    let merge = "allow fewer and larger ranges, or a prefix list";
+    let mut lists = vec![
+        ("pools".to_owned(), "pools", cluster.pools.len(), count::POOLS, split),
+        ("network.subnets".to_owned(), "subnets", cluster.network.subnets.len(), count::SUBNETS, split),
+        ("hosts".to_owned(), "hosts", cluster.hosts.len(), count::ITEMS, split),
+        (
+            "zones".to_owned(),
+            "zones",
+            cluster.zones.len(),
+            count::ZONES,
+            "list only the zones that have machines",
+        ),
+        (
+            "controlPlane.access".to_owned(),
+            "sources that may reach the API server",
+            cluster.control_plane.access.len(),
+            count::ACCESS,
+            merge,
+        ),
+        (
+            "ssh.access".to_owned(),
+            "sources that may log in to nodes",
+            cluster.ssh.access.len(),
+            count::ACCESS,
+            merge,
+        ),
+        (
+            "cloudLabels".to_owned(),
+            "cloud labels",
+            cluster.cloud_labels.len(),
+            count::CLOUD_LABELS,
+            FEWER_LABELS,
+        ),
     ];
+    // Too many pools are refused for their number.
+    for pool in cluster.pools.iter().take(count::POOLS) {
+        let path = |field: &str| format!("pools[{}].{field}", pool.name);
+        // The zones of a pool are those of the cluster, unless the pool lists some.
+        let zones = if context.is_written(&path("zones")) { pool.zones.len() } else { 0 };
+        lists.extend([
+            (path("zones"), "zones in one pool", zones, count::ZONES, "make several pools of it"),
+            (
+                path("cloudLabels"),
+                "cloud labels in one pool",
+                pool.cloud_labels.len(),
+                count::CLOUD_LABELS,
+                FEWER_LABELS,
+            ),
+        ]);
+    }
     let mut fits = true;
-    for (path, what, number, most) in lists {
+    for (path, what, number, most, hint) in lists {
         if number > most {
             let complaint = error(
                 TOO_MANY_THINGS,
                 format!("the cluster `{}` has {number} {what}; Slipway handles {most}", cluster.name),
-                "make several clusters of it",
+                hint,
             );
-            context.at_key(path, complaint);
+            context.at_key(&path, complaint);
             fits = false;
         }
     }

@@ -1,6 +1,6 @@
 //! Collects resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use slipway_cluster_input::ClusterInput;
@@ -15,6 +15,8 @@ pub(super) struct Builder<'a> {
     pub(super) cluster: &'a ClusterInput,
     pub(super) catalog: &'a serde_json::Value,
     resources: BTreeMap<Address, Desired>,
+    /// The types and attributes of the resources that were added once.
+    once: BTreeSet<String>,
     notes: Vec<ExpandNote>,
 }
 
@@ -26,7 +28,7 @@ pub(super) struct Draft {
 
 impl<'a> Builder<'a> {
     pub(super) fn new(cluster: &'a ClusterInput, catalog: &'a serde_json::Value) -> Self {
-        Self { cluster, catalog, resources: BTreeMap::new(), notes: Vec::new() }
+        Self { cluster, catalog, resources: BTreeMap::new(), once: BTreeSet::new(), notes: Vec::new() }
     }
 
     /// A resource of this type and name that comes from this field of the spec.
@@ -51,14 +53,13 @@ impl<'a> Builder<'a> {
         address
     }
 
-    /// Takes a resource unless another of its type has the same attributes of these names.
+    /// Takes a resource unless another of its type, taken by this function too, has the same attributes of these names.
     pub(super) fn add_once(&mut self, draft: Draft, names: &[&str]) {
-        let kind = draft.desired.address.kind();
-        let same = |other: &Desired| {
-            other.address.kind() == kind
-                && names.iter().all(|name| other.attributes.get(name) == draft.attributes.get(*name))
-        };
-        if !self.resources.values().any(same) {
+        let pairs = names.iter().filter_map(|name| Some((*name, draft.attributes.get(*name)?.to_json())));
+        let attributes: serde_json::Map<String, serde_json::Value> =
+            pairs.map(|(name, value)| (name.to_owned(), value)).collect();
+        let key = format!("{} {}", draft.desired.address.kind(), serde_json::Value::Object(attributes));
+        if self.once.insert(key) {
             self.add(draft);
         }
     }
