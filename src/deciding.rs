@@ -304,14 +304,16 @@ impl Observer for Follower {
 fn recovered(step: &Recovery) -> String {
     let what = step.address.as_ref().map_or_else(|| format!("step {}", step.step), ToString::to_string);
     let how = match &step.result {
-        EndResult::Done { .. } => "was done",
-        EndResult::NotDone => "was not done",
-        EndResult::Failed { class: ErrorClass::OutcomeUnknown, .. } => "is not known; what exists will tell",
+        EndResult::Done { .. } => "that step had succeeded",
+        EndResult::NotDone => "that step had changed nothing",
+        EndResult::Failed { class: ErrorClass::OutcomeUnknown, .. } => {
+            "the result of that step is not known, and the plan goes on from what exists"
+        }
         EndResult::Failed { message, .. } => {
             return format!(
                 "An earlier run was interrupted at {what}. It was taken up again and failed: {message}\nThe plan goes on from what exists."
             );
         }
     };
-    format!("An earlier run was interrupted at {what}: it {how}.")
+    format!("An earlier run was interrupted at {what}: {how}.")
 }

@@ -211,7 +211,10 @@ impl Error {
                      generation {current} is applied"
                 ),
                 (Ok(planned), Ok(current)) if current > planned => {
-                    format!("run `slipway plan` again: generation {current} was applied after this plan was made")
+                    format!(
+                        "run `slipway plan` again: generation {current} was applied after this plan was made; `slipway state \
+                         history` shows whether that was this plan"
+                    )
                 }
                 _ => "check the state store and run `slipway plan` again: this state is older than the plan, or another one"
                     .to_owned(),

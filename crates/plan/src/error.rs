@@ -164,7 +164,7 @@ pub enum Error {
     #[error("the plan cannot be written")]
     Write(#[source] serde_json::Error),
     /// The file is no plan.
-    #[error("this is not a plan file")]
+    #[error("{}", not_a_plan(.0))]
     NotAPlan(#[source] serde_json::Error),
     /// The file is something else.
     #[error("this is not a plan file but `{kind}`")]
@@ -246,8 +246,9 @@ impl Error {
             Self::ReplacedOutside { address } => Some(format!("add `--target {address}`")),
             Self::Provider { source, .. } => source.hint.clone(),
             Self::Held { .. } => Some(
-                "choose a value that does not clash with the one in use; or give what changes a new name in the spec \
-                 beside the old one, apply, move everything over, and remove the old one then"
+                "choose a value that does not clash with the one in use; or add the new object under another name beside \
+                 the old one, apply, move everything over, and remove the old one. Subnets that are cut for zones have a name \
+                 in the spec only when `network.subnets` lists them"
                     .to_owned(),
             ),
             Self::OwnAsExisting { identity, .. } => Some(format!(
@@ -291,4 +292,27 @@ fn is_refused(loss: &Loss) -> bool {
 
 pub(crate) fn listed(items: &[impl Display], separator: &str) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(separator)
+}
+
+/// Why a file is no plan. A plan of which the end is missing was not copied or written completely.
+fn not_a_plan(error: &serde_json::Error) -> &'static str {
+    match error.is_eof() {
+        true => "this plan file is incomplete: its end is missing",
+        false => "this is not a plan file",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_without_its_end_is_incomplete() {
+        let message = |text: &str| {
+            let error = serde_json::from_str::<serde_json::Value>(text).unwrap_err();
+            Error::NotAPlan(error).to_string()
+        };
+        assert_eq!(message("{\"kind\": \"a\", "), "this plan file is incomplete: its end is missing");
+        assert_eq!(message("kind: Cluster"), "this is not a plan file");
+    }
 }

@@ -161,8 +161,7 @@ impl Rule {
             Kind::Quota => ErrorClass::Quota { name: type_name.to_owned(), limit: 0, used: 0 },
             _ => self.class.as_deref().and_then(class_named).unwrap_or(ErrorClass::Transient),
         };
-        let what = class.name();
-        let sentence = || format!("{method} of {type_name}.{name} fails on request ({what})");
+        let sentence = || format!("{method} of {type_name}.{name} fails by an injected fault");
         ProviderError::new(class, self.message.clone().unwrap_or_else(sentence))
     }
 }

@@ -171,9 +171,10 @@ pub(super) fn estimate(plan: &Plan) -> Option<String> {
     if plan.steps.is_empty() || plan.estimate_ms == 0 {
         return None;
     }
-    Some(format!(
-        "Estimated time {} (longest chain {}).",
-        duration(plan.estimate_ms),
-        duration(plan.critical_path_ms)
-    ))
+    let (estimate, longest) = (duration(plan.estimate_ms), duration(plan.critical_path_ms));
+    // The chain is of interest where limits of rates make the run longer.
+    Some(match estimate == longest {
+        true => format!("Estimated time {estimate}."),
+        false => format!("Estimated time {estimate} (longest chain {longest})."),
+    })
 }
