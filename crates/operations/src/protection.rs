@@ -108,8 +108,7 @@ pub fn check_opened(opened: &Opened, unprotect: bool) -> Result<(), Error> {
 /// The remark on a deletion that is only shown and will be refused.
 #[must_use]
 pub fn will_be_refused() -> ExpandNote {
-    let message =
-        "this deletion will be refused: set it to false in the spec and complete an apply of that first";
+    let message = "this deletion will be refused, with `--confirm` too: set deletionProtection to false in the spec, and apply that first";
     ExpandNote { field: FIELD.to_owned(), message: message.to_owned() }
 }
 
