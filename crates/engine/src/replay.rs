@@ -154,6 +154,7 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
             if let Some(record) = snapshot.resources.get_mut(&address) {
                 record.deposed.retain(|deposed| *deposed != identity);
             }
+            known_again(snapshot, address.kind(), &identity);
         }
         _ => {}
     }
@@ -170,7 +171,17 @@ fn put(
         record.identity = identity;
     }
     let before = previous.and_then(|previous| snapshot.resources.remove(previous));
-    if let Some(old) = snapshot.resources.remove(address).or(before) {
+    let old = snapshot.resources.remove(address).or(before);
+    if !record.existing {
+        // What was forgotten at an address without a record is taken over with the record, or is gone. Beside a record, it stays
+        // forgotten. An object of others changes nothing.
+        let is_over = |objects: &Vec<Identity>| old.is_none() || objects.is_empty();
+        if snapshot.forgotten.get(address).is_some_and(is_over) {
+            snapshot.forgotten.remove(address);
+        }
+        known_again(snapshot, address.kind(), &record.identity);
+    }
+    if let Some(old) = old {
         record.deposed.extend(old.deposed);
         // An object that was only used is not the cluster's to delete.
         if old.identity != record.identity && !old.existing {
@@ -180,11 +191,19 @@ fn put(
         record.deposed.dedup();
         record.deposed.retain(|deposed| *deposed != record.identity);
     }
-    // A resource that has a record is not forgotten any more, unless the record is of an object of others.
-    if !record.existing {
-        snapshot.forgotten.remove(address);
-    }
     snapshot.resources.insert(address.clone(), record);
+}
+
+/// An object that has a record, or was deleted, is not forgotten any more, at whichever address that was.
+fn known_again(snapshot: &mut Snapshot, kind: &str, identity: &Identity) {
+    snapshot.forgotten.retain(|address, objects| {
+        // An address without an object says that data is missing there.
+        if address.kind() != kind || objects.is_empty() {
+            return true;
+        }
+        objects.retain(|object| object != identity);
+        !objects.is_empty()
+    });
 }
 
 #[cfg(test)]
@@ -310,6 +329,35 @@ mod tests {
         let (snapshot, _) = replay(entries);
         assert!(!snapshot.resources.contains_key(&old));
         assert!(snapshot.resources[&address()].deposed.is_empty());
+    }
+
+    #[test]
+    fn an_object_is_forgotten_until_it_has_a_record_whatever_its_address_was() {
+        let other = Address::new("sim_network", "other");
+        let forgotten = |address: &Address, objects: &[&str]| {
+            let objects = objects.iter().map(|object| Identity::new(*object)).collect::<Vec<_>>();
+            BTreeMap::from([(address.clone(), objects)])
+        };
+        let after = |forgotten: BTreeMap<Address, Vec<Identity>>, recorded: Option<&str>| {
+            let mut snapshot = Snapshot::empty("c", ClusterUid::new("u"));
+            snapshot.forgotten = forgotten;
+            let recorded = recorded.map(|identity| (address(), record(identity)));
+            snapshot.resources.extend(recorded);
+            take_effect(&mut snapshot, put(None), &done("net-1"));
+            snapshot.forgotten
+        };
+        // At the address of the record, what was forgotten is taken over, or is gone.
+        assert!(after(forgotten(&address(), &["net-1"]), None).is_empty());
+        assert!(after(forgotten(&address(), &["net-2"]), None).is_empty());
+        assert!(after(forgotten(&address(), &[]), Some("net-1")).is_empty());
+        // Beside a record of another object, it stays forgotten.
+        let beside = forgotten(&address(), &["net-2"]);
+        assert_eq!(after(beside.clone(), Some("net-1")), beside);
+        // The object of the record was forgotten at another address.
+        assert_eq!(after(forgotten(&other, &["net-1", "net-2"]), None), forgotten(&other, &["net-2"]));
+        assert!(after(forgotten(&other, &["net-1"]), None).is_empty());
+        // Data is still missing at another address.
+        assert_eq!(after(forgotten(&other, &[]), None), forgotten(&other, &[]));
     }
 
     /// The first step of a plan with a call of its own.

@@ -120,6 +120,23 @@ impl Observations {
         owned.next().map(|(address, _)| address)
     }
 
+    /// For each of these objects, by type and identity, the address whose ownership it has. Objects without ownership are left
+    /// out.
+    pub(crate) fn owners(
+        &self,
+        objects: &BTreeSet<(&str, &Identity)>,
+    ) -> BTreeMap<(String, Identity), Address> {
+        let mut owners = BTreeMap::new();
+        for (address, found) in &self.found {
+            let owned = found.iter().filter(|found| found.owned);
+            for found in owned.filter(|found| objects.contains(&(address.kind(), &found.identity))) {
+                let object = (address.kind().to_owned(), found.identity.clone());
+                owners.entry(object).or_insert_with(|| address.clone());
+            }
+        }
+        owners
+    }
+
     /// The objects of an address, in the order in which they were found.
     #[must_use]
     pub fn objects(&self, address: &Address) -> &[Found] {

@@ -121,7 +121,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     used::refuse_own(&inputs.desired, &records, &inputs.observations)?;
     let no_longer_used = used::settle(&inputs.desired, &mut records, &mut inputs.observations);
     inputs.notes.extend(no_longer_used);
-    let moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
+    let mut moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
     if inputs.mode == Mode::Apply {
         renames::check(&inputs)?;
     }
@@ -130,6 +130,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
         &records,
         |address, identity| is_wanted(&inputs.desired, address, identity),
         &mut inputs.observations,
+        &mut moved,
     );
     inputs.notes.extend(left_alone);
     let mut nodes = Nodes::new(inputs.providers);

@@ -173,6 +173,22 @@ fn a_disk_whose_record_was_moved_gets_its_address_back() -> Result<()> {
     Ok(())
 }
 
+/// `state rm` promises to leave the object alone, and its ownership has the address from before `state mv`.
+#[test]
+fn a_disk_that_was_moved_and_forgotten_outlives_the_cluster() -> Result<()> {
+    let place = applied(&with_volume("sim-1a"))?;
+    let volume = object(&place, VOLUME)?.id;
+    let spare = "sim_volume.spare";
+    place.expect(0, &["state", "mv", "small", VOLUME, spare, "--yes", "--confirm", VOLUME])?;
+    place.expect(0, &["state", "rm", "small", spare, "--yes"])?;
+    let plan = place.run(&["delete", "small", "--dry-run"])?;
+    ensure!(plan.out.contains("was forgotten"), "{plan:?}");
+    // What the disk uses may be undeletable, so the command may fail.
+    place.run(&["delete", "small", "--yes", "--confirm", "small", "--delete-backups"])?;
+    ensure!(identities(&place)?.contains(&volume), "the disk was deleted");
+    Ok(())
+}
+
 #[test]
 fn a_cluster_of_another_store_is_not_taken_over() -> Result<()> {
     let place = applied(&spec())?;
