@@ -4,6 +4,9 @@
 //! description into a separate record. The record depends on the head alone: writing it twice gives the same
 //! bytes, and it is also right when the commit then fails.
 
+use std::collections::BTreeSet;
+use std::fmt;
+
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::{Deserialize, Serialize};
@@ -18,6 +21,10 @@ use crate::write::Writer;
 
 /// The newest supported format of a record, and the written one.
 pub const FORMAT: u32 = 1;
+
+/// The operation of the record that [`crate::restore_head`] writes for the generation of a lost head. Earlier generations need not
+/// be in the store: the state may come from an archive.
+pub const RESTORED: &str = "restore head";
 
 /// How many records are fetched at once.
 const AT_ONCE: usize = 16;
@@ -97,6 +104,63 @@ pub async fn list(backend: &dyn Backend, cluster: &ClusterName, limit: usize) ->
     let fetched = stream::iter(wanted).map(|key| async move { fetch(backend, &key).await }).buffered(AT_ONCE);
     let earlier: Vec<Option<Entry>> = fetched.try_collect().await?;
     Ok(newest.into_iter().take(limit).chain(earlier.into_iter().flatten()).collect())
+}
+
+/// Earlier generations in succession without a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// The first of them.
+    pub first: Generation,
+    /// The last of them.
+    pub last: Generation,
+}
+
+impl fmt::Display for Gap {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.first == self.last {
+            true => write!(formatter, "generation {}", self.first),
+            false => write!(formatter, "generations {} to {}", self.first, self.last),
+        }
+    }
+}
+
+/// The earlier generations that have no record. Slipway never removes such records. Costs one listing of the records, and one call
+/// for the oldest of them.
+///
+/// # Errors
+/// [`Error::NoCluster`] when there is no cluster; when the records cannot be listed.
+pub async fn missing(backend: &dyn Backend, cluster: &ClusterName) -> Result<Vec<Gap>> {
+    let head = head_of(backend, cluster).await?;
+    let keys = backend.list(&layout::histories(cluster)).await?;
+    let recorded: BTreeSet<Generation> = keys.iter().filter_map(layout::generation).collect();
+    let oldest = match recorded.first() {
+        // A record that cannot be read is not missing.
+        Some(oldest) => fetch(backend, &layout::history(cluster, *oldest)).await.ok().flatten(),
+        None => None,
+    };
+    Ok(gaps(&head, &recorded, oldest.as_ref()))
+}
+
+/// The earlier generations that have no record. `oldest` is the oldest record, if it can be read.
+///
+/// The first generation is 1. The generation of a restored head is the first one of its store, unless there are older records.
+pub(crate) fn gaps(head: &Head, recorded: &BTreeSet<Generation>, oldest: Option<&Entry>) -> Vec<Gap> {
+    let is_restored = |commit: &CommitMeta| commit.operation == RESTORED;
+    let begins = match (recorded.first(), oldest) {
+        (Some(_), Some(entry)) if !is_restored(&entry.commit) => Generation(1),
+        (Some(first), _) => *first,
+        (None, _) if head.last_commit.as_ref().is_some_and(is_restored) => head.generation,
+        (None, _) => Generation(1),
+    };
+    let mut gaps = Vec::new();
+    let mut next = begins.0;
+    for present in recorded.iter().chain([&head.generation]).filter(|present| **present <= head.generation) {
+        if let Some(last) = present.0.checked_sub(1).filter(|last| *last >= next) {
+            gaps.push(Gap { first: Generation(next), last: Generation(last) });
+        }
+        next = next.max(present.0.saturating_add(1));
+    }
+    gaps
 }
 
 /// The record of one generation; of the newest if none is named.

@@ -13,7 +13,7 @@ use crate::backend::{Backend, Key};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::Head;
-use crate::history::Entry;
+use crate::history::{self, Entry};
 use crate::layout;
 use crate::name::{ClusterName, Generation};
 use crate::plans;
@@ -249,16 +249,20 @@ impl Look<'_> {
         }
     }
 
-    /// Finds missing records of generations, since the first record.
+    /// Finds missing records of generations. A damaged record has a finding of its own.
     fn history(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
-        let told: BTreeSet<u64> = self.entries.iter().map(|entry| entry.generation.0).collect();
-        let Some(first) = told.first() else { return };
-        for generation in (*first..head.generation.0).filter(|generation| !told.contains(generation)) {
-            let key = layout::history(cluster, Generation(generation)).to_string();
-            if findings.iter().all(|finding| finding.key != key) {
-                let problem = "the record of this generation is missing".to_owned();
-                findings.push(Finding { key, problem, mend: Mend::Past });
-            }
+        let is_record = |key: &&Key| group(key) == Some("history");
+        let recorded: BTreeSet<Generation> =
+            self.seen.iter().filter(is_record).filter_map(layout::generation).collect();
+        let first = recorded.first();
+        let oldest = self.entries.iter().find(|entry| Some(&entry.generation) == first);
+        for gap in history::gaps(head, &recorded, oldest) {
+            let key = layout::history(cluster, gap.first).to_string();
+            let problem = match gap.first == gap.last {
+                true => "the record of this generation is missing".to_owned(),
+                false => format!("the records of the {gap} are missing"),
+            };
+            findings.push(Finding { key, problem, mend: Mend::Past });
         }
     }
 

@@ -254,5 +254,5 @@ pub fn meta(actor: &Actor, operation: &str, detail: String, about: BTreeMap<Stri
 #[must_use]
 pub fn lost_head(actor: &Actor, about: BTreeMap<String, String>) -> CommitMeta {
     let detail = "the head of this generation was lost; who made it is not known".to_owned();
-    meta(actor, "restore head", detail, about)
+    meta(actor, slipway_state_store::history::RESTORED, detail, about)
 }

@@ -240,6 +240,25 @@ fn garbage_is_what_the_retention_does_not_keep() -> Result<()> {
 }
 
 #[test]
+fn a_removed_history_is_noticed() -> Result<()> {
+    let place = applied()?;
+    for spec in [larger(), SMALL.to_owned()] {
+        place.write("spec.yaml", &spec)?;
+        place.expect(0, APPLY)?;
+    }
+    ensure!(!place.expect(0, &["state", "history", "line"])?.out.contains("Missing"));
+    place.expect(0, &["state", "verify"])?;
+    std::fs::remove_dir_all(place.state().join("line/history"))?;
+    let verified = place.expect(1, &["state", "verify"])?.out;
+    ensure!(verified.contains("the records of the generations 1 to 2 are missing"), "{verified}");
+    let told = place.expect(0, &["state", "history", "line"])?.out;
+    ensure!(told.contains("Missing: generations 1 to 2."), "{told}");
+    let missing = json(&place, &["state", "history", "line"])?["missing"].clone();
+    ensure!(missing == serde_json::json!([{ "first": 1, "last": 2 }]), "{missing}");
+    Ok(())
+}
+
+#[test]
 fn every_damaged_byte_is_named_with_what_mends_it() -> Result<()> {
     let place = applied()?;
     place.write("spec.yaml", &larger())?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use slipway_engine::State;
-use slipway_state_store::history::{self, Entry};
+use slipway_state_store::history::{self, Entry, Gap};
 use slipway_state_store::runs::{self, Run};
 use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, read_head};
 
@@ -35,8 +35,12 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     // Runs that ended before the oldest generation shown are not shown either.
     let oldest = entries.last().filter(|_| entries.len() >= limit).map(|entry| entry.generation);
     runs.retain(|run| oldest.is_none_or(|oldest| run.generation >= oldest));
+    let mut missing = history::missing(&*backend, &cluster).await?;
+    missing.retain(|gap| oldest.is_none_or(|oldest| gap.last >= oldest));
     let text = match arguments.output {
-        ReportFormat::Text => text(&entries, &runs, unfinished.as_ref(), running.as_ref()),
+        ReportFormat::Text => {
+            text(&entries, &runs, unfinished.as_ref(), running.as_ref()) + &lacks(&cluster, &missing)
+        }
         ReportFormat::Json => {
             let generations: Vec<_> = entries.iter().map(entry_json).collect();
             let last =
@@ -44,6 +48,7 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
             super::json(&json!({
                 "cluster": cluster,
                 "generations": generations,
+                "missing": missing,
                 "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
                 "unfinished": unfinished.as_ref().or(last.map(|run| &run.run)).map(commit_json),
                 "running": running.as_ref().map(|running| run_json(&running.run)),
@@ -52,6 +57,19 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     };
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The generations without a record, in a sentence; nothing if every generation has one.
+fn lacks(cluster: &ClusterName, missing: &[Gap]) -> String {
+    if missing.is_empty() {
+        return String::new();
+    }
+    let gaps: Vec<String> = missing.iter().map(Gap::to_string).collect();
+    format!(
+        "Missing: {}. Their records were removed from the state store, and not by Slipway. `slipway state verify {cluster}` \
+         checks the other objects.\n",
+        gaps.join(", ")
+    )
 }
 
 /// The run of the present holder.

@@ -168,7 +168,9 @@ fn way_out(cluster: &ClusterName, mend: Mend) -> String {
              exported one back"
         ),
         Mend::Past => {
-            "only the past needs it; `slipway state gc` removes it when that is not kept any more".to_owned()
+            "the current state does not need it. To see the past again, copy it back from a backup of the store; `slipway state \
+             gc` removes snapshots and segments that are not kept any more"
+                .to_owned()
         }
         Mend::Anew => "run `slipway plan … --out state:` again, and have the plan approved again".to_owned(),
         Mend::Other => {

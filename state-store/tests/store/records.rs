@@ -111,6 +111,47 @@ async fn a_life_and_the_next_are_one_history() {
 }
 
 #[tokio::test]
+async fn generations_without_a_record_are_named() {
+    let (_, backend) = memory();
+    let key = |generation: u64| Key::new(format!("{}/history/{generation:012}", cluster())).unwrap();
+    let held = commit_daily(&backend, 6).await;
+    held.collect_garbage(Retention::generations(1)).await.unwrap();
+    held.release(None).await.unwrap();
+    assert!(history::missing(&*backend, &cluster()).await.unwrap().is_empty());
+    assert!(verify(&*backend, &cluster()).await.unwrap().is_sound(), "garbage is not missing");
+    for (removed, expected) in [
+        (vec![3], vec!["generation 3"]),
+        (vec![1], vec!["generation 1", "generation 3"]),
+        (vec![2, 4, 5], vec!["generations 1 to 5"]),
+    ] {
+        for generation in removed {
+            backend.delete(&key(generation)).await.unwrap();
+        }
+        let missing = history::missing(&*backend, &cluster()).await.unwrap();
+        assert_eq!(missing.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        let report = verify(&*backend, &cluster()).await.unwrap();
+        let named: Vec<String> = report.findings.iter().map(|finding| finding.key.clone()).collect();
+        let first: Vec<String> = missing.iter().map(|gap| key(gap.first.0).to_string()).collect();
+        assert_eq!(named, first);
+        assert!(report.findings.iter().all(|finding| finding.mend == Mend::Past) && !report.is_sound());
+    }
+}
+
+#[tokio::test]
+async fn a_state_from_an_archive_lacks_no_earlier_generation() {
+    let (_, backend) = memory();
+    let uid = "uid-1".parse().unwrap();
+    let lost = meta(history::RESTORED);
+    restore_head(&backend, &cluster(), uid, Generation(7), lost).await.unwrap();
+    assert!(history::missing(&*backend, &cluster()).await.unwrap().is_empty());
+    let (mut held, _) = holder(&backend, acquire("bob")).await;
+    held.commit(record(8), meta("state import")).await.unwrap();
+    held.release(None).await.unwrap();
+    assert!(history::missing(&*backend, &cluster()).await.unwrap().is_empty());
+    assert!(verify(&*backend, &cluster()).await.unwrap().is_sound());
+}
+
+#[tokio::test]
 async fn a_retention_keeps_the_newest_and_the_young_and_what_they_need() {
     let (_, backend) = memory();
     let held = commit_daily(&backend, 10).await;
