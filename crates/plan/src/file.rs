@@ -8,6 +8,7 @@ use slipway_resource::{ClusterUid, Digest};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
+use crate::lint::lint;
 use crate::losses;
 use crate::prices::Prices;
 use crate::providers::Providers;
@@ -210,13 +211,15 @@ impl Plan {
 
 impl Plan {
     /// Checks a read plan against the types of its resources: a loss that they require a confirmation for
-    /// must be marked. The marks in a plan file alone are not trusted.
+    /// must be marked, and steps must have the order that follows from the references and holders of the changes. The marks and
+    /// the order in a plan file alone are not trusted.
     ///
     /// # Errors
-    /// When a change would lose data and the plan requires no confirmation.
+    /// When a change would lose data and the plan requires no confirmation, or a step does not wait for one that comes before it.
     pub fn check_losses(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
         let type_of = |kind: &str| providers.of_type(kind).map(|(_, _, declared)| declared);
-        match soundness::hidden_loss(self, &type_of, prior) {
+        let fault = soundness::hidden_loss(self, &type_of, prior);
+        match fault.or_else(|| lint(self, &type_of).into_iter().next()) {
             Some(fault) => Err(Error::Unsound { fault }),
             None => Ok(()),
         }

@@ -1,7 +1,10 @@
 //! Checks that the steps of a plan do what its changes say.
 //!
 //! Reviewers and policies read the changes, but the engine carries out the steps. A plan file may have been
-//! edited. A plan is therefore refused when a step has no change that shows it, or a change has no step.
+//! edited. A plan is therefore refused when a step has no change that shows it, a change has no step, or a step of a roll does not
+//! wait for those that come before it.
+
+pub(crate) mod rolls;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -45,8 +48,10 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
         return None;
     }
     // A kept object may have no record, and then there is no step that forgets it.
-    let change = plan.changes.iter().find(undone)?;
-    Some(format!("no step does what the change of {} shows", change.address))
+    if let Some(change) = plan.changes.iter().find(undone) {
+        return Some(format!("no step does what the change of {} shows", change.address));
+    }
+    rolls::fault(&plan.changes, &plan.steps)
 }
 
 /// Steps are numbered in an order in which they can be carried out.

@@ -335,3 +335,40 @@ fn machines_that_are_not_drained_have_no_gates_for_it() {
     let removal = find("remove sim_machine_pool.workers (m0)");
     assert!(removal.depends_on.contains(&find("verify sim_machine_pool.workers (slot 1)").id));
 }
+
+/// The change of a pool that shows the machines which leave.
+fn shown(rollout: &Rollout, gates: &Gates) -> crate::change::ResourceChange {
+    let leaving = rollout.members.iter().filter(|member| member.fate != Fate::Keep);
+    let machines = leaving.map(|member| crate::change::MachineChange {
+        name: member.name.clone(),
+        identity: member.identity.clone(),
+        node: match gates {
+            Gates::OfNodes { by_member, .. } => by_member.get(&member.identity).cloned(),
+            Gates::None | Gates::OfPool => None,
+        },
+        replaced: true,
+        reason: String::new(),
+        blockers: Vec::new(),
+    });
+    let address = Address::new("sim_machine_pool", "workers");
+    crate::change::ResourceChange {
+        action: crate::change::ChangeAction::Update,
+        machines: machines.collect(),
+        ..crate::change::ResourceChange::bare(&address, "sim", 1)
+    }
+}
+
+proptest! {
+    /// A plan file is read only if its rolls keep their order.
+    #[test]
+    fn a_roll_without_its_order_is_noticed(mut rollout in rollouts(), nodes in prop::bool::ANY) {
+        use crate::soundness::rolls::fault;
+        let gates = if nodes { of_nodes(&mut rollout, &[]) } else { Gates::OfPool };
+        let changes = [shown(&rollout, &gates)];
+        let mut steps = plan_with(&rollout, &gates);
+        prop_assert_eq!(fault(&changes, &steps), None);
+        let is_rolled = !changes[0].machines.is_empty();
+        steps.iter_mut().for_each(|step| step.depends_on.clear());
+        prop_assert_eq!(fault(&changes, &steps).is_some(), is_rolled);
+    }
+}

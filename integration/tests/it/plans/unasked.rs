@@ -40,6 +40,24 @@ fn a_plan_file_with_steps_that_it_does_not_show_is_refused() -> Result<()> {
     Ok(())
 }
 
+/// The steps are those of the changes, and do not wait for each other: all machines would leave at once.
+#[test]
+fn a_plan_file_without_the_order_of_its_roll_is_refused() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    place.write("spec.yaml", &spec().replace("sim.medium, image", "sim.large, image"))?;
+    place.expect(2, &[PLAN, &["--out", "saved.plan"]].concat())?;
+    let file = place.path().join("saved.plan");
+    let whole = Plan::from_bytes(&std::fs::read(&file)?)?;
+    let mut flat = whole.clone();
+    flat.steps.iter_mut().for_each(|step| step.depends_on.clear());
+    std::fs::write(&file, flat.to_bytes()?)?;
+    let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?;
+    ensure!(refused.err.contains("PLAN0014") && refused.err.contains("does not wait for"), "{}", refused.err);
+    ensure!(identities(&place)? == before, "something was done");
+    Ok(())
+}
+
 #[test]
 fn a_plan_file_without_its_confirmations_is_refused() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;

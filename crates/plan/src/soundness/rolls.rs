@@ -1,0 +1,207 @@
+//! Checks that the steps of a roll keep their order, as far as it follows from the plan.
+//!
+//! How many machines may leave at once is not in the plan: only the provider of a pool knows its budget.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::provider::operation;
+use slipway_resource::{Address, Value};
+
+use crate::change::{ChangeAction, MachineChange, ResourceChange};
+use crate::step::{Step, StepAction};
+
+/// The steps of the roll of one pool.
+pub(crate) struct Roll<'p> {
+    pub change: &'p ResourceChange,
+    /// The change of the pool itself, which starts no machine before it is done.
+    pub update: Option<&'p Step>,
+    /// By machine.
+    pub cordons: BTreeMap<String, &'p Step>,
+    pub drains: BTreeMap<String, &'p Step>,
+    pub removals: BTreeMap<String, &'p Step>,
+    /// By slot.
+    pub starts: BTreeMap<String, &'p Step>,
+    pub verified: BTreeMap<String, &'p Step>,
+    /// Gates that wait for machines that exist already.
+    pub waits: Vec<&'p Step>,
+    /// A step that does the same as another one.
+    pub doubled: Option<&'p Step>,
+}
+
+impl<'p> Roll<'p> {
+    fn new(change: &'p ResourceChange) -> Self {
+        Self {
+            change,
+            update: None,
+            cordons: BTreeMap::new(),
+            drains: BTreeMap::new(),
+            removals: BTreeMap::new(),
+            starts: BTreeMap::new(),
+            verified: BTreeMap::new(),
+            waits: Vec::new(),
+            doubled: None,
+        }
+    }
+
+    fn add(&mut self, step: &'p Step) {
+        let StepAction::Operation { name, arguments } = &step.action else {
+            if step.action == StepAction::Update {
+                self.update = Some(step);
+            }
+            return;
+        };
+        let text = |key: &str| arguments.get(key).map(Value::to_plain_text);
+        let known = match (name.as_str(), text("slot"), self.machine(step, text("member"))) {
+            (operation::SURGE, Some(slot), _) => self.starts.insert(slot, step),
+            (operation::VERIFY, Some(slot), _) => self.verified.insert(slot, step),
+            (operation::VERIFY, None, _) => {
+                self.waits.push(step);
+                None
+            }
+            (operation::CORDON, _, Some(machine)) => self.cordons.insert(machine, step),
+            (operation::DRAIN, _, Some(machine)) => self.drains.insert(machine, step),
+            (operation::REMOVE, _, Some(machine)) => self.removals.insert(machine, step),
+            _ => None,
+        };
+        if known.is_some() {
+            self.doubled = Some(step);
+        }
+    }
+
+    /// The machine of a gate, by its argument or by its node.
+    fn machine(&self, step: &Step, member: Option<String>) -> Option<String> {
+        let is_of =
+            |machine: &&MachineChange| machine.node.as_ref().is_some_and(|node| node.address == step.address);
+        let of_node = || Some(self.change.machines.iter().find(is_of)?.identity.as_str().to_owned());
+        member.or_else(of_node)
+    }
+
+    /// The steps with which machines leave: their cordon, or their removal where nothing is drained. The first to leave comes first.
+    pub fn departures(&self) -> Vec<(&'p Step, &'p Step)> {
+        let mut departures: Vec<(&Step, &Step)> = self
+            .removals
+            .iter()
+            .map(|(machine, removal)| {
+                let first = self.cordons.get(machine).or_else(|| self.drains.get(machine));
+                (first.copied().unwrap_or(*removal), *removal)
+            })
+            .collect();
+        departures.sort_by_key(|(_, removal)| removal.id);
+        departures
+    }
+
+    /// The steps after which one more machine is ready: its verification, or its start where nothing verifies it.
+    pub fn arrivals(&self) -> Vec<&'p Step> {
+        let verified = self.starts.iter().map(|(slot, start)| self.verified.get(slot).unwrap_or(start));
+        verified.copied().chain(self.waits.iter().copied()).collect()
+    }
+}
+
+/// The rolls of a plan by pool. The machines of a pool that is replaced are not rolled.
+pub(crate) fn of<'p>(changes: &'p [ResourceChange], steps: &'p [Step]) -> BTreeMap<&'p Address, Roll<'p>> {
+    let rolled = |change: &&ResourceChange| !change.machines.is_empty() && !change.action.is_replace();
+    let mut rolls: BTreeMap<&Address, Roll<'p>> =
+        changes.iter().filter(rolled).map(|change| (&change.address, Roll::new(change))).collect();
+    for step in steps {
+        if let Some(roll) = rolls.get_mut(step.roll.as_ref().unwrap_or(&step.address)) {
+            roll.add(step);
+        }
+    }
+    rolls
+}
+
+/// Which steps come after at least one of these, by the number of the step. The steps are numbered in an order in which they can be
+/// carried out.
+fn after(steps: &[Step], earlier: &[&Step]) -> Vec<bool> {
+    let mut is_earlier = vec![false; steps.len()];
+    for step in earlier {
+        if let Some(marked) = is_earlier.get_mut(step.id.index()) {
+            *marked = true;
+        }
+    }
+    let mut after: Vec<bool> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let waits = step.depends_on.iter().any(|needed| {
+            let at = |marks: &[bool]| marks.get(needed.index()).copied().unwrap_or(false);
+            at(&is_earlier) || at(&after)
+        });
+        after.push(waits);
+    }
+    after
+}
+
+/// Whether a step is one of those that were found.
+fn is_in(found: &[bool], step: &Step) -> bool {
+    found.get(step.id.index()).copied().unwrap_or(false)
+}
+
+/// The first step of a roll that comes too early, as a sentence.
+pub(crate) fn fault(changes: &[ResourceChange], steps: &[Step]) -> Option<String> {
+    of(changes, steps).values().find_map(|roll| {
+        let doubled = roll.doubled.map(|step| format!("{} is two steps", step.title()));
+        doubled
+            .or_else(|| emptied_first(roll))
+            .or_else(|| changed_first(steps, roll))
+            .or_else(|| one_alone(steps, roll))
+    })
+}
+
+/// `later` does not wait for `earlier`, as a sentence.
+pub(crate) fn too_early(later: &Step, earlier: &Step) -> String {
+    format!("{} does not wait for {}", later.title(), earlier.title())
+}
+
+/// A machine is cordoned, drained and removed, and a new one is started before it is verified.
+fn emptied_first(roll: &Roll<'_>) -> Option<String> {
+    let waits = |later: &Step, earlier: &Step| {
+        (!later.depends_on.contains(&earlier.id)).then(|| too_early(later, earlier))
+    };
+    for machine in roll.change.machines.iter().filter(|machine| machine.node.is_some()) {
+        let name = machine.identity.as_str();
+        if let (Some(removal), None) = (roll.removals.get(name), roll.drains.get(name)) {
+            return Some(format!("{}, and no step drains its node", removal.title()));
+        }
+    }
+    for (machine, drain) in &roll.drains {
+        let cordon = roll.cordons.get(machine).and_then(|cordon| waits(drain, cordon));
+        let removal = roll.removals.get(machine).and_then(|removal| waits(removal, drain));
+        if cordon.is_some() || removal.is_some() {
+            return cordon.or(removal);
+        }
+    }
+    for (slot, verified) in &roll.verified {
+        let start = roll.starts.get(slot);
+        if let Some(fault) = start.and_then(|start| waits(verified, start)) {
+            return Some(fault);
+        }
+    }
+    None
+}
+
+/// The pool changes before a machine leaves or is started.
+fn changed_first(steps: &[Step], roll: &Roll<'_>) -> Option<String> {
+    let update = roll.update.filter(|_| roll.change.action == ChangeAction::Update)?;
+    let changed = after(steps, &[update]);
+    let departures = roll.departures().into_iter().map(|(departure, _)| departure);
+    let mut begins = departures.chain(roll.starts.values().copied());
+    begins.find(|step| !is_in(&changed, step)).map(|step| too_early(step, update))
+}
+
+/// The first machine is replaced alone: the others leave after it, and after a new machine is there. A pool that gets smaller may
+/// have no new machine until then.
+fn one_alone(steps: &[Step], roll: &Roll<'_>) -> Option<String> {
+    let departures = roll.departures();
+    let (_, first) = departures.first()?;
+    let others = || departures.iter().skip(1).map(|(departure, _)| *departure);
+    let gone = after(steps, &[*first]);
+    if let Some(early) = others().find(|departure| !is_in(&gone, departure)) {
+        return Some(too_early(early, first));
+    }
+    if roll.starts.len() < departures.len() {
+        return None;
+    }
+    let arrivals = roll.arrivals();
+    let there = after(steps, &arrivals);
+    let early = others().find(|departure| !is_in(&there, departure))?;
+    arrivals.first().map(|arrival| too_early(early, arrival))
+}
