@@ -257,12 +257,13 @@ impl Plan {
     }
 
     /// The same for the data of machines that leave, which providers tell from the pools as they exist. Not for a run that is
-    /// taken up again: its pools have changed since.
+    /// taken up again: its pools have changed since. The machines must also leave within the budgets of their pools.
     ///
     /// # Errors
-    /// As [`Plan::check_losses`], and when a pool whose machines leave cannot be read.
+    /// As [`Plan::check_losses`], when machines leave too early, and when a pool whose machines leave cannot be read.
     pub async fn check_machines(&self, providers: &Providers) -> Result<(), Error> {
-        losses::check(self, providers).await
+        losses::check(self, providers).await?;
+        losses::check_budgets(self, providers).await
     }
 }
 

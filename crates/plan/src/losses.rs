@@ -6,13 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{DiscoverRequest, PlanItem, ReadRequest, operation};
+use slipway_resource::provider::{DiscoverRequest, PlanItem, ReadRequest, Rollout, operation};
 use slipway_resource::{Address, Identity, Observation, ProviderError, Value};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
 use crate::file::{Mode, Plan};
+use crate::nodes::Nodes;
 use crate::providers::{Providers, ask};
+use crate::soundness::rolls;
 use crate::state::{Snapshot, by_identity};
 use crate::step::StepAction;
 
@@ -109,18 +111,48 @@ fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers)
         && plan.steps.iter().any(|step| step.address == change.address && removes(&step.action))
 }
 
+/// Refuses a plan by which machines of a pool leave before as many are ready as the budget of the pool needs.
+///
+/// # Errors
+/// [`Error::Unsound`], and when a pool cannot be read.
+pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<(), Error> {
+    let mut nodes = Nodes::new(providers);
+    for (address, roll) in rolls::of(&plan.changes, &plan.steps) {
+        if roll.removals.len() < 2 || roll.change.action == ChangeAction::Delete {
+            continue;
+        }
+        let Some((_, _, kind)) = providers.of_type(address.kind()) else { continue };
+        let Some(mut rollout) = rollout(roll.change, providers).await? else { continue };
+        // Where the nodes cannot be read, the steps of the roll fail too.
+        if nodes.join(address, &mut rollout, kind).await.is_ok()
+            && let Some(fault) = rolls::over_budget(&roll, &rollout)
+        {
+            return Err(Error::Unsound { fault });
+        }
+    }
+    Ok(())
+}
+
 /// Whether machines that leave have data, by the pool as it exists.
 async fn hides_loss(change: &ResourceChange, providers: &Providers) -> Result<bool, Error> {
-    let Some((name, handle, _)) = providers.of_type(change.address.kind()) else { return Ok(false) };
+    let rollout = rollout(change, providers).await?;
+    Ok(rollout.is_some_and(|rollout| {
+        !rollout.members.is_empty() && (rollout.loses.is_some() || change.action.is_replace())
+    }))
+}
+
+/// The roll of a change, by the pool as it exists; none where there is nothing to roll.
+async fn rollout(change: &ResourceChange, providers: &Providers) -> Result<Option<Rollout>, Error> {
+    let Some((name, handle, _)) = providers.of_type(change.address.kind()) else { return Ok(None) };
     let failed =
         |source: ProviderError| Error::Provider { provider: name.to_owned(), source: Box::new(source) };
-    let Some(identity) = &change.identity else { return Ok(false) };
+    let Some(identity) = &change.identity else { return Ok(None) };
     let request = ReadRequest { address: change.address.clone(), identity: identity.clone() };
     let read = handle.session.read(vec![request]).await.map_err(failed)?;
     let observed: Value = match read.into_iter().next().map(|read| read.observation) {
         Some(Observation::Present(attributes)) => attributes,
         Some(Observation::Unreadable(error)) => return Err(failed(error)),
-        Some(Observation::Absent) | None => return Ok(false),
+        Some(Observation::Absent) | None => return Ok(None),
     };
     let goes = change.action == ChangeAction::Delete;
     let item = PlanItem {
@@ -130,8 +162,5 @@ async fn hides_loss(change: &ResourceChange, providers: &Providers) -> Result<bo
         last_applied: None,
     };
     let planned = ask(providers, vec![item]).await?;
-    let rollout = planned.into_iter().next().and_then(|planned| planned.rollout);
-    Ok(rollout.is_some_and(|rollout| {
-        !rollout.members.is_empty() && (rollout.loses.is_some() || change.action.is_replace())
-    }))
+    Ok(planned.into_iter().next().and_then(|planned| planned.rollout))
 }

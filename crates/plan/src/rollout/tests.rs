@@ -362,13 +362,49 @@ proptest! {
     /// A plan file is read only if its rolls keep their order.
     #[test]
     fn a_roll_without_its_order_is_noticed(mut rollout in rollouts(), nodes in prop::bool::ANY) {
-        use crate::soundness::rolls::fault;
+        use crate::soundness::rolls::{fault, of, over_budget};
         let gates = if nodes { of_nodes(&mut rollout, &[]) } else { Gates::OfPool };
         let changes = [shown(&rollout, &gates)];
         let mut steps = plan_with(&rollout, &gates);
         prop_assert_eq!(fault(&changes, &steps), None);
+        for roll in of(&changes, &steps).values() {
+            prop_assert_eq!(over_budget(roll, &rollout), None);
+        }
         let is_rolled = !changes[0].machines.is_empty();
         steps.iter_mut().for_each(|step| step.depends_on.clear());
         prop_assert_eq!(fault(&changes, &steps).is_some(), is_rolled);
     }
+}
+
+#[test]
+fn a_machine_that_leaves_before_the_new_one_is_ready_is_noticed() {
+    use crate::soundness::rolls::{fault, of, over_budget};
+    let rollout = Rollout {
+        group: "worker".into(),
+        exclusive: false,
+        after: Vec::new(),
+        size: 3,
+        members: (0..3).map(|index| member(index, 1, true)).collect(),
+        max_surge: 1,
+        max_unavailable: 0,
+        drain_timeout_ms: 1,
+        ready_timeout_ms: 1,
+        prerequisites: Vec::new(),
+        durations_ms: BTreeMap::new(),
+        loses: None,
+        settle_ms: 0,
+        ignore_budgets: false,
+        on_blocked: OnBlocked::Fail,
+    };
+    let changes = [shown(&rollout, &Gates::OfPool)];
+    let whole = plan(&rollout);
+    let mut noticed = 0;
+    for verified in whole.iter().filter(|step| step.action.verb() == operation::VERIFY) {
+        let mut steps = whole.clone();
+        steps.iter_mut().for_each(|step| step.depends_on.retain(|needed| *needed != verified.id));
+        let rolls = of(&changes, &steps);
+        let over = rolls.values().find_map(|roll| over_budget(roll, &rollout));
+        noticed += usize::from(over.or_else(|| fault(&changes, &steps)).is_some());
+    }
+    assert_eq!(noticed, 3);
 }

@@ -1,14 +1,14 @@
 //! Checks that the steps of a roll keep their order, as far as it follows from the plan.
 //!
-//! How many machines may leave at once is not in the plan: only the provider of a pool knows its budget.
+//! How many machines may leave at once is not in the plan: [`over_budget`] needs the roll as the provider of the pool sees it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::operation;
+use slipway_resource::provider::{Member, Rollout, operation};
 use slipway_resource::{Address, Value};
 
 use crate::change::{ChangeAction, MachineChange, ResourceChange};
-use crate::step::{Step, StepAction};
+use crate::step::{Step, StepAction, StepId};
 
 /// The steps of the roll of one pool.
 pub(crate) struct Roll<'p> {
@@ -204,4 +204,37 @@ fn one_alone(steps: &[Step], roll: &Roll<'_>) -> Option<String> {
     let there = after(steps, &arrivals);
     let early = others().find(|departure| !is_in(&there, departure))?;
     arrivals.first().map(|arrival| too_early(early, arrival))
+}
+
+/// A machine that leaves before enough machines are ready, by the budget of its pool as it exists now, as a sentence.
+///
+/// The machines of the roll are compared as a whole: those that may leave at the same time have no order.
+pub(crate) fn over_budget(roll: &Roll<'_>, rollout: &Rollout) -> Option<String> {
+    let leaves = |member: &Member| roll.removals.contains_key(member.identity.as_str());
+    let ready = rollout.members.iter().filter(|member| member.ready).count();
+    // Machines that are not ready leave first, and nothing has to be ready for them.
+    let unready = rollout.members.iter().filter(|member| !member.ready && leaves(member)).count();
+    let (size, surge) = (rollout.size as usize, rollout.max_surge as usize);
+    let unavailable =
+        if surge == 0 { rollout.max_unavailable.max(1) } else { rollout.max_unavailable } as usize;
+    let floor = size.saturating_sub(unavailable);
+    let arrivals: BTreeSet<StepId> = roll.arrivals().into_iter().map(|step| step.id).collect();
+    let mut departures: Vec<(usize, &Step)> = roll
+        .departures()
+        .into_iter()
+        .map(|(step, _)| (step.depends_on.iter().filter(|id| arrivals.contains(*id)).count(), step))
+        .collect();
+    departures.sort_by_key(|(waits, step)| (*waits, step.id));
+    for (position, (waits, step)) in departures.into_iter().enumerate().skip(unready) {
+        let started = (size + surge + position).saturating_sub(rollout.members.len()).min(roll.starts.len());
+        let needed = (floor + position + 1).saturating_sub(unready + ready).min(roll.waits.len() + started);
+        if waits < needed {
+            return Some(format!(
+                "{} waits for {waits} ready machines, and the budget of {} needs {needed}",
+                step.title(),
+                roll.change.address
+            ));
+        }
+    }
+    None
 }
