@@ -29,11 +29,15 @@ fn nearest<'a>(
         return None;
     }
     let folded = fold(text);
+    let length = folded.chars().count();
     // Of two equally close candidates, one wins where either name is a prefix of the other.
     let mut best: Option<((usize, bool), &str)> = None;
     for candidate in candidates.into_iter().filter(|candidate| candidate.len() <= LONGEST) {
         let target = fold(candidate);
-        let mut distance = strsim::damerau_levenshtein(&folded, &target);
+        // Texts differ in as many letters as one is longer than the other, at least. This spares most comparisons.
+        let longer = length.abs_diff(target.chars().count());
+        let mut distance =
+            if longer > budget { longer } else { strsim::damerau_levenshtein(&folded, &target) };
         // A name that begins with the other, as `count` for `replicaCount`'s tail, is closer than its length says.
         let shorter = folded.len().min(target.len());
         let is_other = !target.starts_with(&folded) && !folded.starts_with(&target);
@@ -42,7 +46,7 @@ fn nearest<'a>(
         }
         // A name that shares no letter with the text is not similar, however short it is.
         if distance <= budget
-            && distance < folded.chars().count()
+            && distance < length
             && best.is_none_or(|(least, _)| (distance, is_other) < least)
         {
             best = Some(((distance, is_other), candidate));
