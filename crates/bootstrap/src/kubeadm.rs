@@ -21,6 +21,7 @@ pub mod code;
 mod component;
 mod context;
 mod etcd;
+mod form;
 mod init;
 mod join;
 mod kinds;

@@ -1,12 +1,11 @@
 use serde_json::{Map, Value};
-use slipway_spec::{
-    diagnostic::Diagnostic,
-    reader::Document,
-    structure::{self, Vocabulary},
-};
+use slipway_spec::{diagnostic::Diagnostic, reader::Document};
 
-use super::{code, kinds::KUBELET};
-use crate::shape;
+use super::{
+    code,
+    form::{KUBE_PROXY_FORM, KUBELET_FORM},
+    kinds::KUBELET,
+};
 
 /// The content of a user's `KubeletConfiguration` or `KubeProxyConfiguration`, as written, with its form
 /// checked.
@@ -15,10 +14,8 @@ pub(super) fn read(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Map<String, Value>> {
     let document = document?;
-    let known = if document.kind == KUBELET.1 { &shape::KUBELET } else { &shape::KUBE_PROXY };
-    let known = shape::document(known);
-    let vocabulary = Vocabulary::new(&[(&document.kind, &known)]);
-    diagnostics.extend(structure::check(document, &known, &vocabulary).diagnostics);
+    let form = if document.kind == KUBELET.1 { &KUBELET_FORM } else { &KUBE_PROXY_FORM };
+    diagnostics.extend(form.check(document).diagnostics);
     match document.root.to_json() {
         Value::Object(fields) => Some(fields),
         _ => {

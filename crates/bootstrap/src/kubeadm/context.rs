@@ -1,14 +1,11 @@
-use serde::de::DeserializeOwned;
 use slipway_spec::{
     diagnostic::{Code, Diagnostic},
     reader::Document,
-    shape::Shape,
     source::Span,
-    structure::{self, Vocabulary},
     yaml::Node,
 };
 
-use super::{code, kinds::V1BETA3, v1beta3};
+use super::{code, form::Known, kinds::V1BETA3, v1beta3};
 
 /// A document whose form was checked, and what is to be said about it.
 pub(super) struct Context<'a> {
@@ -18,24 +15,16 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Checks a document's form and reads it; without one, or where its form is wrong, defaults take its place.
-    pub(super) fn read<T>(document: Option<&'a Document>, diagnostics: &'a mut Vec<Diagnostic>) -> (Self, T)
-    where
-        T: DeserializeOwned + Default + schemars::JsonSchema,
-    {
+    pub(super) fn read<T: Known>(
+        document: Option<&'a Document>,
+        diagnostics: &'a mut Vec<Diagnostic>,
+    ) -> (Self, T) {
         let mut context = Self { document, diagnostics };
         let Some(document) = document else { return (context, T::default()) };
-        let mut shape = Shape::of::<T>();
-        let old = document.api_version == V1BETA3;
-        if old {
-            v1beta3::shape(&mut shape);
-        } else {
-            v1beta3::without_old_fields(&mut shape);
-        }
-        let vocabulary = Vocabulary::new(&[(&document.kind, &shape)]);
-        let checked = structure::check(document, &shape, &vocabulary);
+        let checked = T::forms().for_version(document).check(document);
         context.diagnostics.extend(checked.diagnostics);
         let mut json = checked.json;
-        if old {
+        if document.api_version == V1BETA3 {
             v1beta3::convert(&document.kind, &mut json);
         }
         match serde_json::from_value(json) {
