@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use slipway_limits::count;
 
 use crate::backend::{self, Key};
 use crate::digest::Digest;
@@ -110,7 +111,7 @@ pub struct JournalStart {
 impl Lease {
     /// The term, at most a day even if a damaged or forged head names more: a contender waits for its end.
     pub fn term(&self) -> Duration {
-        Duration::from_secs(self.term_seconds.min(slipway_limits::count::LEASE_SECONDS))
+        Duration::from_secs(self.term_seconds.min(count::LEASE_SECONDS))
     }
 }
 
@@ -201,6 +202,16 @@ impl Head {
             let reason = format!("it is the head of {}", head.cluster);
             return Err(backend::Error::corrupt(&key, reason).into());
         }
+        // Readers and holders go through all of these epochs, which would not end.
+        let epochs = head.epoch.0.saturating_sub(head.journal_from.epoch.0);
+        if epochs > count::EPOCHS {
+            let reason = format!(
+                "its epoch {} is {epochs} takeovers after its last commit, and at most {} are read",
+                head.epoch,
+                count::EPOCHS
+            );
+            return Err(backend::Error::corrupt(&key, reason).into());
+        }
         Ok(head)
     }
 }
@@ -234,6 +245,18 @@ mod tests {
         assert_eq!(Head::decode(&head.cluster, &bytes).unwrap(), head);
         let other = ClusterName::new("other").unwrap();
         assert_eq!(Head::decode(&other, &bytes).unwrap_err().code(), "STATE0007");
+    }
+
+    #[test]
+    fn an_epoch_that_no_cluster_reaches_is_refused() {
+        let mut head = new_head(&claim("ada"));
+        head.epoch = Epoch(head.journal_from.epoch.0 + count::EPOCHS);
+        assert!(Head::decode(&head.cluster, &head.encode().unwrap()).is_ok());
+        head.epoch = head.epoch.next();
+        let error = Head::decode(&head.cluster, &head.encode().unwrap()).unwrap_err();
+        assert_eq!(error.code(), "STATE0007");
+        head.epoch = Epoch(u64::MAX);
+        assert!(Head::decode(&head.cluster, &head.encode().unwrap()).is_err());
     }
 
     #[test]
