@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
+use crate::last;
 use crate::target::Target;
 use crate::worker::{Outcome, Work};
 
@@ -28,12 +29,20 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { executions, outcomes, longest_milliseconds, peak_kibibytes, finding } = &self.outcome;
+        let Outcome { executions, formed, taken, outcomes, longest_microseconds, peak_kibibytes, finding } =
+            &self.outcome;
         let rate = u128::from(*executions) * 1_000 / self.elapsed.as_millis().max(1);
+        let share = |count: u64| count * 100 / executions.max(&1);
         write!(
             formatter,
-            "{:<12} {executions:>10} executions, {rate:>6} a second, {outcomes:>6} outcomes, longest {longest_milliseconds} ms, peak {} MiB",
+            "{:<12} {executions:>10} executions in {} s, {rate:>6} a second, syntax right {:>2} %, taken {:>2} %, \
+             {outcomes:>6} outcomes, longest {}.{:03} ms, peak {} MiB",
             self.target,
+            self.elapsed.as_secs(),
+            share(*formed),
+            share(*taken),
+            longest_microseconds / 1_000,
+            longest_microseconds % 1_000,
             peak_kibibytes >> 10,
         )?;
         match (finding, &self.input) {
@@ -48,7 +57,7 @@ impl fmt::Display for Report {
 /// # Errors
 /// When the worker cannot be started or its files cannot be used.
 pub fn run(program: &Path, target: &Target, work: &Work, folder: &Path) -> Result<Report> {
-    let own = tempfile::tempdir()?;
+    let own = last::folder()?;
     let (last, said) = (own.path().join("last"), own.path().join("said"));
     let begun = Instant::now();
     let mut worker = Command::new(program)
@@ -86,7 +95,7 @@ pub fn run(program: &Path, target: &Target, work: &Work, folder: &Path) -> Resul
     }
     let mut input = None;
     if outcome.finding.is_some() {
-        let bytes = std::fs::read(&last).unwrap_or_default();
+        let bytes = last::read(&last);
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("{}-{}-{}", target.name, work.seed, outcome.executions));
         std::fs::write(&path, bytes)?;

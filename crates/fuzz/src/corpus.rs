@@ -1,12 +1,74 @@
-//! The inputs that a campaign begins with.
+//! The inputs that a campaign begins with, and those that are mutated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use crate::random::Random;
+use crate::target::Reached;
+
 /// The largest file that is taken into a corpus.
 const LARGEST: u64 = 256 << 10;
+
+/// Maximum size of a pool in bytes; further inputs replace earlier ones.
+const POOL: usize = 8 << 20;
+
+/// The inputs that are mutated, by how far their reader came with them.
+#[derive(Default)]
+pub(crate) struct Corpus {
+    taken: Pool,
+    refused: Pool,
+}
+
+impl Corpus {
+    /// Adds an input. A given one is never replaced.
+    pub(crate) fn add(&mut self, random: &mut Random, reached: Reached, input: Vec<u8>, is_given: bool) {
+        let pool = if reached == Reached::Taken { &mut self.taken } else { &mut self.refused };
+        pool.add(random, input, is_given);
+    }
+
+    /// Two inputs. Most are ones that were taken, since a change of a refused one is seldom looked at.
+    pub(crate) fn pick_two(&self, random: &mut Random) -> (&[u8], &[u8]) {
+        (self.pick(random), self.pick(random))
+    }
+
+    fn pick(&self, random: &mut Random) -> &[u8] {
+        let is_refused = random.below(4) == 0;
+        let (pool, other) =
+            if is_refused { (&self.refused, &self.taken) } else { (&self.taken, &self.refused) };
+        pool.pick(random).or_else(|| other.pick(random)).unwrap_or_default()
+    }
+}
+
+/// Inputs in no order, the given ones first.
+#[derive(Default)]
+struct Pool {
+    inputs: Vec<Vec<u8>>,
+    given: usize,
+    size: usize,
+}
+
+impl Pool {
+    fn add(&mut self, random: &mut Random, input: Vec<u8>, is_given: bool) {
+        self.size += input.len();
+        self.inputs.push(input);
+        if is_given {
+            self.given = self.inputs.len();
+        }
+        while self.size > POOL && self.inputs.len() > self.given + 1 {
+            let index = self.given + random.below(self.inputs.len() - self.given);
+            self.size -= self.inputs.swap_remove(index).len();
+        }
+    }
+
+    /// Of two inputs the shorter one, seven times of eight.
+    fn pick(&self, random: &mut Random) -> Option<&[u8]> {
+        let (one, other) = (random.pick(&self.inputs)?, random.pick(&self.inputs)?);
+        let is_one = (one.len() <= other.len()) == (random.below(8) > 0);
+        Some(if is_one { one } else { other })
+    }
+}
 
 /// The folder of the workspace.
 #[must_use]
@@ -44,4 +106,32 @@ pub fn files(folders: &[&str], takes: impl Fn(&Path) -> bool) -> Result<Vec<(Pat
 pub(crate) fn ends(path: &Path, endings: &[&str]) -> bool {
     let name = path.to_string_lossy();
     endings.iter().any(|ending| name.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_pool_keeps_what_was_given() {
+        let (mut pool, mut random) = (Pool::default(), Random::new(1));
+        pool.add(&mut random, b"given".to_vec(), true);
+        for _ in 0..20 {
+            pool.add(&mut random, vec![0; POOL / 4], false);
+        }
+        assert_eq!(pool.inputs[0], b"given");
+        assert!(pool.size <= POOL && pool.inputs.len() > 2, "{}", pool.size);
+    }
+
+    #[test]
+    fn short_inputs_that_were_taken_are_changed_most_often() {
+        let (mut corpus, mut random) = (Corpus::default(), Random::new(1));
+        corpus.add(&mut random, Reached::Taken, b"short".to_vec(), true);
+        corpus.add(&mut random, Reached::Taken, b"an input that is longer".to_vec(), false);
+        corpus.add(&mut random, Reached::Content, b"refused".to_vec(), false);
+        let mut picked = |input: &[u8]| (0..1_000).filter(|_| corpus.pick(&mut random) == input).count();
+        let (short, longer, refused) =
+            (picked(b"short"), picked(b"an input that is longer"), picked(b"refused"));
+        assert!(short > longer && short > 400 && longer > 100 && refused > 150, "{short} {longer} {refused}");
+    }
 }

@@ -1,10 +1,11 @@
 //! Mutated input for all code that reads foreign data: no panic, at most 256 MiB, no run over a second.
 //!
-//! A [target](mod@target) is a function that reads bytes and describes its result in a few words. The
-//! [worker](mod@worker) mutates the [corpus](mod@corpus), files of `fixtures/` and `specs/`, line by line,
-//! token by token and byte by byte, and keeps each input with a new result. A stable compiler counts no
-//! branches, so messages of a parser replace the counts. The [campaign](mod@campaign) runs workers as
-//! processes whose memory the kernel limits, and finds the input of one that dies.
+//! A [target](mod@target) is a function that reads bytes and tells how far it came with them, and its result in a few words. What is
+//! taken is written and read again where the reader has a writer. The [worker](mod@worker) [mutates](mod@mutate) the
+//! [corpus](mod@corpus), files of `fixtures/` and `specs/`: values of JSON, blocks of YAML and fields of messages, so that most
+//! inputs keep their syntax; and lines, words and bytes. It keeps each input with a new result. A stable compiler counts no
+//! branches, so messages of a parser replace the counts. The [campaign](mod@campaign) runs workers as processes whose memory the
+//! kernel limits, and finds the input of one that dies.
 
 pub mod campaign;
 pub mod corpus;
@@ -12,4 +13,5 @@ pub mod mutate;
 pub mod target;
 pub mod worker;
 
+mod last;
 mod random;

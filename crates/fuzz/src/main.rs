@@ -47,8 +47,9 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if let (Some(input), [target]) = (&arguments.input, chosen.as_slice()) {
-        println!("{}", (target.run)(&std::fs::read(input)?));
-        return Ok(ExitCode::SUCCESS);
+        let verdict = (target.run)(&std::fs::read(input)?);
+        println!("{:?}: {}", verdict.reached, verdict.words);
+        return Ok(ExitCode::from(u8::from(verdict.reached == target::Reached::Unlawful)));
     }
     let keep = arguments.keep.unwrap_or_else(|| corpus::workspace().join("target/fuzz"));
     let program = std::env::current_exe()?;

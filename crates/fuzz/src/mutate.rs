@@ -1,218 +1,252 @@
-//! Mutations: of bytes, and of the lines and words that texts consist of.
+//! Mutations: of bytes, of the lines and words of texts, and of the values of JSON, YAML and messages.
+
+mod json;
+mod message;
+mod words;
+mod yaml;
+
+pub(crate) use words::Dictionary;
 
 use crate::random::Random;
 
 /// The largest input that is made. Aliases and nesting do their harm in much less.
 pub const LONGEST: usize = 64 << 10;
 
-/// Words that parsers of numbers, ranges, times, texts and YAML take wrong.
-const WORDS: &[&str] = &[
-    "0",
-    "-1",
-    "1",
-    "2147483647",
-    "4294967295",
-    "4294967296",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "18446744073709551615",
-    "1e309",
-    "0x7fffffff",
-    "NaN",
-    ".inf",
-    "1.35",
-    "\"\"",
-    "''",
-    "~",
-    "null",
-    "true",
-    "yes",
-    "[]",
-    "{}",
-    "[[[[[[[[",
-    "{{{{{{{{",
-    "]",
-    "}",
-    "- - - - - -",
-    "*a",
-    "&a ",
-    "&b [*a,*a,*a,*a,*a,*a,*a,*a]",
-    "<<: *a",
-    "<<",
-    "? ",
-    ": ",
-    "---\n",
-    "...\n",
-    "%YAML 1.2\n---\n",
-    "!!python/object:os.system ",
-    "!!binary ",
-    "!!int ",
-    "| \n",
-    ">-\n",
-    "#",
-    "\t",
-    "\r\n",
-    "\u{feff}",
-    "\u{0}",
-    "\u{1b}[2J",
-    "\u{9b}",
-    "\u{202e}",
-    "\u{10ffff}",
-    "ünïcödé",
-    "9999999999999999h",
-    "99999d",
-    "1h1h",
-    "-5m",
-    "0.0.0.0/0",
-    "::/0",
-    "fd00::/1",
-    "10.0.0.0/33",
-    "/64#ffffffffffffffff",
-    "/8#0",
-    "1Ei",
-    "9999999999Ei",
-    "100%",
-    "101%",
-    "../../x",
-    "/etc/passwd",
-    "env:HOME",
-    "file:/dev/zero",
-    "sops:a#b",
-    "${",
-    "$${",
-    "\\u0000",
-    "\\",
-    "\"",
-    "'",
-    "`",
-    "v1.999999999999.0",
-    "1.35.0-alpha..0+",
-    "2026-02-30T25:61:61Z",
-    "9999-12-31T23:59:59Z",
-    "-----BEGIN CERTIFICATE-----\n",
-    "age1",
-    "AGE-SECRET-KEY-1",
-    "slipway.dev/v1alpha1",
-    "kops.k8s.io/v1alpha2",
-    "kubeadm.k8s.io/v1beta4",
-    "kind: Cluster\n",
-    "apiVersion: v1\n",
-];
+/// The form of the inputs of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Anything.
+    Bytes,
+    /// JSON, on one or several lines.
+    Json,
+    /// YAML.
+    Yaml,
+    /// A byte, and a message of Protocol Buffers.
+    Message,
+}
 
-/// Changes an input a few times; `other` is one of the same corpus.
-pub(crate) fn mutated(random: &mut Random, input: &[u8], other: &[u8]) -> Vec<u8> {
-    let mut bytes = input.to_vec();
-    let most = 1 << random.below(4);
-    let rounds = 1 + random.below(most);
-    for _ in 0..rounds {
-        match random.below(14) {
-            0 => flip(random, &mut bytes),
-            1 => delete(random, &mut bytes),
-            2 => repeat(random, &mut bytes),
-            3 => splice(random, &mut bytes, other),
-            4 | 5 => word(random, &mut bytes),
-            6 | 7 => token(random, &mut bytes),
-            8..=11 => lines(random, &mut bytes, other),
-            12 => nest(random, &mut bytes),
-            _ => number(random, &mut bytes),
-        }
-        bytes.truncate(LONGEST);
+/// Changes inputs.
+pub(crate) struct Mutator {
+    pub(crate) random: Random,
+    form: Form,
+    dictionary: Dictionary,
+    /// The largest size of the present input.
+    limit: usize,
+}
+
+impl Mutator {
+    pub(crate) fn new(random: Random, form: Form, dictionary: Dictionary) -> Self {
+        Self { random, form, dictionary, limit: LONGEST }
     }
-    bytes
-}
 
-fn stretch(random: &mut Random, length: usize, most: usize) -> std::ops::Range<usize> {
-    let start = random.below(length + 1);
-    start..(start + random.below(most)).min(length)
-}
-
-fn flip(random: &mut Random, bytes: &mut [u8]) {
-    let index = random.below(bytes.len());
-    let value = if random.below(2) == 0 { random.byte() } else { 1 << random.below(8) };
-    if let Some(byte) = bytes.get_mut(index) {
-        *byte ^= value;
-    }
-}
-
-fn delete(random: &mut Random, bytes: &mut Vec<u8>) {
-    let range = stretch(random, bytes.len(), 32);
-    bytes.drain(range);
-}
-
-fn repeat(random: &mut Random, bytes: &mut Vec<u8>) {
-    let range = stretch(random, bytes.len(), 200);
-    let at = range.end;
-    let times = 1 << random.below(8);
-    let piece = bytes[range].repeat(times);
-    bytes.splice(at..at, piece);
-}
-
-fn splice(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
-    let (here, there) = (random.below(bytes.len() + 1), random.below(other.len() + 1));
-    bytes.truncate(here);
-    bytes.extend_from_slice(&other[there..]);
-}
-
-fn word(random: &mut Random, bytes: &mut Vec<u8>) {
-    let Some(word) = random.pick(WORDS) else { return };
-    let range = stretch(random, bytes.len(), 8);
-    bytes.splice(range, word.bytes());
-}
-
-/// Replaces the whole value after a colon or a hyphen, or a word of JSON.
-fn token(random: &mut Random, bytes: &mut Vec<u8>) {
-    let Some(word) = random.pick(WORDS) else { return };
-    let from = random.below(bytes.len());
-    let is_edge = |byte: &u8| matches!(byte, b' ' | b'\n' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'"');
-    let Some(start) = bytes.get(from..).and_then(|rest| rest.iter().position(is_edge)) else { return };
-    let start = from + start + 1;
-    let rest = bytes.get(start..).unwrap_or_default();
-    let end = start + rest.iter().position(is_edge).unwrap_or(rest.len());
-    bytes.splice(start.min(bytes.len())..end, word.bytes());
-}
-
-fn number(random: &mut Random, bytes: &mut Vec<u8>) {
-    let from = random.below(bytes.len());
-    let rest = bytes.get(from..).unwrap_or_default();
-    let Some(start) = rest.iter().position(u8::is_ascii_digit) else { return };
-    let length = rest[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let text = (random.next() >> random.below(64)).to_string();
-    bytes.splice(from + start..from + start + length, text.bytes());
-}
-
-fn nest(random: &mut Random, bytes: &mut Vec<u8>) {
-    let at = random.below(bytes.len() + 1);
-    let depth = 1 << random.below(13);
-    let open: &[u8] = [&b"["[..], b"{a: ", b"- ", b"{\"a\":"][random.below(4)];
-    bytes.splice(at..at, open.repeat(depth));
-}
-
-fn lines(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
-    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-    let theirs: Vec<&[u8]> = other.split_inclusive(|byte| *byte == b'\n').collect();
-    let index = random.below(lines.len());
-    if lines.is_empty() {
-        return;
-    }
-    let indented;
-    match random.below(6) {
-        0 => drop(lines.remove(index)),
-        1 => lines.insert(index, lines[random.below(lines.len())]),
-        2 => {
-            let other = random.below(lines.len());
-            lines.swap(index, other);
+    /// Changes an input a few times; `other` is one of the same corpus.
+    ///
+    /// Most inputs stay short: the time of a reader grows with the length, and what it finds out does not. One of 64 may have
+    /// several KiB, one of 512 as many as any.
+    pub(crate) fn mutated(&mut self, input: &[u8], other: &[u8]) -> Vec<u8> {
+        let usual = input.len().max(1 << 10) + 256;
+        self.limit = match self.random.below(512) {
+            0 => LONGEST,
+            1..=8 => usual.max(8 << 10),
+            _ => usual,
+        };
+        let mut bytes = Vec::with_capacity(input.len() + 256);
+        bytes.extend_from_slice(input);
+        let most = 1 << self.random.below(4);
+        let rounds = 1 + self.random.below(most);
+        for _ in 0..rounds {
+            // Most changes leave the syntax right, so that readers get to the content.
+            let is_formed = self.random.below(8) < 6;
+            match self.form {
+                Form::Json if is_formed => self.json(&mut bytes, other),
+                Form::Yaml if is_formed => self.yaml(&mut bytes, other),
+                Form::Message if is_formed => self.message(&mut bytes),
+                _ => self.change(&mut bytes, other),
+            }
+            bytes.truncate(self.limit);
         }
-        3 => lines.insert(index, theirs.get(random.below(theirs.len())).copied().unwrap_or_default()),
-        4 => {
-            let spaces = " ".repeat(random.below(9));
-            indented = [spaces.as_bytes(), lines[index].trim_ascii_start()].concat();
-            lines[index] = &indented;
-        }
-        _ => {
-            let block = stretch(random, lines.len(), 20);
-            let copy = lines[block].to_vec();
-            lines.splice(index..index, copy.repeat(1 << random.below(5)));
+        bytes
+    }
+
+    fn change(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
+        match self.random.below(14) {
+            0 => self.flip(bytes),
+            1 => self.delete(bytes),
+            2 => self.repeat(bytes),
+            3 => self.splice(bytes, other),
+            4 | 5 => self.word(bytes),
+            6 | 7 => self.token(bytes),
+            8..=11 => self.lines(bytes, other),
+            12 => self.nest(bytes),
+            _ => self.number(bytes),
         }
     }
-    *bytes = lines.concat();
+
+    /// How many bytes may be added.
+    fn room(&self, bytes: &[u8]) -> usize {
+        self.limit.saturating_sub(bytes.len())
+    }
+
+    fn stretch(&mut self, length: usize, most: usize) -> std::ops::Range<usize> {
+        let start = self.random.below(length + 1);
+        start..(start + self.random.below(most)).min(length)
+    }
+
+    fn flip(&mut self, bytes: &mut [u8]) {
+        let index = self.random.below(bytes.len());
+        let value = if self.random.below(2) == 0 { self.random.byte() } else { 1 << self.random.below(8) };
+        if let Some(byte) = bytes.get_mut(index) {
+            *byte ^= value;
+        }
+    }
+
+    fn delete(&mut self, bytes: &mut Vec<u8>) {
+        let range = self.stretch(bytes.len(), 32);
+        bytes.drain(range);
+    }
+
+    fn repeat(&mut self, bytes: &mut Vec<u8>) {
+        let range = self.stretch(bytes.len(), 200);
+        let (at, most) = (range.end, self.room(bytes) / range.len().max(1));
+        let piece = bytes[range].repeat((1_usize << self.random.below(8)).min(most));
+        bytes.splice(at..at, piece);
+    }
+
+    fn splice(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
+        let (here, there) = (self.random.below(bytes.len() + 1), self.random.below(other.len() + 1));
+        bytes.truncate(here);
+        bytes.extend_from_slice(&other[there..]);
+    }
+
+    fn word(&mut self, bytes: &mut Vec<u8>) {
+        let range = self.stretch(bytes.len(), 8);
+        let word = self.dictionary.word(&mut self.random);
+        bytes.splice(range, word.iter().copied());
+    }
+
+    /// Replaces the whole value after a colon or a hyphen, or a word of JSON.
+    fn token(&mut self, bytes: &mut Vec<u8>) {
+        let from = self.random.below(bytes.len());
+        let is_edge =
+            |byte: &u8| matches!(byte, b' ' | b'\n' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'"');
+        let Some(start) = bytes.get(from..).and_then(|rest| rest.iter().position(is_edge)) else { return };
+        let start = from + start + 1;
+        let rest = bytes.get(start..).unwrap_or_default();
+        let end = start + rest.iter().position(is_edge).unwrap_or(rest.len());
+        let word = self.dictionary.word(&mut self.random);
+        bytes.splice(start.min(bytes.len())..end, word.iter().copied());
+    }
+
+    fn number(&mut self, bytes: &mut Vec<u8>) {
+        let from = self.random.below(bytes.len());
+        let rest = bytes.get(from..).unwrap_or_default();
+        let Some(start) = rest.iter().position(u8::is_ascii_digit) else { return };
+        let length = rest[start..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let text = self.any_number();
+        bytes.splice(from + start..from + start + length, text.bytes());
+    }
+
+    fn any_number(&mut self) -> String {
+        (self.random.next() >> self.random.below(64)).to_string()
+    }
+
+    fn nest(&mut self, bytes: &mut Vec<u8>) {
+        let at = self.random.below(bytes.len() + 1);
+        let open: &[u8] = [&b"["[..], b"{a: ", b"- ", b"{\"a\":"][self.random.below(4)];
+        let depth = (1_usize << self.random.below(13)).min(self.room(bytes) / open.len());
+        bytes.splice(at..at, open.repeat(depth));
+    }
+
+    fn lines(&mut self, bytes: &mut Vec<u8>, other: &[u8]) {
+        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let index = self.random.below(lines.len());
+        if lines.is_empty() {
+            return;
+        }
+        let indented;
+        match self.random.below(6) {
+            0 => drop(lines.remove(index)),
+            1 => lines.insert(index, lines[self.random.below(lines.len())]),
+            2 => {
+                let other = self.random.below(lines.len());
+                lines.swap(index, other);
+            }
+            3 => {
+                let from = self.random.below(other.len());
+                let rest = other.get(from..).unwrap_or_default();
+                lines.insert(index, rest.split_inclusive(|byte| *byte == b'\n').nth(1).unwrap_or_default());
+            }
+            4 => {
+                let spaces = " ".repeat(self.random.below(9));
+                indented = [spaces.as_bytes(), lines[index].trim_ascii_start()].concat();
+                lines[index] = &indented;
+            }
+            _ => {
+                let block = self.stretch(lines.len(), 20);
+                let copy = lines[block].to_vec();
+                let size: usize = copy.iter().map(|line| line.len()).sum();
+                let times = (1_usize << self.random.below(5)).min(self.room(bytes) / size.max(1));
+                lines.splice(index..index, copy.repeat(times));
+            }
+        }
+        *bytes = lines.concat();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many of a thousand mutated inputs are read.
+    fn read(form: Form, input: &[u8], is_read: impl Fn(&[u8]) -> bool) -> usize {
+        let dictionary = Dictionary::of(&[input.to_vec()]);
+        let mut mutator = Mutator::new(Random::new(1), form, dictionary);
+        (0..1_000).filter(|_| is_read(&mutator.mutated(input, input))).count()
+    }
+
+    #[test]
+    fn most_changes_of_json_leave_the_syntax_right() {
+        let input = br#"{"a":{"b":[1,"two",{"c":null}],"d":true},"e":"f","g":[[],{}]}"#;
+        let is_json = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).is_ok();
+        let (formed, any) = (read(Form::Json, input, is_json), read(Form::Bytes, input, is_json));
+        assert!(formed > 500 && formed > 2 * any, "{formed}, {any} of bytes");
+    }
+
+    #[test]
+    fn most_changes_of_yaml_leave_the_syntax_right() {
+        let input = b"a:\n  b:\n  - one\n  - c: 2\n    d: three\ne: {f: [1, 2]}\ng: h\n---\ni: j\n";
+        let is_yaml = |bytes: &[u8]| {
+            let Ok(text) = std::str::from_utf8(bytes) else { return false };
+            let file = slipway_spec::source::SourceFile::new("a.yaml", text);
+            slipway_spec::yaml::parse(&file).1.is_empty()
+        };
+        let (formed, any) = (read(Form::Yaml, input, is_yaml), read(Form::Bytes, input, is_yaml));
+        assert!(formed > 350 && formed > any, "{formed}, {any} of bytes");
+    }
+
+    #[test]
+    fn most_changes_of_messages_leave_the_syntax_right() {
+        use prost::Message as _;
+        use slipway_protocol::generated::{Error, Observed};
+        let error = Error { message: "in use".to_owned(), ..Error::default() };
+        let input = Observed {
+            address: "sim_network.main".to_owned(),
+            identity: "net-1".to_owned(),
+            ..Observed::default()
+        };
+        let bytes = [vec![0], input.encode_to_vec(), error.encode_to_vec()].concat();
+        let is_message = |bytes: &[u8]| Observed::decode(bytes.get(1..).unwrap_or_default()).is_ok();
+        let (formed, any) = (read(Form::Message, &bytes, is_message), read(Form::Bytes, &bytes, is_message));
+        assert!(formed > 500 && formed > any, "{formed}, {any} of bytes");
+    }
+
+    #[test]
+    fn inputs_stay_short_with_few_exceptions() {
+        let input = b"a: b\n".repeat(10);
+        let mut mutator = Mutator::new(Random::new(1), Form::Yaml, Dictionary::of(&[]));
+        let sizes: Vec<usize> = (0..20_000).map(|_| mutator.mutated(&input, &input).len()).collect();
+        let long = sizes.iter().filter(|size| **size > 2 << 10).count();
+        assert!(long > 0 && long < 400, "{long}");
+        assert!(sizes.iter().all(|size| *size <= LONGEST));
+    }
 }

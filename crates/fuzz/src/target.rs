@@ -6,36 +6,99 @@ mod faulty;
 mod frame;
 mod secret;
 mod state;
+mod store;
+
+use std::fmt::Display;
 
 use anyhow::Result;
+
+use crate::mutate::Form;
 
 /// Something that reads bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
+    /// The form of its inputs, which decides how they are mutated.
+    pub form: Form,
     /// The initial inputs of mutations.
     pub corpus: fn() -> Result<Vec<Vec<u8>>>,
-    /// Reads an input, and tells in a few words what became of it.
-    pub run: fn(&[u8]) -> String,
+    /// Reads an input.
+    pub run: fn(&[u8]) -> Verdict,
 }
+
+/// The result of reading an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// How far the reader came.
+    pub reached: Reached,
+    /// The result in a few words: the message of an error, or the kind of the content.
+    pub words: String,
+}
+
+/// How far a reader came with an input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reached {
+    /// The syntax is refused.
+    Syntax,
+    /// The syntax is right, the content is refused.
+    Content,
+    /// The input is taken.
+    Taken,
+    /// The input is taken, but a law of the reader does not hold for it.
+    Unlawful,
+}
+
+impl Verdict {
+    fn syntax(error: impl Display) -> Self {
+        Self { reached: Reached::Syntax, words: error.to_string() }
+    }
+
+    fn content(error: impl Display) -> Self {
+        Self { reached: Reached::Content, words: error.to_string() }
+    }
+
+    fn taken(words: impl Into<String>) -> Self {
+        Self { reached: Reached::Taken, words: words.into() }
+    }
+
+    /// A taken input for which a law has to hold.
+    fn lawful(holds: bool, law: &str) -> Self {
+        if holds {
+            Self::taken("taken")
+        } else {
+            Self { reached: Reached::Unlawful, words: format!("does not hold: {law}") }
+        }
+    }
+
+    /// A refusal of an input that should be JSON.
+    fn of_json(input: &[u8], error: impl Display) -> Self {
+        match serde_json::from_slice::<serde::de::IgnoredAny>(input) {
+            Ok(_) => Self::content(error),
+            Err(_) => Self::syntax(error),
+        }
+    }
+}
+
+/// The law of everything that is read and written.
+const READ_BACK: &str = "what is written is read back unchanged";
 
 /// Every target.
 pub const ALL: &[Target] = &[
-    Target { name: "spec", corpus: document::specs, run: document::spec },
-    Target { name: "kops", corpus: document::kops, run: document::spec },
-    Target { name: "kubeadm", corpus: document::kubeadm, run: document::read_kubeadm },
-    Target { name: "kubeconfig", corpus: document::kubeconfigs, run: document::kubeconfig },
-    Target { name: "manifest", corpus: document::manifests, run: document::manifest },
-    Target { name: "plan", corpus: state::plans, run: state::plan },
-    Target { name: "head", corpus: state::heads, run: state::head },
-    Target { name: "journal", corpus: state::segments, run: state::journal },
-    Target { name: "snapshot", corpus: state::snapshots, run: state::snapshot },
-    Target { name: "envelope", corpus: secret::envelopes, run: secret::envelope },
-    Target { name: "sops", corpus: secret::sops_files, run: secret::sops },
-    Target { name: "age", corpus: secret::age_files, run: secret::age },
-    Target { name: "frame", corpus: frame::frames, run: frame::frame },
-    Target { name: "aws", corpus: cloud::resources, run: cloud::resource },
+    Target { name: "spec", form: Form::Yaml, corpus: document::specs, run: document::spec },
+    Target { name: "kops", form: Form::Yaml, corpus: document::kops, run: document::spec },
+    Target { name: "kubeadm", form: Form::Yaml, corpus: document::kubeadm, run: document::read_kubeadm },
+    Target { name: "kubeconfig", form: Form::Yaml, corpus: document::kubeconfigs, run: document::kubeconfig },
+    Target { name: "manifest", form: Form::Yaml, corpus: document::manifests, run: document::manifest },
+    Target { name: "plan", form: Form::Json, corpus: state::plans, run: state::plan },
+    Target { name: "head", form: Form::Json, corpus: store::heads, run: store::head },
+    Target { name: "journal", form: Form::Json, corpus: store::segments, run: store::journal },
+    Target { name: "snapshot", form: Form::Json, corpus: state::snapshots, run: state::snapshot },
+    Target { name: "envelope", form: Form::Json, corpus: secret::envelopes, run: secret::envelope },
+    Target { name: "sops", form: Form::Yaml, corpus: secret::sops_files, run: secret::sops },
+    Target { name: "age", form: Form::Bytes, corpus: secret::age_files, run: secret::age },
+    Target { name: "frame", form: Form::Message, corpus: frame::frames, run: frame::frame },
+    Target { name: "aws", form: Form::Json, corpus: cloud::resources, run: cloud::resource },
 ];
 
 /// A target by its name; also those that are faulty on purpose, for tests of campaigns.
@@ -44,10 +107,10 @@ pub fn named(name: &str) -> Option<&'static Target> {
     ALL.iter().chain(faulty::ALL).find(|target| target.name == name)
 }
 
-/// The words for a result.
-fn words<T, E: std::fmt::Display>(result: Result<T, E>) -> String {
-    match result {
-        Ok(_) => "taken".to_owned(),
-        Err(error) => error.to_string(),
+/// The verdict on an input that is text only.
+fn text(input: &[u8], read: impl FnOnce(&str) -> Verdict) -> Verdict {
+    match std::str::from_utf8(input) {
+        Ok(text) => read(text),
+        Err(_) => Verdict::syntax("no text"),
     }
 }

@@ -1,8 +1,6 @@
 //! One process that mutates and runs, until it is through or one input is too much for it.
 
-use std::collections::BTreeSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
@@ -10,18 +8,20 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::mutate::mutated;
+use crate::corpus::Corpus;
+use crate::last::Last;
+use crate::mutate::{Dictionary, Mutator};
 use crate::random::Random;
-use crate::target::Target;
+use crate::target::{Reached, Target};
 
 /// The memory limit of one input.
 pub const MEMORY: u64 = 256 << 20;
 
-/// The processor time limit of one input, in milliseconds. Time of other processes is not counted.
-pub const MILLISECONDS: u64 = 1_000;
+/// The processor time limit of one input, in microseconds. Time of other processes is not counted.
+pub const LIMIT: u64 = 1_000_000;
 
-/// Maximum size of a corpus in bytes; further inputs replace earlier ones.
-const CORPUS: usize = 16 << 20;
+/// The number of different outcomes that are told apart.
+const OUTCOMES: usize = 1 << 22;
 
 /// The work of a worker.
 #[derive(Clone, Debug)]
@@ -37,10 +37,14 @@ pub struct Work {
 pub struct Outcome {
     /// How many inputs were run.
     pub executions: u64,
+    /// How many inputs had the right syntax.
+    pub formed: u64,
+    /// How many inputs were taken.
+    pub taken: u64,
     /// How many different outcomes there were.
     pub outcomes: usize,
-    /// The longest that one took, in milliseconds of a processor.
-    pub longest_milliseconds: u64,
+    /// The longest that one took, in microseconds of a processor.
+    pub longest_microseconds: u64,
     /// The most memory that the process had, in KiB.
     pub peak_kibibytes: u64,
     /// The problem of the last input.
@@ -52,70 +56,94 @@ pub struct Outcome {
 /// # Errors
 /// When the corpus or a file cannot be used.
 pub fn run(target: &Target, work: &Work, last: &Path) -> Result<Outcome> {
-    let mut corpus = (target.corpus)()?;
-    anyhow::ensure!(!corpus.is_empty(), "{} has no corpus", target.name);
+    let first = (target.corpus)()?;
+    anyhow::ensure!(!first.is_empty(), "{} has no corpus", target.name);
+    let mut mutator = Mutator::new(Random::new(work.seed), target.form, Dictionary::of(&first));
     limit_memory()?;
     panic::set_hook(Box::new(|_| {}));
-    let mut last = std::fs::File::create(last).context("the file of the last input")?;
-    let mut random = Random::new(work.seed);
-    let mut seen = BTreeSet::new();
-    let mut size: usize = corpus.iter().map(Vec::len).sum();
+    let mut last = Last::create(last)?;
+    let mut seen = Seen::default();
+    let mut corpus = Corpus::default();
     let mut outcome = Outcome::default();
-    let begun = corpus.len();
+    // First everything as it is.
+    let mut first = first.into_iter();
     while outcome.executions < work.executions {
-        let number = usize::try_from(outcome.executions).unwrap_or(usize::MAX);
-        // First everything as it is.
-        let input = match corpus.get(number).filter(|_| number < begun) {
-            Some(input) => input.clone(),
-            None => {
-                let (one, other) = (random.below(corpus.len()), random.below(corpus.len()));
-                mutated(&mut random, &corpus[one], &corpus[other])
-            }
-        };
-        last.seek(SeekFrom::Start(0))?;
-        last.set_len(0)?;
-        last.write_all(&input)?;
+        let given = first.next();
+        let is_given = given.is_some();
+        let input = given.unwrap_or_else(|| {
+            let (one, other) = corpus.pick_two(&mut mutator.random);
+            mutator.mutated(one, other)
+        });
+        last.write(&input)?;
         let before = processor();
         let ran = panic::catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
         let took = processor().saturating_sub(before);
         outcome.executions += 1;
-        outcome.longest_milliseconds = outcome.longest_milliseconds.max(took);
-        let words = match ran {
-            Ok(words) => words,
+        outcome.longest_microseconds = outcome.longest_microseconds.max(took);
+        let verdict = match ran {
+            Ok(verdict) => verdict,
             Err(cause) => {
                 outcome.finding = Some(format!("a panic: {}", message(&*cause)));
                 break;
             }
         };
-        if took > MILLISECONDS {
-            outcome.finding = Some(format!("{took} ms"));
+        if took > LIMIT {
+            outcome.finding = Some(format!("{} ms", took / 1_000));
             break;
         }
-        let mut hasher = DefaultHasher::new();
-        shape(&words).hash(&mut hasher);
-        if seen.insert(hasher.finish()) && number >= begun {
-            size += input.len();
-            corpus.push(input);
-            while size > CORPUS && corpus.len() > begun + 1 {
-                let index = begun + random.below(corpus.len() - begun);
-                size -= corpus.swap_remove(index).len();
+        match verdict.reached {
+            Reached::Syntax => {}
+            Reached::Content => outcome.formed += 1,
+            Reached::Taken => {
+                outcome.formed += 1;
+                outcome.taken += 1;
+            }
+            Reached::Unlawful => {
+                outcome.finding = Some(verdict.words);
+                break;
             }
         }
+        if seen.is_new(&verdict.words) || is_given {
+            corpus.add(&mut mutator.random, verdict.reached, input, is_given);
+        }
     }
-    outcome.outcomes = seen.len();
+    outcome.outcomes = seen.count;
     outcome.peak_kibibytes = status("VmHWM:");
     Ok(outcome)
 }
 
-/// An outcome without its quotations: `a key is given twice`, for any key.
-fn shape(words: &str) -> String {
-    let mut shape = String::with_capacity(words.len());
+/// The outcomes that were seen, as a bit for each hash of one: it does not grow, however many there are.
+struct Seen {
+    bits: Vec<u64>,
+    count: usize,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self { bits: vec![0; OUTCOMES / 64], count: 0 }
+    }
+}
+
+impl Seen {
+    fn is_new(&mut self, words: &str) -> bool {
+        let place = usize::try_from(shape(words)).unwrap_or_default() % OUTCOMES;
+        let Some(bits) = self.bits.get_mut(place / 64) else { return false };
+        let is_new = *bits & (1 << (place % 64)) == 0;
+        *bits |= 1 << (place % 64);
+        self.count += usize::from(is_new);
+        is_new
+    }
+}
+
+/// The hash of an outcome without its quotations and numbers: `a key is given twice`, for any key.
+fn shape(words: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
     for (number, part) in words.split(['`', '"', '\'']).enumerate() {
         if number % 2 == 0 {
-            shape.extend(part.chars().filter(|letter| !letter.is_ascii_digit()));
+            part.split(|letter: char| letter.is_ascii_digit()).for_each(|part| hasher.write(part.as_bytes()));
         }
     }
-    shape
+    hasher.finish()
 }
 
 /// Limits the additional memory of the process from now on.
@@ -133,11 +161,11 @@ fn status(name: &str) -> u64 {
     line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
-/// The processor time of this thread so far, in milliseconds.
+/// The processor time of this thread so far, in microseconds.
 pub(crate) fn processor() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    let milliseconds = time.tv_sec * 1_000 + time.tv_nsec / 1_000_000;
-    u64::try_from(milliseconds).unwrap_or_default()
+    let microseconds = time.tv_sec * 1_000_000 + time.tv_nsec / 1_000;
+    u64::try_from(microseconds).unwrap_or_default()
 }
 
 fn message(cause: &(dyn std::any::Any + Send)) -> String {
@@ -147,9 +175,18 @@ fn message(cause: &(dyn std::any::Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn what_is_quoted_makes_no_other_outcome() {
-        assert_eq!(super::shape("the key `a` on line 3"), super::shape("the key `b` on line 14"));
-        assert_ne!(super::shape("the key `a`"), super::shape("the value `a`"));
+        assert_eq!(shape("the key `a` on line 3"), shape("the key `b` on line 14"));
+        assert_ne!(shape("the key `a`"), shape("the value `a`"));
+    }
+
+    #[test]
+    fn an_outcome_is_new_once() {
+        let mut seen = Seen::default();
+        assert!(seen.is_new("one") && !seen.is_new("one") && seen.is_new("another"));
+        assert_eq!(seen.count, 2);
     }
 }

@@ -22,10 +22,15 @@ fn no_input_is_too_much() {
 }
 
 #[test]
-fn a_panic_too_much_memory_and_an_endless_loop_are_found() {
+fn a_panic_too_much_memory_an_endless_loop_and_a_broken_law_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_slipway-fuzz"));
-    for (name, words) in [("faulty-panic", "a panic"), ("faulty-memory", "signal"), ("faulty-time", " ms")] {
+    for (name, words) in [
+        ("faulty-panic", "a panic"),
+        ("faulty-memory", "signal"),
+        ("faulty-time", " ms"),
+        ("faulty-law", "does not hold"),
+    ] {
         let target = target::named(name).unwrap();
         let report =
             campaign::run(program, target, &Work { executions: 10, seed: 1 }, folder.path()).unwrap();

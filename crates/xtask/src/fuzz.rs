@@ -5,9 +5,10 @@ use clap::Args;
 
 use crate::workspace;
 
-/// Run mutated input through everything that reads what others wrote: no panic, at most 256 MiB, no run over a second.
+/// Run mutated input through everything that reads what others wrote: no panic, at most 256 MiB, no run over a second, and what
+/// is taken is read back unchanged after it is written.
 ///
-/// An input that is too much is kept in target/fuzz; `--input FILE` of the program shows what becomes of it. It belongs
+/// An input for which that does not hold is kept in target/fuzz; `--input FILE` of the program shows what becomes of it. It belongs
 /// into fixtures/fuzz/TARGET when the cause is repaired, and every run begins with it from then on.
 #[derive(Args)]
 pub(crate) struct Fuzz {

@@ -7,7 +7,7 @@ use slipway_aws_model::types;
 use slipway_resource::provider::PlanItem;
 use slipway_resource::{Address, ResourceType, Value};
 
-use super::words;
+use super::Verdict;
 
 /// The observed and desired attributes of AWS resources, as `{"kind": {"desired": …, "observed": …}}`.
 pub(super) fn resources() -> Result<Vec<Vec<u8>>> {
@@ -16,7 +16,13 @@ pub(super) fn resources() -> Result<Vec<Vec<u8>>> {
         let attributes: BTreeMap<&String, serde_json::Value> =
             resource.attributes.keys().map(|attribute| (attribute, sample(resource, attribute))).collect();
         let both = serde_json::json!({ name.as_str(): { "desired": attributes, "observed": attributes } });
-        all.push(serde_json::to_vec_pretty(&both)?);
+        all.push(serde_json::to_vec(&both)?);
+        // Attributes that AWS alone sets are refused in a spec, and most are optional: one at a time reaches further.
+        let name = name.as_str();
+        for attribute in resource.attributes.keys() {
+            let own = serde_json::json!({ attribute.as_str(): sample(resource, attribute) });
+            all.push(serde_json::to_vec(&serde_json::json!({ name: { "desired": own, "observed": own } }))?);
+        }
     }
     Ok(all)
 }
@@ -36,22 +42,30 @@ fn sample(resource: &ResourceType, attribute: &str) -> serde_json::Value {
     }
 }
 
-pub(super) fn resource(input: &[u8]) -> String {
+/// Normalises and plans resources. The normal form of a normal form is itself.
+pub(super) fn resource(input: &[u8]) -> Verdict {
     let json: BTreeMap<String, BTreeMap<String, serde_json::Value>> = match serde_json::from_slice(input) {
         Ok(json) => json,
-        Err(error) => return error.to_string(),
+        Err(error) if error.is_data() => return Verdict::content(error),
+        Err(error) => return Verdict::syntax(error),
     };
+    let mut planned = false;
     let mut said = String::new();
     for (kind, both) in json {
-        let of = |name: &str| both.get(name).map(Value::from_json);
         for value in both.values() {
-            said.push_str(
-                &normalised(&kind, &Value::from_json(value)).to_json().to_string().len().ilog2().to_string(),
-            );
+            let once = normalised(&kind, &Value::from_json(value));
+            if normalised(&kind, &once) != once {
+                return Verdict::lawful(false, "the normal form of a normal form is itself");
+            }
         }
+        let of = |name: &str| both.get(name).map(Value::from_json);
         let Ok(address) = format!("{kind}.main").parse::<Address>() else { continue };
         let item = PlanItem { address, desired: of("desired"), observed: of("observed"), last_applied: None };
-        said.push_str(&words(plan(&item)));
+        match plan(&item) {
+            Ok(_) => planned = true,
+            Err(error) => said.push_str(&error.to_string()),
+        }
+        said.push_str(&kind);
     }
-    said
+    if planned { Verdict::taken(said) } else { Verdict::content(said) }
 }

@@ -4,14 +4,15 @@ use std::sync::{Arc, LazyLock};
 
 use anyhow::Result;
 use slipway_bootstrap::configuration::Detected;
-use slipway_bootstrap::kubeadm;
+use slipway_bootstrap::kubeadm::{self, Reading};
 use slipway_bootstrap::kubeconfig::Kubeconfig;
 use slipway_kops::KopsReader;
-use slipway_spec::diagnostic::{Diagnostic, render_all};
+use slipway_provider_kubernetes::files::{self as manifests_of, Error as ManifestError};
+use slipway_spec::diagnostic::{Diagnostic, code, render_all};
 use slipway_spec::source::SourceFile;
 use slipway_spec::{full_yaml, load_files};
 
-use super::words;
+use super::{READ_BACK, Reached, Verdict, text};
 use crate::corpus::{ends, files};
 
 /// Its tables are read once, as in the program.
@@ -44,41 +45,128 @@ pub(super) fn manifests() -> Result<Vec<Vec<u8>>> {
     yaml(&["fixtures/fuzz/manifest"])
 }
 
-/// Loads, checks, shows and explains a spec, of whatever format.
-pub(super) fn spec(input: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    let loaded = load_files(vec![SourceFile::new("spec.yaml", text)], &[&*KOPS]);
-    if loaded.is_valid() {
-        let shown = full_yaml(&loaded);
-        return format!("taken, {} {}", loaded.clusters.len(), words(shown));
+/// Loads, checks, shows and explains a spec, of whatever format. A valid one is shown as a spec that loads as the same clusters.
+pub(super) fn spec(input: &[u8]) -> Verdict {
+    text(input, |text| {
+        let loaded = load_files(vec![SourceFile::new("spec.yaml", text)], &[&*KOPS]);
+        if !loaded.is_valid() {
+            return problems(&loaded.diagnostics);
+        }
+        let shown = match full_yaml(&loaded) {
+            Ok(shown) => shown,
+            Err(error) => return Verdict::lawful(false, &error.to_string()),
+        };
+        let again = load_files(vec![SourceFile::new("shown.yaml", shown)], &[]);
+        let holds = loaded.clusters.is_empty() || again.is_valid() && again.clusters == loaded.clusters;
+        Verdict::lawful(holds, READ_BACK).with(&loaded.diagnostics)
+    })
+}
+
+/// Reads documents of kubeadm. Valid ones are written as documents that are read as the same.
+pub(super) fn read_kubeadm(input: &[u8]) -> Verdict {
+    let read =
+        |text: &str| kubeadm::read(&[Arc::new(SourceFile::new("kubeadm.yaml", text))], &Detected::default());
+    text(input, |text| {
+        let reading = read(text);
+        if !reading.is_valid() {
+            return problems(&reading.diagnostics);
+        }
+        Verdict::lawful(is_written(&reading, &read), READ_BACK).with(&reading.diagnostics)
+    })
+}
+
+/// Whether the settings are written as documents with the same settings. Tokens are left out: their end is not written, and a
+/// source of secrets names its file.
+fn is_written(reading: &Reading, read: &impl Fn(&str) -> Reading) -> bool {
+    let cluster = |text: &str| read(text).init.map(|init| init.cluster);
+    let init = reading
+        .init
+        .as_ref()
+        .is_none_or(|init| cluster(kubeadm::write(init).expose()).as_ref() == Some(&init.cluster));
+    let reset = reading
+        .reset
+        .as_ref()
+        .is_none_or(|reset| read(&kubeadm::write_reset(reset)).reset.as_ref() == Some(reset));
+    let upgrade = reading
+        .upgrade
+        .as_ref()
+        .is_none_or(|upgrade| read(&kubeadm::write_upgrade(upgrade)).upgrade.as_ref() == Some(upgrade));
+    init && reset && upgrade
+}
+
+/// Reads a kubeconfig, and takes from it all that programs take.
+pub(super) fn kubeconfig(input: &[u8]) -> Verdict {
+    text(input, |text| match Kubeconfig::parse(text) {
+        Err(error) if error.to_string().contains("not valid YAML") => Verdict::syntax(error),
+        Err(error) => Verdict::content(error),
+        Ok(read) => {
+            let parts = [
+                read.cluster().map(drop),
+                read.user().map(drop),
+                read.certificate().map(drop),
+                read.key().map(drop),
+            ];
+            let found = [read.has_credentials(), read.token().is_some(), read.client_files().is_some()];
+            let again = Kubeconfig::parse(read.to_yaml().expose());
+            let holds = again.is_ok_and(|again| again == read);
+            let mut verdict = Verdict::lawful(holds, READ_BACK);
+            for problem in parts.into_iter().filter_map(std::result::Result::err) {
+                verdict.words.push_str(&format!("; {problem}"));
+            }
+            verdict.words.push_str(&format!("; {found:?}"));
+            verdict
+        }
+    })
+}
+
+/// Reads manifests. The resource of an object is made of that object alone, and again the same.
+pub(super) fn manifest(input: &[u8]) -> Verdict {
+    text(input, |text| match manifests_of::read("manifest.yaml", text) {
+        Err(error @ ManifestError::Syntax { .. }) => Verdict::syntax(error),
+        Err(error) => Verdict::content(error),
+        Ok(objects) => {
+            let again = |object: &slipway_resource::Desired| {
+                let manifest = object.attributes.get("manifest")?;
+                let made = manifests_of::desired(&manifest.to_json());
+                Some(made.address == object.address && made.attributes == object.attributes)
+            };
+            let holds = objects.iter().all(|object| again(object).unwrap_or_default());
+            let mut verdict = Verdict::lawful(holds, "the resource of an object is made again");
+            verdict.words.push_str(&format!(" {}", objects.len().checked_ilog2().unwrap_or_default()));
+            verdict
+        }
+    })
+}
+
+impl Verdict {
+    /// Adds the kinds of warnings and notes.
+    fn with(mut self, diagnostics: &[Diagnostic]) -> Self {
+        let length = render_all(diagnostics).len();
+        self.words.push_str(&format!(" {} {}", sizes(length), kinds(diagnostics)));
+        self
     }
-    problems(&loaded.diagnostics)
 }
 
-pub(super) fn read_kubeadm(input: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    let reading = kubeadm::read(&[Arc::new(SourceFile::new("kubeadm.yaml", text))], &Detected::default());
-    problems(&reading.diagnostics)
+/// Each kind of problem once; rendering them is part of the reader.
+fn problems(diagnostics: &[Diagnostic]) -> Verdict {
+    let is_syntax = diagnostics.iter().any(|problem| problem.code.id == code::SYNTAX.id);
+    let reached = if is_syntax { Reached::Syntax } else { Reached::Content };
+    Verdict { reached, words: String::new() }.with(diagnostics)
 }
 
-pub(super) fn kubeconfig(input: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    words(Kubeconfig::parse(text))
+fn sizes(length: usize) -> u32 {
+    length.checked_ilog2().unwrap_or_default() / 4
 }
 
-pub(super) fn manifest(input: &[u8]) -> String {
-    let Ok(text) = std::str::from_utf8(input) else { return "no text".to_owned() };
-    words(slipway_provider_kubernetes::files::read("manifest.yaml", text))
-}
-
-/// Each kind of problem once; rendering them is part of what is tried.
-fn problems(diagnostics: &[Diagnostic]) -> String {
-    let length = render_all(diagnostics).len();
-    let kinds: BTreeSet<String> =
-        diagnostics.iter().map(|problem| format!("{} {}", problem.code.id, problem.message)).collect();
-    format!(
-        "{} {}",
-        length.checked_ilog2().unwrap_or_default() / 4,
-        kinds.into_iter().take(3).collect::<Vec<_>>().join("; ")
-    )
+fn kinds(diagnostics: &[Diagnostic]) -> String {
+    let kinds: BTreeSet<(&str, &str)> =
+        diagnostics.iter().map(|problem| (problem.code.id, problem.message.as_str())).collect();
+    let mut words = String::new();
+    for (code, message) in kinds.into_iter().take(3) {
+        words.push_str(code);
+        words.push(' ');
+        words.push_str(message);
+        words.push_str("; ");
+    }
+    words
 }

@@ -1,24 +1,34 @@
-use super::Target;
-use crate::worker::{MILLISECONDS, processor};
+use super::{Target, Verdict};
+use crate::mutate::Form;
+use crate::worker::{LIMIT, processor};
+
+const fn faulty(name: &'static str, run: fn(&[u8]) -> Verdict) -> Target {
+    Target { name, form: Form::Bytes, corpus: || Ok(vec![b"input".to_vec()]), run }
+}
 
 /// Targets that fail, so that it is known that failures are found.
 pub(super) const ALL: &[Target] = &[
-    Target { name: "faulty-panic", corpus: || Ok(vec![b"input".to_vec()]), run: index },
-    Target { name: "faulty-memory", corpus: || Ok(vec![b"input".to_vec()]), run: memory },
-    Target { name: "faulty-time", corpus: || Ok(vec![b"input".to_vec()]), run: time },
+    faulty("faulty-panic", index),
+    faulty("faulty-memory", memory),
+    faulty("faulty-time", time),
+    faulty("faulty-law", law),
 ];
 
-fn index(input: &[u8]) -> String {
-    input[input.len()].to_string()
+fn index(input: &[u8]) -> Verdict {
+    Verdict::taken(input[input.len()].to_string())
 }
 
-fn memory(input: &[u8]) -> String {
+fn memory(input: &[u8]) -> Verdict {
     let much = vec![input.len(); 64 << 20];
-    much[input.len()].to_string()
+    Verdict::taken(much[input.len()].to_string())
 }
 
-fn time(input: &[u8]) -> String {
-    let until = processor() + MILLISECONDS + 100;
+fn time(input: &[u8]) -> Verdict {
+    let until = processor() + LIMIT + LIMIT / 10;
     while processor() < until {}
-    input.len().to_string()
+    Verdict::taken(input.len().to_string())
+}
+
+fn law(input: &[u8]) -> Verdict {
+    Verdict::lawful(input.is_empty(), "an input is empty")
 }
