@@ -3,7 +3,8 @@
 //! A ConfigMap with the label [`SETTINGS_OF`] has the settings of a pool. When they change, the machines of the pool get them
 //! first, in turns: one machine, then a tenth of the pool at a time. Each machine reads the new settings from the same
 //! ConfigMap, under another key, and reports in an annotation of its Node. A machine that does not run well with them stops the
-//! step, and gets the previous ones back; the object is then still as it was, and the next plan shows the change again.
+//! step; it and the machines before it get the previous ones back. The object is then still as it was, and the next plan shows the
+//! change again.
 
 mod report;
 
@@ -68,11 +69,12 @@ impl Settings {
     /// `permanent` when a machine does not run well with them, or does not report in time; `cancelled`.
     pub(super) async fn roll(&self, way: &Way<'_>, request: &ApplyRequest) -> Result<(), ProviderError> {
         let mut limit = Patience::new(request.timeout_ms);
-        let mut passed = BTreeSet::new();
+        let mut passed: Vec<Seen> = Vec::new();
         let mut count = 1;
         loop {
             let mut behind = self.behind(way.connection).await?;
-            behind.retain(|seen| !passed.contains(&seen.name));
+            let names: BTreeSet<&str> = passed.iter().map(|seen| seen.name.as_str()).collect();
+            behind.retain(|seen| !names.contains(seen.name.as_str()));
             if behind.is_empty() {
                 break;
             }
@@ -81,10 +83,16 @@ impl Settings {
             }
             let all = passed.len() + behind.len();
             behind.truncate(count);
-            self.turn(way, &behind, &mut limit)
-                .await
-                .map_err(|error| untouched(error, all, &passed, count))?;
-            passed.extend(behind.into_iter().map(|seen| seen.name));
+            if let Err(error) = self.turn(way, &behind, &mut limit).await {
+                if error.class == ErrorClass::Permanent {
+                    // The object keeps the previous settings: no machine stays with others that no plan would show.
+                    for seen in passed.chunks(count) {
+                        self.all_back(way, seen).await?;
+                    }
+                }
+                return Err(untouched(error, all, passed.len(), count));
+            }
+            passed.append(&mut behind);
             count = all.div_ceil(10);
         }
         if passed.is_empty() { Ok(()) } else { self.offer(way, None).await }
@@ -158,16 +166,26 @@ impl Settings {
         }
         let Some(failure) = failure else { return Ok(()) };
         for seen in open {
-            way.events.send(ApplyEvent::Progress(format!("node {} gets the previous settings", seen.name)));
-            self.back(way, seen).await?;
+            self.all_back(way, std::slice::from_ref(seen)).await?;
         }
         Err(ProviderError::new(ErrorClass::Permanent, failure)
             .with_hint("correct the setting in the spec and apply it again"))
     }
 
-    /// Lets a machine have its previous settings, and waits until it says that it does.
-    async fn back(&self, way: &Way<'_>, seen: &Seen) -> Result<(), ProviderError> {
-        want(way.connection, &seen.name, &seen.report.digest).await?;
+    /// Lets machines have their previous settings, and waits until they say that they do.
+    async fn all_back(&self, way: &Way<'_>, nodes: &[Seen]) -> Result<(), ProviderError> {
+        for seen in nodes {
+            way.events.send(ApplyEvent::Progress(format!("node {} gets the previous settings", seen.name)));
+            want(way.connection, &seen.name, &seen.report.digest).await?;
+        }
+        for seen in nodes.iter().filter(|seen| seen.ready) {
+            self.is_back(way, seen).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a machine says that it has its previous settings, but not long: it takes them by itself.
+    async fn is_back(&self, way: &Way<'_>, seen: &Seen) -> Result<(), ProviderError> {
         let begun = Instant::now();
         let mut patience = Patience::new(u64::try_from(BACK.as_millis()).unwrap_or(u64::MAX));
         while begun.elapsed() < BACK {
@@ -203,11 +221,11 @@ async fn want(connection: &Connection, node: &str, digest: &str) -> Result<(), P
 }
 
 /// Adds to a failure how many nodes were not touched.
-fn untouched(error: ProviderError, all: usize, passed: &BTreeSet<String>, count: usize) -> ProviderError {
+fn untouched(error: ProviderError, all: usize, passed: usize, count: usize) -> ProviderError {
     if error.class != ErrorClass::Permanent {
         return error;
     }
-    let left = all.saturating_sub(passed.len() + count);
+    let left = all.saturating_sub(passed + count);
     let message = match left {
         0 => error.message,
         1 => format!("{}. 1 other node was not changed", error.message),

@@ -7,7 +7,7 @@ use slipway_resource::ProviderError;
 
 use super::desired::HealthCheck;
 use crate::error::invalid;
-use crate::owner::Tags;
+use crate::owner::{Tags, is_hidden};
 
 /// The prefix of all annotations about load balancers of AWS.
 const PREFIX: &str = "service.beta.kubernetes.io/aws-load-balancer-";
@@ -70,11 +70,20 @@ impl<'s> Annotations<'s> {
     }
 
     /// Further tags, as `key=value,key=value`.
-    pub fn tags(&self) -> Tags {
+    ///
+    /// # Errors
+    /// `invalid` for tags of Slipway, by which resources of a cluster are found, and of AWS.
+    pub fn tags(&self) -> Result<Tags, ProviderError> {
         let pairs = self.get("additional-resource-tags").unwrap_or_default().split(',');
         let pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         let named = pairs.filter(|(key, _)| !key.trim().is_empty());
-        named.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())).collect()
+        let tags: Tags = named.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())).collect();
+        if let Some(key) = tags.keys().find(|key| is_hidden(key)) {
+            return Err(invalid(format!(
+                "annotation {PREFIX}additional-resource-tags: the tag `{key}` is not for Services"
+            )));
+        }
+        Ok(tags)
     }
 
     /// Whether an annotation is `true`.

@@ -113,13 +113,15 @@ impl NetworkBalancer {
                 return Err(invalid(text).with_hint("use a Service for each protocol"));
             }
         }
+        // AWS stores 10.0.0.1/8 as 10.0.0.0/8.
+        let ranges = service.source_ranges.iter().filter(|range| range.addr().is_ipv4());
         Ok(Self {
             name: key.name.clone(),
             internal: annotations.internal(),
             subnets: annotations.subnets(),
             cross_zone: annotations.flag("cross-zone-load-balancing-enabled")?,
-            tags: tags_of(key, annotations.tags()),
-            ranges: service.source_ranges.iter().filter(|range| range.addr().is_ipv4()).copied().collect(),
+            tags: tags_of(key, annotations.tags()?),
+            ranges: ranges.map(IpNet::trunc).collect(),
             ports: ports.into_values().collect(),
         })
     }
@@ -141,6 +143,9 @@ pub(super) fn target_group_prefix(key: &BalancerKey) -> String {
 /// The tags of all objects of a load balancer.
 fn tags_of(key: &BalancerKey, more: Tags) -> Tags {
     let mut all = more;
+    // A Service gives its objects to no other cluster.
+    let membership = tags::membership("");
+    all.retain(|name, _| !name.starts_with(&membership));
     all.insert(SERVICE.to_owned(), key.service.clone());
     all.insert(tags::membership(&key.cluster), "owned".to_owned());
     // The policies of clusters allow changes of objects with this tag.

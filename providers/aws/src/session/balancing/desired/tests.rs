@@ -11,7 +11,7 @@ fn port(protocol: PortProtocol, port: u16) -> BalancedPort {
 fn service(ports: Vec<BalancedPort>) -> DesiredBalancer {
     let service = BalancedService {
         ports,
-        source_ranges: ["10.0.0.0/8", "::/0"].into_iter().map(|range| range.parse().unwrap()).collect(),
+        source_ranges: ["10.0.0.1/8", "::/0"].into_iter().map(|range| range.parse().unwrap()).collect(),
         client_affinity: None,
         annotations: BTreeMap::new(),
         health_check_node_port: None,
@@ -98,8 +98,10 @@ fn annotations_choose_the_load_balancer() {
     assert_eq!(of("subnets", "subnet-1, one").subnets, Some(vec!["subnet-1".to_owned(), "one".to_owned()]));
     assert_eq!(of("additional-resource-tags", "team=shop,x").tags["team"], "shop");
     // A Service cannot give its objects to another cluster.
-    let of_other = of("additional-resource-tags", "KubernetesCluster=b.example.com");
+    let other = "KubernetesCluster=b.example.com,kubernetes.io/cluster/b.example.com=owned";
+    let of_other = of("additional-resource-tags", other);
     assert_eq!(of_other.tags["KubernetesCluster"], "a.example.com");
+    assert!(!of_other.tags.contains_key("kubernetes.io/cluster/b.example.com"));
     let proxy = of("proxy-protocol", "*");
     assert_eq!(proxy.ports[0].group.attributes["proxy_protocol_v2.enabled"], "true");
 }
@@ -110,6 +112,8 @@ fn a_load_balancer_that_aws_does_not_have_is_refused() {
     assert!(text.contains("aws-load-balancer-ssl-cert is not honoured"), "{text}");
     let text = refused(&annotated("type", "external"));
     assert!(text.contains("`external` is not `nlb`"), "{text}");
+    let text = refused(&annotated("additional-resource-tags", "team=shop,slipway.dev/cluster-uid=1"));
+    assert!(text.contains("the tag `slipway.dev/cluster-uid` is not for Services"), "{text}");
     let text = refused(&annotated("healthcheck-interval", "often"));
     assert!(text.contains("`often` is not a positive number"), "{text}");
     let text = refused(&service(vec![port(PortProtocol::Sctp, 80)]));
