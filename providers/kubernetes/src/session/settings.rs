@@ -165,9 +165,7 @@ impl Settings {
             }
         }
         let Some(failure) = failure else { return Ok(()) };
-        for seen in open {
-            self.all_back(way, std::slice::from_ref(seen)).await?;
-        }
+        self.all_back(way, nodes).await?;
         Err(ProviderError::new(ErrorClass::Permanent, failure)
             .with_hint("correct the setting in the spec and apply it again"))
     }
