@@ -86,13 +86,19 @@ impl Places {
     }
 
     fn keep(&self, new: &BTreeSet<String>, ours: &BTreeSet<String>) -> io::Result<()> {
-        // It is made whole or not at all. If it is there, a change was interrupted, and the places may have new programs already.
-        if is_there(&self.previous()) {
-            return Ok(());
-        }
+        // It is made whole or not at all. If it is there, a change was interrupted, and its places may have new programs already.
+        let is_begun = is_there(&self.previous());
+        let begun = if is_begun { self.interrupted()? } else { BTreeSet::new() };
+        let of_host: Vec<&String> = new.difference(ours).filter(|name| !begun.contains(*name)).collect();
         fs::create_dir_all(self.original())?;
-        for name in new.difference(ours).filter(|name| !is_there(&self.original().join(name))) {
-            link(&self.folder.join(name), &self.original().join(name))?;
+        for name in &of_host {
+            link_once(&self.folder.join(name), &self.original().join(name))?;
+        }
+        if is_begun {
+            for name in &of_host {
+                link_once(&self.folder.join(name), &self.previous().join(name))?;
+            }
+            return sync(&self.own);
         }
         let draft = self.own.join("previous.draft");
         empty_folder(&draft)?;
@@ -103,25 +109,41 @@ impl Places {
         sync(&self.own)
     }
 
-    /// The programs that an interrupted change may have put in place.
-    fn interrupted(&self) -> io::Result<Vec<String>> {
+    /// The programs that interrupted changes may have put in place.
+    fn interrupted(&self) -> io::Result<BTreeSet<String>> {
         match fs::read_to_string(self.names()) {
             Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeSet::new()),
             Err(error) => Err(error),
         }
     }
 
     fn put(&self, new: &BTreeSet<String>, ours: &BTreeSet<String>) -> io::Result<()> {
-        let names: Vec<&str> = new.iter().map(String::as_str).collect();
+        let begun = self.interrupted()?;
+        let names: Vec<&str> = new.union(&begun).map(String::as_str).collect();
         fs::write(self.names(), names.join("\n"))?;
         for name in new {
             fs::rename(self.staged(name), self.folder.join(name))?;
         }
-        for name in ours.difference(new) {
-            bring(&self.original().join(name), &self.folder.join(name))?;
+        for name in ours.union(&begun).filter(|name| !new.contains(*name)) {
+            self.show_original(name)?;
         }
         sync(&self.folder)
+    }
+
+    /// Puts the program of the host in its place, and keeps it: the change may be repeated, or taken back. Without one, the place
+    /// becomes empty.
+    fn show_original(&self, name: &str) -> io::Result<()> {
+        let (kept, place) = (self.original().join(name), self.folder.join(name));
+        if !is_there(&kept) {
+            return remove_file(&place);
+        }
+        let draft = self.own.join("original.draft");
+        remove_file(&draft)?;
+        fs::hard_link(&kept, &draft)?;
+        fs::rename(&draft, &place)?;
+        // The draft stays where both are names of one file.
+        remove_file(&draft)
     }
 
     /// Puts the programs back that were there before the change.
@@ -212,6 +234,11 @@ fn link(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
+/// The same, unless the second name is there.
+fn link_once(from: &Path, to: &Path) -> io::Result<()> {
+    if is_there(to) { Ok(()) } else { link(from, to) }
+}
+
 fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
@@ -288,6 +315,42 @@ mod tests {
         assert_eq!(text(&places, "a").as_deref(), Some("1"));
         assert_eq!(text(&places, "b"), None);
         assert!(!is_there(&places.previous()));
+    }
+
+    #[test]
+    fn an_interrupted_change_is_begun_again_with_other_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        for name in ["b", "c"] {
+            fs::write(folder.path().join(name), "of the host").unwrap();
+        }
+        put(&places, &[("a", "1"), ("b", "1")], &[]);
+        put(&places, &[("a", "2"), ("c", "2")], &[]);
+        assert_eq!(text(&places, "b").as_deref(), Some("of the host"));
+        places.settle().unwrap();
+        places.give_back(&places.digests(&set(&["a", "c"])).unwrap()).unwrap();
+        assert_eq!(text(&places, "a"), None);
+        for name in ["b", "c"] {
+            assert_eq!(text(&places, name).as_deref(), Some("of the host"), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_repeated_change_that_drops_a_program_keeps_that_of_the_host() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        fs::write(folder.path().join("a"), "of the host").unwrap();
+        put(&places, &[("a", "1"), ("b", "1")], &[]);
+        places.settle().unwrap();
+        for _ in 0..2 {
+            put(&places, &[("b", "2")], &["a", "b"]);
+            assert_eq!(text(&places, "a").as_deref(), Some("of the host"));
+        }
+        places.put_back(&set(&["b"]), &set(&["a", "b"])).unwrap();
+        assert_eq!(text(&places, "a").as_deref(), Some("1"));
+        places.give_back(&places.digests(&set(&["a", "b"])).unwrap()).unwrap();
+        assert_eq!(text(&places, "a").as_deref(), Some("of the host"));
+        assert_eq!(text(&places, "b"), None);
     }
 
     #[test]
