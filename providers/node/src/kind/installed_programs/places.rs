@@ -44,6 +44,10 @@ impl Places {
         self.own.join("previous")
     }
 
+    fn previous_draft(&self) -> PathBuf {
+        self.own.join("previous.draft")
+    }
+
     fn original(&self) -> PathBuf {
         self.own.join("original")
     }
@@ -100,7 +104,7 @@ impl Places {
             }
             return sync(&self.own);
         }
-        let draft = self.own.join("previous.draft");
+        let draft = self.previous_draft();
         empty_folder(&draft)?;
         for name in new.union(ours) {
             link(&self.folder.join(name), &draft.join(name))?;
@@ -126,19 +130,18 @@ impl Places {
             fs::rename(self.staged(name), self.folder.join(name))?;
         }
         for name in ours.union(&begun).filter(|name| !new.contains(*name)) {
-            self.show_original(name)?;
+            self.show(&self.original(), name)?;
         }
         sync(&self.folder)
     }
 
-    /// Puts the program of the host in its place, and keeps it: the change may be repeated, or taken back. Without one, the place
-    /// becomes empty.
-    fn show_original(&self, name: &str) -> io::Result<()> {
-        let (kept, place) = (self.original().join(name), self.folder.join(name));
+    /// Puts a kept program in its place, and keeps it: what is interrupted is repeated. Without one, the place becomes empty.
+    fn show(&self, kept: &Path, name: &str) -> io::Result<()> {
+        let (kept, place) = (kept.join(name), self.folder.join(name));
         if !is_there(&kept) {
             return remove_file(&place);
         }
-        let draft = self.own.join("original.draft");
+        let draft = self.own.join("shown.draft");
         remove_file(&draft)?;
         fs::hard_link(&kept, &draft)?;
         fs::rename(&draft, &place)?;
@@ -154,7 +157,7 @@ impl Places {
     ) -> Result<(), ProviderError> {
         let back = || {
             for name in new.union(ours) {
-                bring(&self.previous().join(name), &self.folder.join(name))?;
+                self.show(&self.previous(), name)?;
             }
             sync(&self.folder)
         };
@@ -169,17 +172,25 @@ impl Places {
 
     /// Forgets the programs that were there before the change.
     pub(super) fn settle(&self) -> Result<(), ProviderError> {
-        for folder in [self.new_programs(), self.previous()] {
-            remove_folder(&folder).map_err(|error| of_path(&folder, "remove", &error))?;
-        }
-        remove_file(&self.names()).map_err(|error| of_path(&self.names(), "remove", &error))
+        let settle = || {
+            let draft = self.previous_draft();
+            remove_folder(&self.new_programs())?;
+            remove_folder(&draft)?;
+            if is_there(&self.previous()) {
+                // It is there as a whole or not at all.
+                fs::rename(self.previous(), &draft)?;
+                remove_folder(&draft)?;
+            }
+            remove_file(&self.names())
+        };
+        settle().map_err(|error| of_path(&self.own, "forget the previous programs in it", &error))
     }
 
     /// Removes the programs that are as they were put here, and brings those of the host back.
     pub(super) fn give_back(&self, files: &BTreeMap<String, String>) -> Result<(), ProviderError> {
         let give = || {
             for name in self.interrupted()? {
-                bring(&self.original().join(&name), &self.folder.join(&name))?;
+                self.show(&self.original(), &name)?;
             }
             for (name, digest) in files {
                 let place = self.folder.join(name);
@@ -188,6 +199,7 @@ impl Places {
                     bring(&self.original().join(name), &place)?;
                 }
             }
+            remove_file(&self.names())?;
             remove_folder(&self.own)
         };
         give().map_err(|error| of_path(&self.folder, "remove programs from it", &error))
@@ -359,6 +371,10 @@ mod tests {
         let places = Places::new(folder.path().to_owned(), "set");
         fs::write(folder.path().join("a"), "of the host").unwrap();
         put(&places, &[("a", "1"), ("b", "1")], &[]);
+        for name in places.interrupted().unwrap() {
+            // A deletion that is interrupted is repeated.
+            places.show(&places.original(), &name).unwrap();
+        }
         places.give_back(&BTreeMap::new()).unwrap();
         assert_eq!(text(&places, "a").as_deref(), Some("of the host"));
         assert_eq!(text(&places, "b"), None);
