@@ -230,7 +230,7 @@ pub(crate) fn over_budget(roll: &Roll<'_>, rollout: &Rollout) -> Option<String> 
         let needed = (floor + position + 1).saturating_sub(unready + ready).min(roll.waits.len() + started);
         if waits < needed {
             return Some(format!(
-                "{} waits for {waits} ready machines, and the budget of {} needs {needed}",
+                "{} waits for {waits} ready machines, and the budget of {} needs {needed} with the machines that it has now",
                 step.title(),
                 roll.change.address
             ));

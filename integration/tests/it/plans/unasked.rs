@@ -5,6 +5,7 @@ use slipway_integration::place::Place;
 use slipway_plan::{Plan, Step, StepAction, StepId};
 use slipway_provider_sim::inspect::Tamper;
 use slipway_resource::Identity;
+use slipway_resource::provider::operation;
 
 use super::confirmations::{VOLUME, with_volume};
 use super::shared::*;
@@ -55,6 +56,32 @@ fn a_plan_file_without_the_order_of_its_roll_is_refused() -> Result<()> {
     let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?;
     ensure!(refused.err.contains("PLAN0014") && refused.err.contains("does not wait for"), "{}", refused.err);
     ensure!(identities(&place)? == before, "something was done");
+    Ok(())
+}
+
+/// One machine leaves before the new one is verified. How many may leave is not in the plan file.
+#[test]
+fn a_plan_file_whose_machines_leave_too_early_is_refused() -> Result<()> {
+    for size in ["fixed: 1", "fixed: 2"] {
+        let spec = spec().replace("fixed: 2", size);
+        let place = applied(&spec)?;
+        let before = identities(&place)?;
+        place.write("spec.yaml", &spec.replace("sim.medium, image", "sim.large, image"))?;
+        place.expect(2, &[PLAN, &["--out", "saved.plan"]].concat())?;
+        let file = place.path().join("saved.plan");
+        let whole = Plan::from_bytes(&std::fs::read(&file)?)?;
+        let is_verified = |step: &&Step| step.action.verb() == operation::VERIFY;
+        let verified: Vec<StepId> = whole.steps.iter().filter(is_verified).map(|step| step.id).collect();
+        ensure!(!verified.is_empty(), "{size}: no machine is verified");
+        for id in verified {
+            let mut early = whole.clone();
+            early.steps.iter_mut().for_each(|step| step.depends_on.retain(|needed| *needed != id));
+            std::fs::write(&file, early.to_bytes()?)?;
+            let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?.err;
+            ensure!(refused.contains("PLAN0014") && refused.contains("budget"), "{size}: {refused}");
+        }
+        ensure!(identities(&place)? == before, "something was done");
+    }
     Ok(())
 }
 
