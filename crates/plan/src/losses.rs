@@ -111,7 +111,8 @@ fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers)
         && plan.steps.iter().any(|step| step.address == change.address && removes(&step.action))
 }
 
-/// Refuses a plan by which machines of a pool leave before as many are ready as the budget of the pool needs.
+/// Refuses a plan by which machines of a pool leave before as many are ready as the budget of the pool needs, or without a drain
+/// of the nodes that they are.
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a pool cannot be read.
@@ -124,8 +125,9 @@ pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<
         let Some((_, _, kind)) = providers.of_type(address.kind()) else { continue };
         let Some(mut rollout) = rollout(roll.change, providers).await? else { continue };
         // Where the nodes cannot be read, the steps of the roll fail too.
-        if nodes.join(address, &mut rollout, kind).await.is_ok()
-            && let Some(fault) = rolls::over_budget(&roll, &rollout)
+        if let Ok((gates, _)) = nodes.join(address, &mut rollout, kind).await
+            && let Some(fault) =
+                rolls::undrained(&roll, &rollout, &gates).or_else(|| rolls::over_budget(&roll, &rollout))
         {
             return Err(Error::Unsound { fault });
         }

@@ -362,17 +362,23 @@ proptest! {
     /// A plan file is read only if its rolls keep their order.
     #[test]
     fn a_roll_without_its_order_is_noticed(mut rollout in rollouts(), nodes in prop::bool::ANY) {
-        use crate::soundness::rolls::{fault, of, over_budget};
+        use crate::soundness::rolls::{fault, of, over_budget, undrained};
         let gates = if nodes { of_nodes(&mut rollout, &[]) } else { Gates::OfPool };
         let changes = [shown(&rollout, &gates)];
         let mut steps = plan_with(&rollout, &gates);
         prop_assert_eq!(fault(&changes, &steps), None);
         for roll in of(&changes, &steps).values() {
             prop_assert_eq!(over_budget(roll, &rollout), None);
+            prop_assert_eq!(undrained(roll, &rollout, &gates), None);
         }
         let is_rolled = !changes[0].machines.is_empty();
         steps.iter_mut().for_each(|step| step.depends_on.clear());
         prop_assert_eq!(fault(&changes, &steps).is_some(), is_rolled);
+        // A file that names no nodes drains none of them.
+        let (changes, steps) = ([shown(&rollout, &Gates::None)], plan_with(&rollout, &Gates::None));
+        for roll in of(&changes, &steps).values() {
+            prop_assert!(undrained(roll, &rollout, &gates).is_some());
+        }
     }
 }
 

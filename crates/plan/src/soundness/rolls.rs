@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Member, Rollout, operation};
-use slipway_resource::{Address, Value};
+use slipway_resource::{Address, Identity, Value};
 
 use crate::change::{ChangeAction, MachineChange, ResourceChange};
+use crate::nodes::Gates;
 use crate::step::{Step, StepAction, StepId};
 
 /// The steps of the roll of one pool.
@@ -159,7 +160,7 @@ fn emptied_first(roll: &Roll<'_>) -> Option<String> {
     for machine in roll.change.machines.iter().filter(|machine| machine.node.is_some()) {
         let name = machine.identity.as_str();
         if let (Some(removal), None) = (roll.removals.get(name), roll.drains.get(name)) {
-            return Some(format!("{}, and no step drains its node", removal.title()));
+            return Some(not_drained(removal));
         }
     }
     for (machine, drain) in &roll.drains {
@@ -204,6 +205,24 @@ fn one_alone(steps: &[Step], roll: &Roll<'_>) -> Option<String> {
     let there = after(steps, &arrivals);
     let early = others().find(|departure| !is_in(&there, departure))?;
     arrivals.first().map(|arrival| too_early(early, arrival))
+}
+
+/// A machine that is removed without a drain although it is a node now, as a sentence. The nodes that a plan file names are not
+/// trusted.
+pub(crate) fn undrained(roll: &Roll<'_>, rollout: &Rollout, gates: &Gates) -> Option<String> {
+    let is_node = |machine: &String| match gates {
+        Gates::None => false,
+        Gates::OfPool => true,
+        Gates::OfNodes { by_member, .. } => by_member.contains_key(&Identity::new(machine.as_str())),
+    };
+    let mut removals = roll.removals.iter().filter(|_| rollout.drains());
+    let (_, removal) =
+        removals.find(|(machine, _)| is_node(machine) && !roll.drains.contains_key(machine.as_str()))?;
+    Some(not_drained(removal))
+}
+
+fn not_drained(removal: &Step) -> String {
+    format!("{}, and no step drains its node", removal.title())
 }
 
 /// A machine that leaves before enough machines are ready, by the budget of its pool as it exists now, as a sentence.
