@@ -59,7 +59,7 @@ pub fn person_of(name: &str) -> Option<String> {
     let parts = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
     let person: String = parts.chars().filter(|letter| !is_accent(letter)).collect();
     let is_plain = |letter: char| letter.is_ascii() && !letter.is_ascii_control();
-    person.chars().all(is_plain).then(|| without_host(&person).to_ascii_lowercase())
+    person.chars().all(is_plain).then(|| without_host(person.trim()).to_ascii_lowercase())
 }
 
 /// A name without the hosts at its end. The domain of an e-mail address has a dot and is no host.
@@ -69,7 +69,7 @@ fn without_host(name: &str) -> &str {
         if user.is_empty() || host.contains('.') {
             break;
         }
-        person = user;
+        person = user.trim_end();
     }
     person
 }
@@ -78,7 +78,7 @@ fn without_host(name: &str) -> &str {
 #[must_use]
 pub fn account_of(person: &str) -> &str {
     match person.split_once('@') {
-        Some((account, _)) if !account.is_empty() => account,
+        Some((account, _)) if !account.trim_end().is_empty() => account.trim_end(),
         _ => person,
     }
 }
@@ -99,6 +99,7 @@ mod tests {
             ("ada@", "ada"),
             ("ada@laptop", "ada"),
             ("ada@laptop@ci", "ada"),
+            ("ada @laptop", "ada"),
             ("ada@example.com", "ada@example.com"),
             ("ada@example.com@ci", "ada@example.com"),
             ("@ada", "@ada"),
@@ -114,7 +115,7 @@ mod tests {
 
     #[test]
     fn persons_with_one_account_may_be_one() {
-        for person in ["ada", "ada@example.com", "ada@example.org", "ada@x@y.z"] {
+        for person in ["ada", "ada@example.com", "ada @example.org", "ada@x@y.z"] {
             assert_eq!(account_of(person), "ada", "{person}");
         }
         assert_eq!(account_of("@ada"), "@ada");
