@@ -119,7 +119,7 @@ fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers)
 pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<(), Error> {
     let mut nodes = Nodes::new(providers);
     for (address, roll) in rolls::of(&plan.changes, &plan.steps) {
-        if roll.removals.is_empty() || roll.change.action == ChangeAction::Delete {
+        if roll.removals.is_empty() || plan.mode == Mode::Delete {
             continue;
         }
         let Some((_, _, kind)) = providers.of_type(address.kind()) else { continue };

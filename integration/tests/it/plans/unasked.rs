@@ -1,5 +1,7 @@
 //! Nothing is deleted, rolled or put out of use that the plan does not show and that is not confirmed where it loses something.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, Result, ensure};
 use slipway_integration::place::Place;
 use slipway_plan::{Plan, Step, StepAction, StepId};
@@ -82,6 +84,51 @@ fn a_plan_file_whose_machines_leave_too_early_is_refused() -> Result<()> {
         }
         ensure!(identities(&place)? == before, "something was done");
     }
+    Ok(())
+}
+
+/// A plan without some steps: what waited for one of them waits for what that one waited for.
+fn without(plan: &Plan, is_dropped: impl Fn(&Step) -> bool) -> Result<Plan> {
+    let mut left = plan.clone();
+    let mut instead: Vec<BTreeSet<StepId>> = Vec::new();
+    for mut step in std::mem::take(&mut left.steps) {
+        let waits: BTreeSet<StepId> =
+            step.depends_on.iter().flat_map(|id| instead[id.index()].clone()).collect();
+        if is_dropped(&step) {
+            instead.push(waits);
+            continue;
+        }
+        step.id = StepId(u32::try_from(left.steps.len())?);
+        step.depends_on = waits.into_iter().collect();
+        instead.push(BTreeSet::from([step.id]));
+        left.steps.push(step);
+    }
+    Ok(left)
+}
+
+/// The file names no nodes, so that the machines look like ones that never joined the cluster.
+#[test]
+fn a_plan_file_that_drains_no_node_is_refused() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    for spec in [spec().replace("sim.medium, image", "sim.large, image"), [CLUSTER, CONTROL_PLANE].concat()] {
+        place.write("spec.yaml", &spec)?;
+        place.expect(2, &[PLAN, &["--out", "saved.plan"]].concat())?;
+        let file = place.path().join("saved.plan");
+        let whole = Plan::from_bytes(&std::fs::read(&file)?)?;
+        let empties = |step: &Step| matches!(step.action.verb(), operation::CORDON | operation::DRAIN);
+        let mut hasty = without(&whole, empties)?;
+        ensure!(hasty.steps.len() + 4 == whole.steps.len(), "two machines are cordoned and drained");
+        hasty
+            .changes
+            .iter_mut()
+            .flat_map(|change| &mut change.machines)
+            .for_each(|machine| machine.node = None);
+        std::fs::write(&file, hasty.to_bytes()?)?;
+        let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?.err;
+        ensure!(refused.contains("PLAN0014") && refused.contains("no step drains its node"), "{refused}");
+    }
+    ensure!(identities(&place)? == before, "something was done");
     Ok(())
 }
 
