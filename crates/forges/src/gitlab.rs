@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::forge::{Forge, Kind};
 use crate::model::{Comment, CommentId, Posted, PullRequest, Review, Revision, Status, StatusState, Verdict};
 use crate::repository::Repository;
-use crate::wire::{branch_path, revision};
+use crate::wire::{branch_path, present, revision};
 
 /// The largest comment: GitLab takes 1,000,000 characters, and nobody reads as many.
 const COMMENT: usize = 250_000;
@@ -41,7 +41,8 @@ struct MergeRequest {
     iid: u64,
     state: String,
     author: Option<User>,
-    sha: String,
+    /// `None` without commits.
+    sha: Option<String>,
     target_branch: String,
     source_project_id: Option<u64>,
     target_project_id: u64,
@@ -55,7 +56,7 @@ impl MergeRequest {
             number: self.iid,
             open: self.state == "opened",
             author: User::login(self.author.as_ref()),
-            head: revision(path, &self.sha)?,
+            head: revision(path, self.sha.as_deref().unwrap_or_default())?,
             base,
             base_branch: self.target_branch,
             from_fork: self.source_project_id != Some(self.target_project_id),
@@ -149,15 +150,19 @@ impl Forge for GitLab {
 
     async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, Error> {
         let path = self.path("merge_requests?state=opened&per_page=100");
-        let mut tips = BTreeMap::new();
+        let mut tips: BTreeMap<String, Option<Revision>> = BTreeMap::new();
         let mut found = Vec::new();
-        for request in self.client.list::<MergeRequest>(&path).await? {
+        let requests = self.client.list::<MergeRequest>(&path).await?;
+        for request in requests.into_iter().filter(|request| request.sha.is_some()) {
             let base = match tips.get(&request.target_branch) {
-                Some(base) => Revision::clone(base),
-                None => self.tip(&request.target_branch).await?,
+                Some(base) => base.clone(),
+                None => present(self.tip(&request.target_branch).await)?,
             };
             tips.insert(request.target_branch.clone(), base.clone());
-            found.push(request.with_base(&path, base)?);
+            // A merge request may outlive its base branch.
+            if let Some(base) = base {
+                found.push(request.with_base(&path, base)?);
+            }
         }
         Ok(found)
     }

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::forge::{Forge, Kind};
 use crate::model::{Comment, CommentId, Posted, PullRequest, Review, Revision, Status};
 use crate::repository::Repository;
-use crate::wire::{Note, Pull, PullReview, User, branch_path, login, revision, state, state_name};
+use crate::wire::{Note, Pull, PullReview, User, branch_path, login, present, revision, state, state_name};
 
 /// A repository on GitHub, Gitea or Forgejo.
 pub(crate) struct Rest {
@@ -101,16 +101,19 @@ impl Forge for Rest {
 
     async fn open_pull_requests(&self) -> Result<Vec<PullRequest>, Error> {
         let path = self.list_path("pulls?state=open");
-        let mut tips = BTreeMap::new();
+        let mut tips: BTreeMap<String, Option<Revision>> = BTreeMap::new();
         let mut found = Vec::new();
         for pull in self.client.list::<Pull>(&path).await? {
             let branch = pull.base_branch().to_owned();
             let base = match tips.get(&branch) {
-                Some(base) => Revision::clone(base),
-                None => self.tip(&branch).await?,
+                Some(base) => base.clone(),
+                None => present(self.tip(&branch).await)?,
             };
             tips.insert(branch, base.clone());
-            found.push(pull.with_base(&path, base)?);
+            // A pull request may outlive its base branch.
+            if let Some(base) = base {
+                found.push(pull.with_base(&path, base)?);
+            }
         }
         Ok(found)
     }

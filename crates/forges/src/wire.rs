@@ -153,6 +153,15 @@ pub(crate) fn revision(path: &str, text: &str) -> Result<Revision, Error> {
     })
 }
 
+/// What the forge answers; `None` for what it does not have.
+pub(crate) fn present<T>(answer: Result<T, Error>) -> Result<Option<T>, Error> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Refused { status: 404, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// The name of a branch in a path: everything but letters, digits, `-`, `.`, `_` and `/` is escaped.
 pub(crate) fn branch_path(branch: &str) -> String {
     let mut path = String::with_capacity(branch.len());

@@ -62,12 +62,14 @@ async fn a_pull_request_has_the_current_tip_of_its_base() {
 async fn open_pull_requests_ask_for_each_branch_once() {
     let served = Served::start().await;
     let repository = json!({ "id": 12 });
-    let pulls = json!([pull(&repository), pull(&repository)]);
+    let mut orphan = pull(&repository);
+    orphan["base"]["ref"] = json!("gone");
+    let pulls = json!([pull(&repository), orphan, pull(&repository)]);
     served.on(&format!("GET {API}/repos/o/r/pulls?state=open&per_page=100&page=1"), 200, &pulls);
     served.on(&format!("GET {API}/repos/o/r/branches/release/1.x"), 200, &branch());
     let found = served.forge(Kind::GitHub, Duration::ZERO).open_pull_requests().await.unwrap();
-    assert_eq!(found.len(), 2);
-    assert_eq!(served.asked().len(), 2);
+    assert_eq!(found.len(), 2, "the base branch of one was deleted");
+    assert_eq!(served.asked().len(), 3);
 }
 
 #[tokio::test]
