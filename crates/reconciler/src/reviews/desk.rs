@@ -109,12 +109,14 @@ impl Desk {
             stop,
         };
         let (open, closed) = self.found(&*forge, wanted).await?;
-        for pull_request in &closed {
-            self.close(&place, pull_request).await?;
-            self.known.remove(&pull_request.number);
-        }
         let mut generations = Generations::default();
         let mut again = Vec::new();
+        for pull_request in &closed {
+            match self.close(&place, pull_request).await {
+                Ok(()) => drop(self.known.remove(&pull_request.number)),
+                Err(failure) => again.extend(self.ended(&place, pull_request.number, Err(failure))?),
+            }
+        }
         for pull_request in &open {
             if stop.is_cancelled() {
                 break;
@@ -143,7 +145,7 @@ impl Desk {
 
     /// The pull requests into the branch of the source that are open, and those that were open before and are not any more.
     async fn found(
-        &self,
+        &mut self,
         forge: &dyn Forge,
         wanted: &Wanted,
     ) -> Result<(Vec<PullRequest>, Vec<PullRequest>), slipway_reviews::Error> {
@@ -159,8 +161,15 @@ impl Desk {
             }
         }
         for number in numbers {
-            let pull_request = forge.pull_request(number).await?;
-            if pull_request.open { &mut open } else { &mut closed }.push(pull_request);
+            match forge.pull_request(number).await {
+                Ok(pull_request) if pull_request.open => open.push(pull_request),
+                Ok(pull_request) => closed.push(pull_request),
+                // It was deleted. Without rights, the list of all cannot be read either.
+                Err(slipway_forges::Error::Refused { status: 404 | 410, .. }) => {
+                    self.known.remove(&number);
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
         open.retain(|pull_request| pull_request.base_branch == branch);
         // The newest come first: old ones that nobody merges do not keep them.
@@ -229,7 +238,11 @@ impl Desk {
                     let sentence = format!("the review failed{code}; the controller tries again");
                     review.overall(StatusState::Failure, &sentence).await?;
                 }
-                planned?
+                match planned? {
+                    Some(reviewed) => reviewed,
+                    // The next process reviews it.
+                    None => return Ok(None),
+                }
             }
         };
         if let Some(known) = self.known.get_mut(&number) {
@@ -309,19 +322,23 @@ impl Desk {
     }
 }
 
-/// Fetches, merges, plans and shows a pull request.
+/// Fetches, merges, plans and shows a pull request. `None` if this was given up because the controller stops.
 async fn plan(
     commits: &mut Commits,
     place: &Place<'_>,
     about: &Review<'_>,
     (treatment, settings): (Treatment, &PullRequests),
-) -> Result<Reviewed, Failure> {
+) -> Result<Option<Reviewed>, Failure> {
     let pull_request = about.pull_request;
     let reference = match place.forge.kind() {
         Kind::GitHub | Kind::Gitea => format!("refs/pull/{}/head", pull_request.number),
         Kind::GitLab => format!("refs/merge-requests/{}/head", pull_request.number),
     };
-    commits.fetch(&reference).await?;
+    tokio::select! {
+        biased;
+        fetched = commits.fetch(&reference) => fetched?,
+        () = place.stop.cancelled() => return Ok(None),
+    }
     let mut is_trusted = treatment == Treatment::Trusted;
     for commit in [&pull_request.base, &pull_request.head] {
         // Nothing is trusted that the source would refuse after a merge.
@@ -349,11 +366,10 @@ async fn plan(
         }
     };
     environment.processes.end().await;
-    // The next process reviews it when this one stops.
-    let Some(reviewed) = reviewed else { return Ok(Reviewed::default()) };
+    let Some(reviewed) = reviewed else { return Ok(None) };
     let reviewed = reviewed?;
     about.catch_up().await?;
-    Ok(reviewed)
+    Ok(Some(reviewed))
 }
 
 /// Reads both sides of a merge on a thread of its own. The files exist as long as the checkout.
