@@ -200,7 +200,8 @@ impl Controller {
                 }
                 state.failed = Some(problem);
                 let salt = format!("pull requests {name}");
-                state.repeat(wanted, now + retry.wait(state.failures, &salt).max(wait));
+                state.repeat(wanted, now + retry.wait(state.failures, &salt));
+                state.rest(now + wait);
             }
         }
         self.tell_source(number, name);

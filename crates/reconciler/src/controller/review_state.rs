@@ -22,6 +22,8 @@ pub(super) struct ReviewState {
     asked: BTreeMap<u64, Instant>,
     /// When the last look began.
     began: Option<Instant>,
+    /// Until when the forge asks to be left alone.
+    rests: Option<Instant>,
     /// Why the last look failed.
     pub failed: Option<Problem>,
     /// How often in a row a look failed.
@@ -30,14 +32,28 @@ pub(super) struct ReviewState {
 
 impl ReviewState {
     pub fn new(desk: Box<Desk>, due: Instant) -> Self {
-        Self { desk: Some(desk), due, asked: BTreeMap::new(), began: None, failed: None, failures: 0 }
+        Self {
+            desk: Some(desk),
+            due,
+            asked: BTreeMap::new(),
+            began: None,
+            rests: None,
+            failed: None,
+            failures: 0,
+        }
     }
 
     /// When the next look may begin; `None` while one runs.
     pub fn due(&self) -> Option<Instant> {
         self.desk.as_ref()?;
         let first = self.asked.values().fold(self.due, |first, due| first.min(*due));
-        Some(self.began.map_or(first, |began| first.max(began + GAP)))
+        let next = self.began.map(|began| began + GAP).max(self.rests);
+        Some(next.map_or(first, |next| first.max(next)))
+    }
+
+    /// Leaves the forge alone for a while, whatever is asked for.
+    pub fn rest(&mut self, until: Instant) {
+        self.rests = Some(until);
     }
 
     /// Asks for a look at all open pull requests.
@@ -118,6 +134,12 @@ mod tests {
         assert!(state.begin(at(9_000), HOUR).is_none(), "nothing was asked since");
         state.repeat(wanted, at(20_000));
         assert!(state.begin(at(19_000), HOUR).is_none());
-        assert!(matches!(state.begin(at(20_000), HOUR), Some((_, Wanted::Some(_)))));
+        let (desk, _) = state.begin(at(20_000), HOUR).unwrap();
+        state.ended(desk);
+        state.rest(at(90_000));
+        state.ask_all(at(30_000));
+        state.ask(7, at(30_000));
+        assert!(state.begin(at(89_000), HOUR).is_none(), "the forge asks to wait");
+        assert!(matches!(state.begin(at(90_000), HOUR), Some((_, Wanted::All))));
     }
 }
