@@ -1,7 +1,7 @@
 //! A bucket as a source. Only objects that changed since the last look are read.
 #![allow(clippy::disallowed_methods, reason = "new files in the data folder of the controller")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,13 +107,6 @@ fn wanted(objects: Vec<Object>, paths: &[String]) -> Result<Vec<Object>, Error> 
         if is_deep || !object.name.split('/').all(is_plain) {
             return refused("has a path that is not one of plain files");
         }
-        // Names are sorted, so what is in a folder follows the object of the same name.
-        if let Some(last) = found.last().filter(|last| is_in(&object.name, &last.name)) {
-            if last.size > 0 {
-                return refused("is in an object as if that were a folder");
-            }
-            found.pop();
-        }
         if object.size > size::MANIFEST.bytes {
             return Err(Error::TooLarge { limit: size::MANIFEST });
         }
@@ -123,11 +116,18 @@ fn wanted(objects: Vec<Object>, paths: &[String]) -> Result<Vec<Object>, Error> 
             return Err(Error::TooMany { limit: count::SOURCE_FILES });
         }
     }
+    let folders: BTreeSet<String> = found.iter().flat_map(|object| folders_of(&object.name)).collect();
+    if let Some(object) = found.iter().find(|object| object.size > 0 && folders.contains(&object.name)) {
+        let reason = "has other objects in it as if it were a folder";
+        return Err(Error::Content { path: object.name.clone(), reason });
+    }
+    found.retain(|object| !folders.contains(&object.name));
     Ok(found)
 }
 
-fn is_in(name: &str, folder: &str) -> bool {
-    name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+/// The folders around an object.
+fn folders_of(name: &str) -> impl Iterator<Item = String> {
+    name.match_indices('/').map(move |(end, _)| name[..end].to_owned())
 }
 
 fn versions(objects: &[Object]) -> BTreeMap<String, String> {
@@ -162,15 +162,22 @@ mod tests {
             ("README.md", 1),
             ("clusters/.hidden", 1),
             ("clusters/dev", 0),
+            ("clusters/dev-2/spec.yaml", 9),
             ("clusters/dev/spec.yaml", 9),
             ("clusters/prod/spec.yaml", 9),
         ]);
-        assert_eq!(found.unwrap(), ["clusters/dev/spec.yaml", "clusters/prod/spec.yaml"]);
+        assert_eq!(
+            found.unwrap(),
+            ["clusters/dev-2/spec.yaml", "clusters/dev/spec.yaml", "clusters/prod/spec.yaml"]
+        );
         assert_eq!(of(&[("other/../x", 1)]).unwrap(), Vec::<String>::new());
         for bad in ["clusters/../x", "clusters//x", "clusters/a\\b"] {
             assert_eq!(of(&[(bad, 1)]).unwrap_err(), "RECON0007", "{bad}");
         }
-        assert_eq!(of(&[("clusters/a", 1), ("clusters/a/b", 1)]).unwrap_err(), "RECON0007");
+        assert_eq!(
+            of(&[("clusters/a", 1), ("clusters/a-b", 1), ("clusters/a/b", 1)]).unwrap_err(),
+            "RECON0007"
+        );
         assert_eq!(of(&[("clusters/a", (16 << 20) + 1)]).unwrap_err(), "RECON0007");
     }
 }
