@@ -21,8 +21,9 @@ pub(super) fn unpack(bytes: &[u8], folder: &Path, paths: &[String]) -> Result<Li
 /// The same with another limit for all that is in the archive.
 fn unpack_within(bytes: &[u8], folder: &Path, paths: &[String], limit: u64) -> Result<Listing, Error> {
     make(folder)?;
-    // Everything that comes out of the archive is bounded, also what is skipped.
-    let unpacked = MultiGzDecoder::new(bytes).take(limit);
+    // Everything that comes out of the archive is bounded, also what is skipped. With one byte more, the end of what is read is
+    // never the end of a block, which would look like the end of the archive.
+    let unpacked = MultiGzDecoder::new(bytes).take(limit.saturating_add(1));
     let mut archive = Archive::new(unpacked);
     let mut listing = Listing::new();
     for entry in archive.entries().map_err(|_| damaged())? {
@@ -147,5 +148,8 @@ mod tests {
             assert_eq!(unpacked.unwrap_err().code(), "RECON0007", "{number}");
         }
         assert!(unpack(&large, &folder.path().join("whole"), &paths).unwrap().is_empty());
+        let two = [(EntryType::Regular, "clusters/a", "x"), (EntryType::Regular, "clusters/b", "x")];
+        let cut = unpack_within(&archive(&two), &folder.path().join("cut"), &paths, 1024);
+        assert_eq!(cut.unwrap_err().code(), "RECON0007", "the limit is where an entry ends");
     }
 }
