@@ -10,6 +10,7 @@ use reqwest::{Client, Url};
 use slipway_limits::{file, size};
 use slipway_resource::with_causes;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use zeroize::Zeroizing;
 
@@ -22,7 +23,7 @@ use crate::metrics::Metrics;
 const REQUEST: Duration = Duration::from_secs(15);
 /// How often a message is sent.
 const ATTEMPTS: u32 = 8;
-/// How long messages may take that wait when the controller ends.
+/// How long all messages may take that wait when the controller ends.
 const LAST: Duration = Duration::from_secs(5);
 
 /// The tasks that send messages.
@@ -67,8 +68,9 @@ impl Deliveries {
     /// Sends what waits, for a few seconds, and ends.
     pub async fn end(self) {
         self.stop.cancel();
+        let end = Instant::now() + LAST;
         for mut task in self.tasks {
-            if tokio::time::timeout(LAST, &mut task).await.is_err() {
+            if tokio::time::timeout_at(end, &mut task).await.is_err() {
                 task.abort();
             }
         }
