@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use slipway_limits::count;
 
-use super::source::{Apply, Git, Source};
+use super::source::{Apply, Git, Reference, Source};
 use super::{Configuration, Schedule};
 use crate::error::Error;
 
@@ -38,9 +38,29 @@ impl Configuration {
             }
             check_source(source)?;
         }
+        self.check_reviews()?;
         self.check_notifications()?;
         self.check_webhooks()?;
         self.check_order()
+    }
+
+    /// Refuses two sources that review the same pull requests: each would take the comments of the other back.
+    fn check_reviews(&self) -> Result<(), Error> {
+        let mut reviewed = BTreeSet::new();
+        for source in &self.sources {
+            let (Some(reviews), Some(git)) = (&source.pull_requests, &source.git) else { continue };
+            let Reference::Branch(branch) = git.reference() else { continue };
+            let url = reviews.url.as_deref().unwrap_or_default().trim_end_matches('/');
+            let forge = format!("{:?} {url}", reviews.forge);
+            if !reviewed.insert((forge, reviews.repository.to_lowercase(), branch)) {
+                return refused_with(
+                    format!("source {}", source.name),
+                    "`pull-requests` are those of another source, which reviews them already",
+                    "let one source read all `paths` of the branch, or review the pull requests of one of them only",
+                );
+            }
+        }
+        Ok(())
     }
 
     fn check_notifications(&self) -> Result<(), Error> {

@@ -101,6 +101,11 @@ fn mistakes_are_refused_with_their_place() {
     let reviews = |of_git: &str, lines: &str| {
         git(&format!("{of_git}\n[source.pull-requests]\ntoken-file = 't'\n{lines}"))
     };
+    let of = |repository: &str| {
+        reviews("url = 'https://a/b'", &format!("forge = 'github'\nrepository = '{repository}'"))
+    };
+    let other = of("A/B").replace("data = 'd'\n", "").replace("name = 's'", "name = 'other'");
+    let reviewed_twice = format!("{}{other}", of("a/b"));
     let notification = |lines: &str| {
         source(&format!("folder = 'f'\n[[notification]]\nname = 'ops'\nkind = 'json'\n{lines}"))
     };
@@ -163,6 +168,7 @@ fn mistakes_are_refused_with_their_place() {
             ),
             "maybe",
         ),
+        (reviewed_twice, "which reviews them already"),
         (trusted("apply = 'sometimes'"), "sometimes"),
         (trusted("apply = 'always'\napprovals = 2"), "belong to"),
         (trusted("apply = 'approved'\napprovals = 0"), "at least 1"),
