@@ -1,6 +1,6 @@
 //! The clusters that a pull request affects, and their plans.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -243,8 +243,8 @@ impl Parts {
         })
     }
 
-    fn mentions(&self, path: &Path) -> bool {
-        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| self.json.contains(name))
+    fn mentions(&self, name: &str) -> bool {
+        self.json.contains(name)
     }
 }
 
@@ -259,26 +259,35 @@ fn affected(
             parts.push(Parts::of(spec, tree)?);
         }
     }
-    let mut affected = BTreeSet::new();
-    for path in changed.iter().filter(|path| sides.iter().any(|(_, tree)| tree.place(path).exists())) {
-        affected.extend(of_path(&parts, path).map(|parts| parts.name.clone()));
-    }
-    Ok(affected)
+    let changed = changed.iter().filter(|path| sides.iter().any(|(_, tree)| tree.place(path).exists()));
+    Ok(of_paths(&parts, changed.map(PathBuf::as_path)))
 }
 
-fn of_path<'a>(parts: &'a [Parts], path: &'a Path) -> Box<dyn Iterator<Item = &'a Parts> + 'a> {
-    let owns = |parts: &&Parts| parts.files.contains(path);
-    let around = |parts: &&Parts| path.starts_with(&parts.folder);
-    let mentions = move |parts: &&Parts| parts.mentions(path);
-    if parts.iter().any(|parts| owns(&parts)) {
-        return Box::new(parts.iter().filter(move |parts| parts.files.contains(path) || mentions(parts)));
+/// The names of the clusters that some paths can affect. Many files have the same name, so each name is searched for once.
+fn of_paths<'a>(parts: &[Parts], paths: impl Iterator<Item = &'a Path>) -> BTreeSet<String> {
+    let mut mentions: BTreeMap<&str, Vec<&Parts>> = BTreeMap::new();
+    let mut affected: BTreeSet<&str> = BTreeSet::new();
+    for path in paths {
+        if affected.len() == parts.len() {
+            break;
+        }
+        let mut found: Vec<&Parts> = parts.iter().filter(|parts| parts.files.contains(path)).collect();
+        if found.is_empty() {
+            found = parts.iter().filter(|parts| path.starts_with(&parts.folder)).collect();
+        }
+        if found.is_empty() {
+            affected.extend(parts.iter().map(|parts| parts.name.as_str()));
+            break;
+        }
+        affected.extend(found.iter().map(|parts| parts.name.as_str()));
+        if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+            let mentioned = mentions
+                .entry(name)
+                .or_insert_with(|| parts.iter().filter(|parts| parts.mentions(name)).collect());
+            affected.extend(mentioned.iter().map(|parts| parts.name.as_str()));
+        }
     }
-    if parts.iter().any(|parts| around(&parts)) {
-        return Box::new(
-            parts.iter().filter(move |parts| path.starts_with(&parts.folder) || mentions(parts)),
-        );
-    }
-    Box::new(parts.iter())
+    affected.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -299,7 +308,7 @@ mod tests {
             part("c", "clusters/c/cluster.yaml", ""),
         ];
         let of = |path: &str| {
-            of_path(&parts, Path::new(path)).map(|parts| parts.name.as_str()).collect::<Vec<_>>().join(" ")
+            of_paths(&parts, [Path::new(path)].into_iter()).into_iter().collect::<Vec<_>>().join(" ")
         };
         assert_eq!(of("clusters/a.yaml"), "a");
         assert_eq!(of("clusters/c/cluster.yaml"), "c");
@@ -307,5 +316,7 @@ mod tests {
         assert_eq!(of("clusters/values.yaml"), "a b");
         assert_eq!(of("shared/other.yaml"), "a b c");
         assert_eq!(of("clusters/c/dns.yaml"), "a b c");
+        let both = ["clusters/a.yaml", "clusters/c/cluster.yaml"].map(Path::new);
+        assert_eq!(of_paths(&parts, both.into_iter()), BTreeSet::from(["a".to_owned(), "c".to_owned()]));
     }
 }
