@@ -37,6 +37,9 @@ const SHOWN: Size = Size { what: "a message of Git", bytes: 400 };
 /// The most processor time of one call of git, in seconds.
 const SECONDS: &str = "120";
 
+/// The exit code of a shell that does not find a program.
+const NOT_FOUND: i32 = 127;
+
 /// The result of a merge.
 pub enum Merge {
     /// The tree that it would make.
@@ -188,7 +191,11 @@ impl Checkout {
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output, Error> {
-        self.command(arguments).stdin(Stdio::null()).output().map_err(Error::NoGit)
+        let output = self.command(arguments).stdin(Stdio::null()).output().map_err(Error::NoGit)?;
+        if output.status.code() == Some(NOT_FOUND) {
+            return Err(Error::NoGit(std::io::ErrorKind::NotFound.into()));
+        }
+        Ok(output)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
