@@ -43,7 +43,7 @@ pub(crate) struct Noticed {
 }
 
 /// Looks at the heads of clusters. Those that are held or cannot be read now are left out: they are looked at again by the next
-/// poll.
+/// poll. So are those that a slow store does not answer for in a quarter of the term, so that the next sign of life is in time.
 pub(crate) async fn look(shared: &Shared, watched: Vec<Watched>) -> Vec<Noticed> {
     let look = |watched: Watched| async move {
         let name = ClusterName::new(watched.cluster.as_str()).ok()?;
@@ -57,6 +57,7 @@ pub(crate) async fn look(shared: &Shared, watched: Vec<Watched>) -> Vec<Noticed>
         .map(look)
         .buffer_unordered(AT_ONCE)
         .filter_map(|noticed| async move { noticed })
+        .take_until(tokio::time::sleep(shared.configuration.term() / 4))
         .collect()
         .await
 }
