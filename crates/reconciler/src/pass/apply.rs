@@ -55,7 +55,7 @@ impl Pass {
             return Ok(End::Stopped);
         }
         let now = Timestamp::now();
-        let is_silent = status.held.as_ref().is_some_and(|held| now.duration_since(held.since) > SILENCE);
+        let is_silent = is_silent(status, now);
         let is_resumed = status.applying.is_some();
         let turn = status.rollout.clone();
         if opened.is_some() {
@@ -106,6 +106,10 @@ impl Pass {
                 if held_by(&error).is_some() {
                     // No run has begun.
                     status.rollout = turn;
+                    if !is_resumed {
+                        // The next look is not about a run of this controller: drift and windows are decided about again.
+                        (status.applying, status.applying_revision) = (None, None);
+                    }
                 }
                 if self.stop.level() != Stop::No {
                     return Ok(End::Stopped);
@@ -169,6 +173,11 @@ impl Pass {
     fn count(&self, how: &str) {
         self.shared.metrics.applies.get_or_create(&outcome(how)).inc();
     }
+}
+
+/// Whether the holder of a cluster may be dead.
+pub(super) fn is_silent(status: &Status, now: Timestamp) -> bool {
+    status.held.as_ref().is_some_and(|held| now.duration_since(held.since) > SILENCE)
 }
 
 /// What stopped a run before its end.

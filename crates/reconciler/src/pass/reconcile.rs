@@ -9,6 +9,7 @@ use slipway_operations::{
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
+use super::apply::is_silent;
 use super::limit::Deadline;
 use super::{End, Pass};
 use crate::configuration::Apply;
@@ -37,7 +38,7 @@ impl Pass {
         };
         let environment = self.shared.environment(source, &self.cluster);
         let deadline = Deadline::after(source.plan_limit(source.trust.is_some()));
-        let end = self.with(&environment, place, status, deadline).await;
+        let end = Box::pin(self.with(&environment, place, status, deadline)).await;
         environment.processes.end().await;
         match end {
             Ok(end) => Ok(end),
@@ -75,7 +76,7 @@ impl Pass {
         };
         self.look_at_holder(&opened, status);
         if opened.state.as_ref().is_some_and(is_busy) {
-            match self.take_up(environment, &opened, status).await? {
+            match Box::pin(self.take_up(environment, &opened, status)).await? {
                 // The run was that of an earlier plan: what the spec says now is planned.
                 Some(End::InSync) => {
                     status.applying = None;
@@ -95,7 +96,7 @@ impl Pass {
             Err(end) => return Ok(end),
         };
         self.shared.metrics.plan_seconds.observe(begun.elapsed().as_secs_f64());
-        self.decide_about(environment, &opened, &planned, status).await
+        Box::pin(self.decide_about(environment, &opened, &planned, status)).await
     }
 
     async fn decide_about(
@@ -173,7 +174,7 @@ impl Pass {
             Verdict::Apply => {
                 // No run is open: an earlier one that this controller began has ended.
                 (status.applying, status.applying_revision) = (None, None);
-                self.apply(environment, Some(opened), status, &last.digest).await
+                Box::pin(self.apply(environment, Some(opened), status, &last.digest)).await
             }
         }
     }
@@ -206,21 +207,27 @@ impl Pass {
             // Its holder was removed. It may be a deletion, or another run that does not bring what the spec says.
             (Apply::Always | Apply::Safe, None) if !is_known => Ok(Some(interrupted(None))),
             // The run was begun by the policy, with its approvals, and in its window.
-            (Apply::Approved, Some(digest)) => match self.apply(environment, None, status, &digest).await {
-                // Another process has changed the state since.
-                Err(error) if matches!(error.code(), Some("RUN0004")) => {
-                    status.applying = None;
-                    Ok(None)
+            (Apply::Approved, Some(digest)) => {
+                match Box::pin(self.apply(environment, None, status, &digest)).await {
+                    // Another process has changed the state since.
+                    Err(error) if matches!(error.code(), Some("RUN0004")) => {
+                        status.applying = None;
+                        Ok(None)
+                    }
+                    Err(error) if matches!(error.code(), Some("RUN0005")) => Ok(Some(interrupted(held))),
+                    ended => ended.map(Some),
                 }
-                Err(error) if matches!(error.code(), Some("RUN0005")) => Ok(Some(interrupted(held))),
-                ended => ended.map(Some),
-            },
+            }
             // It goes on with what the spec says now.
             (Apply::Always | Apply::Safe, digest) => match self.held_by_order(status).await? {
                 Some(waiting) => Ok(Some(End::Waits(waiting))),
-                None => {
-                    self.apply(environment, Some(opened), status, &digest.unwrap_or_default()).await.map(Some)
+                // A living holder is not waited for.
+                None if digest.is_none() && held.is_some() && !is_silent(status, Timestamp::now()) => {
+                    Ok(Some(interrupted(held)))
                 }
+                None => Box::pin(self.apply(environment, Some(opened), status, &digest.unwrap_or_default()))
+                    .await
+                    .map(Some),
             },
             (Apply::Approved | Apply::Never, _) => Ok(Some(interrupted(held))),
         }

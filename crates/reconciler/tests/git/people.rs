@@ -35,6 +35,31 @@ async fn a_person_who_holds_a_cluster_is_respected() {
 }
 
 #[tokio::test]
+async fn a_freeze_counts_after_a_person_has_held_the_cluster() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let freezes = "apply = 'always'\nfreezes = [{ from = '2020-01-01', until = '2100-01-01' }]";
+        let controller = world.applying(freezes).await;
+        world.until_reason("dev", "Frozen", &commit).await;
+        world.apply("dev", "ada").await;
+        let who = world.environment("ada").actor.doing("upgrade");
+        let name = ClusterName::new("dev").unwrap();
+        let holder =
+            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let commit = world.push("dev", 2);
+        world.until_reason("dev", "Held", &commit).await;
+        // The controller looks at the cluster several times.
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
+        holder.release(None).await.unwrap();
+        world.until_reason("dev", "Frozen", &commit).await;
+        assert_eq!(world.machines("dev"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_paused_cluster_is_planned_and_not_applied() {
     on_one_thread(async {
         let world = World::new();
