@@ -27,8 +27,8 @@ pub(crate) struct Decided {
     /// Behind pointers: the nodes of the tree are half empty, and a decision is large.
     pub by_address: BTreeMap<Address, Box<Decision>>,
     pub unchanged: u64,
-    /// The roles of unchanged pools that have machines.
-    pub populated: BTreeSet<String>,
+    /// How many machines the unchanged pools of a role have, by the role.
+    pub populated: BTreeMap<String, usize>,
     pub drift: Vec<ResourceChange>,
     /// Objects that stay and have no record, so that they need no step.
     pub kept: Vec<ResourceChange>,
@@ -43,8 +43,9 @@ impl Decided {
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
-            let populated = decision.rollout.filter(|rollout| rollout.size > 0);
-            self.populated.extend(populated.map(|rollout| rollout.group));
+            if let Some(rollout) = decision.rollout.filter(|rollout| !rollout.members.is_empty()) {
+                *self.populated.entry(rollout.group).or_default() += rollout.members.len();
+            }
             self.infrastructure_only.extend(decision.infrastructure_only);
         } else {
             self.by_address.insert(decision.change.address.clone(), Box::new(decision));
@@ -427,8 +428,14 @@ fn rolls(
         if let Some(removal) = removal {
             through.iter().for_each(|end| graph.edge(*end, removal));
         }
+        // Where machines take over the disks of others, no pool gets them before the last machine of a pool that goes has left.
+        if rollout.exclusive && succession::leaves(decision) {
+            for arrival in arrivals.exclusive.get(&rollout.group).into_iter().flatten() {
+                through.iter().chain(&removal).for_each(|end| graph.edge(*end, *arrival));
+            }
+        }
         // The machines of a deleted pool leave when those of the other pools of its role are there.
-        for arrival in arrivals.get(&rollout.group).into_iter().flatten().filter(|_| goes) {
+        for arrival in arrivals.beside.get(&rollout.group).into_iter().flatten().filter(|_| goes) {
             graph.preference_since(size, *arrival);
             removal.into_iter().for_each(|removal| graph.preference(*arrival, removal));
         }

@@ -77,6 +77,17 @@ pub enum Error {
         /// The resource.
         address: Address,
     },
+    /// Whole pools of control planes would leave, and no majority of the control planes would stay.
+    #[error(
+        "{} would be removed with all machines, and no majority of the cluster's {group} machines stays",
+        pools.iter().map(Address::to_string).collect::<Vec<_>>().join(", ")
+    )]
+    ControlPlanesLeave {
+        /// The role.
+        group: String,
+        /// The pools.
+        pools: Vec<Address>,
+    },
     /// A provider refused.
     #[error("provider {provider} could not plan")]
     Provider {
@@ -205,6 +216,7 @@ impl Error {
             Self::OwnAsExisting { .. } => "PLAN0046",
             Self::NoSuchTarget { .. } => "PLAN0007",
             Self::ReplacedOutside { .. } => "PLAN0047",
+            Self::ControlPlanesLeave { .. } => "PLAN0048",
             Self::Provider { .. } => "PLAN0008",
             Self::Contract { .. } => "PLAN0009",
             Self::Write(_) => "PLAN0010",
@@ -244,6 +256,11 @@ impl Error {
                 Some("run `slipway plan --out` again".to_owned())
             }
             Self::ReplacedOutside { address } => Some(format!("add `--target {address}`")),
+            Self::ControlPlanesLeave { .. } => Some(
+                "to rename a pool, name it in `moved`; to move control planes to other pools, do it for a minority of them in each \
+                 plan; `slipway delete` deletes the whole cluster"
+                    .to_owned(),
+            ),
             Self::Provider { source, .. } => source.hint.clone(),
             Self::Held { .. } => Some(
                 "choose a value that does not clash with the one in use; or add the new object under another name beside \

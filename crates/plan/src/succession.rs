@@ -8,21 +8,32 @@ use slipway_resource::provider::{ExpandNote, Rollout};
 use crate::assemble::{Decided, Nodes};
 use crate::change::ChangeAction;
 use crate::decide::Decision;
+use crate::error::Error;
 use crate::step_graph::NodeId;
 
 /// The role whose machines run the workloads of a cluster, as providers name it in [`Rollout::group`].
 const WORKER: &str = "worker";
 
-/// For each role, the steps that create or enlarge its pools. The deletion of another pool of the role waits for them, so that
-/// the pods of drained machines find new ones. A renamed pool, for example, is a new pool beside the old one.
-pub(crate) fn arrivals(nodes: &BTreeMap<Address, Nodes>, decided: &Decided) -> BTreeMap<String, Vec<NodeId>> {
-    let mut arrivals: BTreeMap<String, Vec<NodeId>> = BTreeMap::new();
+/// The steps that create or enlarge pools, by role. A renamed pool, for example, is a new pool beside the old one.
+#[derive(Default)]
+pub(crate) struct Arrivals {
+    /// Of pools whose machines run beside others: the deletion of another pool of the role waits for them, so that the pods of
+    /// drained machines find new ones.
+    pub beside: BTreeMap<String, Vec<NodeId>>,
+    /// Of pools whose machines take over what only one may have, such as the disks of etcd: they wait for pools that leave.
+    pub exclusive: BTreeMap<String, Vec<NodeId>>,
+}
+
+/// The steps that create or enlarge pools.
+pub(crate) fn arrivals(nodes: &BTreeMap<Address, Nodes>, decided: &Decided) -> Arrivals {
+    let mut arrivals = Arrivals::default();
     for (address, decision) in &decided.by_address {
         let arrival = nodes.get(address).and_then(|own| own.arrival);
         if let (Some(rollout), Some(arrival)) = (&decision.rollout, arrival)
             && grows(decision.change.action, rollout)
         {
-            arrivals.entry(rollout.group.clone()).or_default().push(arrival);
+            let of_kind = if rollout.exclusive { &mut arrivals.exclusive } else { &mut arrivals.beside };
+            of_kind.entry(rollout.group.clone()).or_default().push(arrival);
         }
     }
     arrivals
@@ -36,10 +47,65 @@ fn grows(action: ChangeAction, rollout: &Rollout) -> bool {
     }
 }
 
+/// Whole pools of control planes that leave, while no majority of the control planes stays: all of them, or so many beside new
+/// pools that would begin on their disks. A pool that is renamed by `moved` does not leave.
+pub(crate) fn leaving_control_planes(decided: &Decided) -> Option<Leaving> {
+    let mut roles: BTreeMap<&str, Role<'_>> = BTreeMap::new();
+    for (address, decision) in &decided.by_address {
+        let Some(rollout) = decision.rollout.as_ref().filter(|rollout| rollout.exclusive) else { continue };
+        let role = roles.entry(&rollout.group).or_default();
+        if leaves(decision) {
+            role.leaving += rollout.members.len();
+            role.pools.push(address);
+        } else {
+            role.staying += rollout.members.len();
+            role.comes |= grows(decision.change.action, rollout);
+        }
+    }
+    roles.into_iter().find_map(|(group, role)| {
+        let staying = role.staying + decided.populated.get(group).copied().unwrap_or_default();
+        let is_lost = staying == 0 || role.comes && staying <= role.leaving;
+        (role.leaving > 0 && is_lost)
+            .then(|| Leaving { group: group.to_owned(), pools: role.pools.into_iter().cloned().collect() })
+    })
+}
+
+/// Pools of a role that leave, while no majority of the role stays.
+pub(crate) struct Leaving {
+    group: String,
+    pools: Vec<Address>,
+}
+
+impl Leaving {
+    /// Whether a plan, which may be for a part of the resources, removes one of them.
+    pub fn is_in(&self, decided: &Decided) -> bool {
+        self.pools.iter().any(|pool| decided.by_address.contains_key(pool))
+    }
+}
+
+impl From<Leaving> for Error {
+    fn from(leaving: Leaving) -> Self {
+        Self::ControlPlanesLeave { group: leaving.group, pools: leaving.pools }
+    }
+}
+
+/// The pools of a role whose machines take over disks from each other.
+#[derive(Default)]
+struct Role<'d> {
+    /// How many machines leave with their whole pools.
+    leaving: usize,
+    /// Those pools.
+    pools: Vec<&'d Address>,
+    /// How many machines the other pools have.
+    staying: usize,
+    /// Whether a pool is created or enlarged.
+    comes: bool,
+}
+
 /// A note that the last workers leave, if they do. A pool about which nothing could be decided may have workers, so that there
 /// is no note beside one.
 pub(crate) fn last_workers(decided: &Decided) -> Option<ExpandNote> {
-    if decided.populated.contains(WORKER) {
+    if decided.populated.contains_key(WORKER) {
         return None;
     }
     let decisions = || decided.by_address.values().map(|decision| &**decision);
@@ -75,7 +141,7 @@ fn is_of_workers(decision: &Decision) -> bool {
 }
 
 /// Whether all machines of a pool leave and no others come.
-fn leaves(decision: &Decision) -> bool {
+pub(crate) fn leaves(decision: &Decision) -> bool {
     let Some(rollout) = &decision.rollout else { return false };
     match decision.change.action {
         ChangeAction::Delete => !rollout.members.is_empty(),

@@ -88,6 +88,8 @@ pub(super) async fn finish(
         name_removed_machines(&mut decided);
         notes.extend(succession::last_workers(&decided).filter(|_| !inputs.options.is_partial()));
     }
+    let leaving =
+        if inputs.mode == Mode::Apply { succession::leaving_control_planes(&decided) } else { None };
     let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
     let pending = part.map_or_else(Vec::new, |part| {
         let leaving = guard.leaving(&decided);
@@ -95,6 +97,9 @@ pub(super) async fn finish(
         guard.name_successors(&mut decided, &leaving);
         pending
     });
+    if let Some(leaving) = leaving.filter(|leaving| leaving.is_in(&decided)) {
+        return Err(leaving.into());
+    }
     let is_asked =
         |left: &&LeftOut| left.action.is_replace() && target::any(&inputs.options.replace, &left.address);
     if let Some(left) = pending.iter().find(is_asked) {

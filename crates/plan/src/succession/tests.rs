@@ -64,7 +64,41 @@ fn only_pools_that_are_created_or_grow_take_over() {
         .collect();
     let node = |name: &str| nodes.get(&Address::new("pool", name)).and_then(|own| own.arrival).unwrap();
     let found = arrivals(&nodes, &decided);
-    assert_eq!(found.get(WORKER), Some(&vec![node("created"), node("grows")]));
+    assert_eq!(found.beside.get(WORKER), Some(&vec![node("created"), node("grows")]));
+    assert!(found.exclusive.is_empty());
+}
+
+#[test]
+fn control_planes_do_not_leave_as_whole_pools_without_a_majority() {
+    let exclusive = |name: &str, action, size, members: &[bool]| {
+        let mut decision = pool(name, action, size, members);
+        if let Some(rollout) = &mut decision.rollout {
+            (rollout.group, rollout.exclusive) = ("control-plane".to_owned(), true);
+        }
+        decision
+    };
+    let gone = |name: &str| exclusive(name, ChangeAction::Delete, 0, &[false]);
+    let new = |name: &str| exclusive(name, ChangeAction::Create, 1, &[]);
+    let stays = |name: &str| exclusive(name, ChangeAction::NoOp, 1, &[true]);
+    let leaving = |pools: Vec<Decision>| leaving_control_planes(&decided(pools));
+    let emptied = exclusive("emptied", ChangeAction::Update, 0, &[false]);
+    for pools in [
+        vec![gone("a"), new("b")],
+        vec![gone("a")],
+        vec![emptied, new("b")],
+        vec![gone("a"), gone("b"), stays("c"), new("d"), new("e")],
+    ] {
+        let found = leaving(pools).map(Error::from);
+        assert!(matches!(found, Some(Error::ControlPlanesLeave { .. })), "{found:?}");
+    }
+    for pools in [
+        vec![gone("a"), stays("b"), stays("c"), new("d")],
+        vec![gone("a"), stays("b")],
+        vec![new("a"), new("b")],
+        vec![pool("workers", ChangeAction::Delete, 0, &[false])],
+    ] {
+        assert!(leaving(pools).is_none());
+    }
 }
 
 #[test]
