@@ -66,6 +66,14 @@ pub enum Error {
         /// What git says.
         reason: String,
     },
+    /// A source takes too long to be read.
+    #[error("the source {place} was not read within {limit:?}")]
+    TooSlow {
+        /// Its folder or URL.
+        place: String,
+        /// How long it may take.
+        limit: Duration,
+    },
     /// A bucket cannot be read at the moment.
     #[error("the bucket {url} cannot be read")]
     Bucket {
@@ -178,7 +186,7 @@ impl Error {
             Self::Configuration { .. } | Self::NoStore => "RECON0002",
             Self::Secret { source, .. } => source.code(),
             Self::NoGit { .. } => "RECON0003",
-            Self::Unavailable { .. } => "RECON0004",
+            Self::Unavailable { .. } | Self::TooSlow { .. } => "RECON0004",
             Self::NoReference { .. } => "RECON0005",
             Self::Signature { .. } => "RECON0006",
             Self::Content { .. } | Self::TooLarge { .. } | Self::TooMany { .. } => "RECON0007",
@@ -202,7 +210,7 @@ impl Error {
         Some(match self {
             Self::Syntax { .. } => "`slipway explain RECON0001` shows a complete configuration".to_owned(),
             Self::NoGit { .. } => "install git 2.36 or newer, on the PATH of the controller".to_owned(),
-            Self::Unavailable { .. } => {
+            Self::Unavailable { .. } | Self::TooSlow { .. } => {
                 "check URL, network and credentials; the controller tries again by itself".to_owned()
             }
             Self::Bucket { .. } | Self::Oci { .. } => {
@@ -242,6 +250,7 @@ impl Error {
         matches!(
             self,
             Self::Unavailable { .. }
+                | Self::TooSlow { .. }
                 | Self::Bucket { .. }
                 | Self::Oci { .. }
                 | Self::Moved { .. }

@@ -8,6 +8,8 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use jiff::Timestamp;
 use slipway_operations::{account_of, person_of};
 use slipway_state_store::{ClusterName, Digest, Error as StoreError, approvals, controllers};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::board::{self, Board};
 use crate::configuration::ClusterPolicy;
@@ -26,6 +28,9 @@ pub(crate) type Running = Pin<Box<dyn Future<Output = Done>>>;
 
 /// How many approvals are looked for at once.
 const AT_ONCE: usize = 16;
+
+/// How long a source may take to be read. A server can answer for ever, a little at a time.
+const LONGEST_READ: Duration = Duration::from_secs(300);
 
 /// The result of a job.
 pub(crate) enum Done {
@@ -50,13 +55,23 @@ pub(crate) struct Content {
     pub units: BTreeMap<String, Unit>,
 }
 
-/// Reads a source and its specs.
+/// Reads a source and its specs. A read that takes too long is given up, and so is one whose controller ends.
 pub(crate) async fn read(
     (shared, source): (Shared, usize),
     mut reader: Reader,
     last: Option<Content>,
+    ending: CancellationToken,
 ) -> Done {
-    let result = match reader.read(last.as_ref().map(|last| &last.revision)).await {
+    let place = reader.place();
+    let given_up = |limit| Error::TooSlow { place, limit };
+    let read = tokio::select! {
+        biased;
+        () = ending.cancelled() => Err(given_up(Duration::ZERO)),
+        read = timeout(LONGEST_READ, reader.read(last.as_ref().map(|last| &last.revision))) => {
+            read.unwrap_or_else(|_| Err(given_up(LONGEST_READ)))
+        }
+    };
+    let result = match read {
         Ok(revision) => {
             let known = last.as_ref().map(|last| (&last.revision, &last.units));
             let policy = shared.configuration.sources.get(source).map(Shared::policy).unwrap_or_default();

@@ -11,6 +11,18 @@ use serde::Serialize;
 /// The longest line that messages show, in bytes.
 const LONGEST_SHOWN: usize = 1000;
 
+/// A path with escapes in the place of control characters.
+fn shown(path: Arc<str>) -> Arc<str> {
+    if !path.contains(char::is_control) {
+        return path;
+    }
+    let mut shown = String::with_capacity(path.len() + 8);
+    for letter in path.chars() {
+        if letter.is_control() { shown.extend(letter.escape_default()) } else { shown.push(letter) }
+    }
+    shown.into()
+}
+
 /// A file as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
@@ -21,13 +33,14 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// A file with this path, for messages, and this text.
+    /// A file with this path, for messages, and this text. Control characters of the path are escaped: who names a file writes no
+    /// lines of a log.
     #[must_use]
     pub fn new(path: impl Into<Arc<str>>, text: impl Into<String>) -> Self {
-        let text = text.into();
+        let (path, text) = (shown(path.into()), text.into());
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1)).collect();
-        Self { path: path.into(), text, lines }
+        Self { path, text, lines }
     }
 
     /// The path as it is shown.
@@ -262,6 +275,13 @@ mod tests {
         assert_eq!(parent("pools[a.b].image"), Some("pools[a.b]"));
         assert_eq!(parent("pools[a.b]"), Some("pools"));
         assert_eq!(parent("pools"), None);
+    }
+
+    #[test]
+    fn a_path_has_no_control_characters() {
+        let path = |path: &str| SourceFile::new(path, "").path().to_owned();
+        assert_eq!(path("a\n::add-mask::b\u{1b}[1m.yaml"), "a\\n::add-mask::b\\u{1b}[1m.yaml");
+        assert_eq!(path("specs/größe.yaml"), "specs/größe.yaml");
     }
 
     #[test]

@@ -125,7 +125,10 @@ impl Controller {
     }
 
     fn take_read(&mut self, (number, reader): (usize, Reader), result: Result<Content, Error>, now: Instant) {
-        let Some(source) = self.shared.configuration.sources.get(number) else { return };
+        // What was not read because the controller ends says nothing about the source.
+        let Some(source) = self.shared.configuration.sources.get(number).filter(|_| !self.is_stopping) else {
+            return;
+        };
         let name = source.name.clone();
         let retry = self.shared.configuration.retry;
         let Some(state) = self.sources.get_mut(number) else { return };

@@ -98,7 +98,8 @@ impl Controller {
     fn start_reads(&mut self, now: Instant) {
         for (number, state) in self.sources.iter_mut().enumerate() {
             if let Some(reader) = state.begin(now) {
-                let read = job::read((self.shared.clone(), number), reader, state.content.clone());
+                let about = (self.shared.clone(), number);
+                let read = job::read(about, reader, state.content.clone(), self.ending.clone());
                 self.running.push(Box::pin(read));
             }
         }

@@ -77,3 +77,24 @@ async fn a_second_signal_abandons_a_run() {
     })
     .await;
 }
+
+/// A registry that takes connections and never answers.
+#[tokio::test]
+async fn a_source_that_never_answers_does_not_hold_the_end() {
+    on_one_thread(async {
+        let world = World::new();
+        let registry = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let text = format!(
+            "listen = '127.0.0.1:0'\ndata = 'data-a'\npoll = '150ms'\n[[source]]\nname = 'slow'\npaths = ['clusters/*']\n\
+             [source.oci]\nurl = 'oci://{}/fleet'\ntag = 'main'\n\
+             [[source.cluster]]\nname = '*'\napply = 'never'\n",
+            registry.local_addr().unwrap()
+        );
+        let path = world.path().join("controller.toml");
+        let controller = world.start(Configuration::parse(&text, &path, world.path()).unwrap()).await;
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        let stopped = tokio::time::timeout(Duration::from_secs(10), controller.stop()).await;
+        assert!(stopped.is_ok(), "the controller goes on");
+    })
+    .await;
+}
