@@ -14,17 +14,25 @@ const LARGEST: u64 = 256 << 10;
 /// Maximum size of a pool in bytes; further inputs replace earlier ones.
 const POOL: usize = 8 << 20;
 
+/// Longer inputs are mutated seldom: a reader finds out the same in short ones, and in a fraction of the time.
+const SHORT: usize = 8 << 10;
+
 /// The inputs that are mutated, by how far their reader came with them.
 #[derive(Default)]
 pub(crate) struct Corpus {
     taken: Pool,
     refused: Pool,
+    long: Pool,
 }
 
 impl Corpus {
     /// Adds an input. A given one is never replaced.
     pub(crate) fn add(&mut self, random: &mut Random, reached: Reached, input: Vec<u8>, is_given: bool) {
-        let pool = if reached == Reached::Taken { &mut self.taken } else { &mut self.refused };
+        let pool = match reached {
+            _ if input.len() > SHORT => &mut self.long,
+            Reached::Taken => &mut self.taken,
+            _ => &mut self.refused,
+        };
         pool.add(random, input, is_given);
     }
 
@@ -34,10 +42,12 @@ impl Corpus {
     }
 
     fn pick(&self, random: &mut Random) -> &[u8] {
-        let is_refused = random.below(4) == 0;
-        let (pool, other) =
-            if is_refused { (&self.refused, &self.taken) } else { (&self.taken, &self.refused) };
-        pool.pick(random).or_else(|| other.pick(random)).unwrap_or_default()
+        let pools = match random.below(64) {
+            0 => [&self.long, &self.taken, &self.refused],
+            1..=16 => [&self.refused, &self.taken, &self.long],
+            _ => [&self.taken, &self.refused, &self.long],
+        };
+        pools.into_iter().find_map(|pool| pool.pick(random)).unwrap_or_default()
     }
 }
 
@@ -129,9 +139,12 @@ mod tests {
         corpus.add(&mut random, Reached::Taken, b"short".to_vec(), true);
         corpus.add(&mut random, Reached::Taken, b"an input that is longer".to_vec(), false);
         corpus.add(&mut random, Reached::Content, b"refused".to_vec(), false);
+        corpus.add(&mut random, Reached::Taken, vec![0; SHORT + 1], true);
         let mut picked = |input: &[u8]| (0..1_000).filter(|_| corpus.pick(&mut random) == input).count();
         let (short, longer, refused) =
             (picked(b"short"), picked(b"an input that is longer"), picked(b"refused"));
         assert!(short > longer && short > 400 && longer > 100 && refused > 150, "{short} {longer} {refused}");
+        let long = picked(&[0; SHORT + 1]);
+        assert!(long > 0 && long < 50, "{long}");
     }
 }

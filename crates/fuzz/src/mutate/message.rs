@@ -57,8 +57,13 @@ impl Mutator {
                 whole.repeat(times.min(self.room(message) / whole.len().max(1)).max(1))
             }
             2 => {
-                let number = field.number + 1 - self.random.below(3) as u64;
-                written(number.max(1), &message[field.content.clone()])
+                // The field of another number, of the same type.
+                let number = (field.number + 1 - self.random.below(3) as u64).max(1);
+                let (_, after) = whole.split_at(field.content.start - field.whole.start);
+                match field.wire {
+                    WITH_LENGTH => written(number, after),
+                    wire => [&varint(number << 3 | wire)[..], after].concat(),
+                }
             }
             3 if field.wire == WITH_LENGTH => {
                 // The content in itself, as messages that refer to their own type are.
@@ -71,6 +76,15 @@ impl Mutator {
                     }
                 }
                 content
+            }
+            // A word in the place of an inner message would be none.
+            _ if field.wire == WITH_LENGTH && fields(&message[field.content.clone()]).is_some() => {
+                match self.random.below(4) {
+                    0 => written(field.number, b""),
+                    _ => self
+                        .changed(&message[field.content.clone()], DEEPEST)
+                        .map_or_else(Vec::new, |content| written(field.number, &content)),
+                }
             }
             _ if field.wire == WITH_LENGTH => {
                 let word = self.dictionary.word(&mut self.random);

@@ -129,7 +129,8 @@ impl Mutator {
     fn scalar(&mut self, bytes: &mut Vec<u8>, value: Range<usize>) {
         let new = match self.random.below(4) {
             0 => self.any_number().into_bytes(),
-            _ => self.dictionary.word(&mut self.random).to_vec(),
+            1 => self.dictionary.word(&mut self.random).to_vec(),
+            _ => self.dictionary.own(&mut self.random).to_vec(),
         };
         bytes.splice(value, new);
     }
