@@ -62,7 +62,7 @@ impl Prices {
 
 /// Thousandths of a US dollar, as people write them.
 pub(crate) fn dollars(millis: u64) -> String {
-    let cents = (millis + 5) / 10;
+    let cents = millis.saturating_add(5) / 10;
     format!("{}.{:02} USD", cents / 100, cents % 100)
 }
 
@@ -102,8 +102,8 @@ pub(crate) async fn ask(inputs: &Inputs<'_>) -> Result<Option<Prices>, Error> {
     }
     prices.resources.sort_by(|left, right| left.address.cmp(&right.address));
     for price in &prices.resources {
-        prices.before_millis += known(price.before.as_ref());
-        prices.after_millis += known(price.after.as_ref());
+        prices.before_millis = prices.before_millis.saturating_add(known(price.before.as_ref()));
+        prices.after_millis = prices.after_millis.saturating_add(known(price.after.as_ref()));
     }
     Ok(Some(prices))
 }
@@ -133,6 +133,16 @@ mod tests {
             prices.sentence(),
             "Price: unknown (list of 2026-01-01). Not counted, since its price is unknown: pool.a (no price of \
              x.large)."
+        );
+    }
+
+    #[test]
+    fn the_largest_price_is_shown() {
+        let prices = Prices { after_millis: u64::MAX, ..Prices::default() };
+        assert!(
+            prices.sentence().starts_with("Price: 18446744073709551.61 USD a month"),
+            "{}",
+            prices.sentence()
         );
     }
 

@@ -211,8 +211,33 @@ fn remaining(steps: &[Step], dependents: &[Vec<u32>]) -> Vec<u64> {
             .max()
             .unwrap_or(0);
         if let Some(place) = remaining.get_mut(position) {
-            *place = behind + step.estimate_ms;
+            *place = behind.saturating_add(step.estimate_ms);
         }
     }
     remaining
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::Address;
+
+    use super::*;
+    use crate::step::StepAction;
+
+    #[test]
+    fn the_sum_of_the_longest_estimates_does_not_overflow() {
+        let step = |id: u32, depends_on: Vec<StepId>| Step {
+            id: StepId(id),
+            address: Address::new("sim_network", "a"),
+            action: StepAction::Create,
+            identity: None,
+            roll: None,
+            depends_on,
+            rate_class: String::new(),
+            estimate_ms: u64::MAX,
+            timeout_ms: 0,
+        };
+        let steps = [step(0, Vec::new()), step(1, vec![StepId(0)])];
+        assert_eq!(remaining(&steps, &[vec![1], Vec::new()]), [u64::MAX, u64::MAX]);
+    }
 }

@@ -35,7 +35,11 @@ pub(super) fn effects<'p>(view: &View<'p>) -> Vec<Effect<'p>> {
                 how: disruption(change).unwrap_or("machines are rolled"),
                 machines: change.machines.len(),
                 blockers,
-                work_ms: view.steps(&change.address).iter().map(|step| step.estimate_ms).sum(),
+                work_ms: view
+                    .steps(&change.address)
+                    .iter()
+                    .map(|step| step.estimate_ms)
+                    .fold(0, u64::saturating_add),
             }
         })
         .collect()

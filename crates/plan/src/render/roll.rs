@@ -50,7 +50,7 @@ pub(super) fn lines(
 }
 
 fn headline(change: &ResourceChange, view: &View<'_>) -> String {
-    let time: u64 = operations(change, view).map(|step| step.estimate_ms).sum();
+    let time: u64 = operations(change, view).map(|step| step.estimate_ms).fold(0, u64::saturating_add);
     let machines = plural(change.machines.len(), "machine", "machines");
     if change.action.is_replace() {
         format!("{machines}, all at once, without a drain")
