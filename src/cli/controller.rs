@@ -13,8 +13,9 @@ use super::duration::parse_duration;
 pub(crate) enum ControllerCommand {
     /// Run a controller in the foreground until it gets SIGTERM.
     ///
-    /// It reads specs from folders and Git repositories, plans, and applies plans by the policy of each cluster. SIGHUP lets it
-    /// read all sources and plan all clusters now. Several processes with one state store share the clusters.
+    /// It reads specs from its sources, plans, and applies plans by the policy of each cluster. It shows on pull requests what a
+    /// merge would do. SIGHUP lets it read all sources and plan all clusters now. Several processes with one state store share
+    /// the clusters.
     Run(RunControllerArguments),
     /// Show sources and clusters as controllers last reported them. Reads the state store only.
     Show(ShowControllerArguments),

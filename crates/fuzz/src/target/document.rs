@@ -9,6 +9,7 @@ use slipway_bootstrap::kubeconfig::Kubeconfig;
 use slipway_kops::KopsReader;
 use slipway_provider_kubernetes::files::{self as manifests_of, Error as ManifestError};
 use slipway_spec::diagnostic::{Diagnostic, code, render_all};
+use slipway_spec::model::Cluster;
 use slipway_spec::source::SourceFile;
 use slipway_spec::{full_yaml, load_files};
 
@@ -47,7 +48,8 @@ pub(super) fn manifests() -> Result<Vec<Vec<u8>>> {
 
 /// Loads, checks, shows and explains a spec, of whatever format. A valid one is shown as a spec that loads as the same clusters.
 ///
-/// What is shown of a document of kOps only has to be a spec: kOps leaves out add-ons that a spec has by default.
+/// What is shown of a document of kOps only has to be a spec: kOps leaves out add-ons that a spec has by default. Nothing is shown
+/// of a setting without a value.
 pub(super) fn spec(input: &[u8]) -> Verdict {
     text(input, |text| {
         let loaded = load_files(vec![SourceFile::new("spec.yaml", text)], &[&*KOPS]);
@@ -62,10 +64,29 @@ pub(super) fn spec(input: &[u8]) -> Verdict {
         // The form has to be right. A rule between fields may refuse a default that is written.
         let forms = code::SYNTAX.id..=code::NOT_ONE_OF.id;
         let is_spec = !again.diagnostics.iter().any(|problem| forms.contains(&problem.code.id));
-        let is_same = text.contains("kops") || again.clusters == loaded.clusters;
+        let is_same = text.contains("kops")
+            || again.clusters == loaded.clusters
+            || without_nulls(&again.clusters) == without_nulls(&loaded.clusters);
         let holds = loaded.clusters.is_empty() || is_spec && is_same;
         Verdict::lawful(holds, READ_BACK).with(&loaded.diagnostics)
     })
+}
+
+/// Clusters without the settings of other programs that have no value.
+fn without_nulls(clusters: &[Cluster]) -> serde_json::Value {
+    fn drop_nulls(value: &mut serde_json::Value) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                fields.retain(|_, value| !value.is_null());
+                fields.values_mut().for_each(drop_nulls);
+            }
+            serde_json::Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(clusters).unwrap_or_default();
+    drop_nulls(&mut value);
+    value
 }
 
 /// Reads documents of kubeadm. Valid ones are written as documents that are read as the same.

@@ -131,6 +131,10 @@ impl Kind for File {
             Some(digest) => digest.into(),
             None => content::digest_of_secret(&planned.normalised),
         };
+        if digest == Value::Unknown {
+            // Others may refer to the digest of a content that is known only after another step.
+            planned.unknown_after.push(Path::key("sha256"));
+        }
         planned.normalised.set(&Path::key("sha256"), digest);
         key::plan(declared, item.observed.as_ref(), &mut planned.normalised)
     }

@@ -23,7 +23,7 @@ pub(crate) fn current(world: &World, object: &Object, now: Millis) -> Value {
     let mut attributes = object.attributes.as_map().cloned().unwrap_or_default();
     if let Some(kind) = kind::all().get(object.kind.as_str()) {
         for name in &kind.write_only {
-            attributes.remove(*name);
+            attributes.remove(name);
         }
     }
     match object.kind.as_str() {

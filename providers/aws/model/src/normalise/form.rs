@@ -33,7 +33,7 @@ pub(super) fn zone_ids(attributes: &mut Attributes, names: &[&str]) {
 /// Lists whose order has no meaning, although Terraform has lists there.
 pub(super) fn sorted(attributes: &mut Attributes, names: &[&str]) {
     for name in names {
-        if let Some(Value::List(items)) = attributes.get_mut(*name) {
+        if let Some(Value::List(items)) = attributes.get_mut(name) {
             items.sort();
             items.dedup();
         }
@@ -68,7 +68,7 @@ pub(super) fn texts(attributes: &mut Attributes, names: &[&str], form: impl Fn(&
         }
     };
     for name in names {
-        match attributes.get_mut(*name) {
+        match attributes.get_mut(name) {
             Some(Value::List(items)) => items.iter_mut().for_each(apply),
             Some(value) => apply(value),
             None => {}
