@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 pub const RUN: &str = "SLIPWAY_TEST_RUN";
 
 /// How long processes have to end after the tests.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Checks that no process is left that was started with this mark.
 ///
