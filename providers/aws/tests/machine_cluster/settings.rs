@@ -1,5 +1,7 @@
 //! Changes of settings that reach a running machine without replacing it.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_testkit::lab::LabInstance;
@@ -17,6 +19,14 @@ pub fn reach_a_running_machine(
     let kubelet = || worker.check(["cat", "/var/lib/kubelet/config.yaml"]);
     ensure!(kubelet()?.contains("imageGCLowThresholdPercent: 97"), "{}", kubelet()?);
     let id = worker.check(["cat", "/etc/machine-id"])?;
+    // A plan names the nodes that have reported.
+    let begun = Instant::now();
+    while !kubectl(&["get", "node", node, "-o", "jsonpath={.metadata.annotations}"])?
+        .contains("settings-applied")
+    {
+        ensure!(begun.elapsed() < Duration::from_secs(120), "{node} reports no settings");
+        std::thread::sleep(Duration::from_secs(1));
+    }
 
     operator.edit("imageGCLowThresholdPercent: 97", "imageGCLowThresholdPercent: 98")?;
     operator.edit("tier: gold", "tier: silver")?;
