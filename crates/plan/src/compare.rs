@@ -134,23 +134,16 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::{ClusterUid, Identity, Value};
+    use slipway_resource::{ClusterUid, Value};
 
     use super::*;
+    use crate::examples;
 
     fn record(identity: &str, name: &str) -> Record {
         Record {
             provider: "sim".into(),
-            schema_version: 1,
-            identity: Identity::new(identity),
             applied: Some(Value::map([("name", name)])),
-            depends_on: Vec::new(),
-            retain: false,
-            protected: false,
-            existing: false,
-            as_found: std::collections::BTreeMap::new(),
-            untagged: false,
-            deposed: Vec::new(),
+            ..examples::record(identity)
         }
     }
 

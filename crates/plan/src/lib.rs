@@ -14,6 +14,8 @@ mod cordoned;
 mod decide;
 mod error;
 pub mod estimate;
+#[cfg(test)]
+mod examples;
 mod exclusives;
 pub mod fields;
 pub mod file;

@@ -156,6 +156,7 @@ mod tests {
     use slipway_resource::{Identity, Observation, Observed, Type};
 
     use super::*;
+    use crate::examples;
 
     #[test]
     fn what_an_object_holds_counts_though_its_record_does_not_know_it() {
@@ -185,19 +186,7 @@ mod tests {
     }
 
     fn record(retain: bool) -> Record {
-        Record {
-            provider: "any".to_owned(),
-            schema_version: 1,
-            identity: Identity::new("store-1"),
-            applied: Some(Value::Null),
-            depends_on: Vec::new(),
-            retain,
-            protected: false,
-            existing: false,
-            as_found: BTreeMap::new(),
-            untagged: false,
-            deposed: Vec::new(),
-        }
+        Record { applied: Some(Value::Null), retain, ..examples::record("store-1") }
     }
 
     #[test]

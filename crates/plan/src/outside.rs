@@ -154,6 +154,7 @@ fn shown(size: u32, Machines { count, .. }: Machines) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::examples::workers;
 
     fn rollout(size: u32, fates: &[Fate]) -> Rollout {
         let member = |(index, fate): (usize, &Fate)| Member {
@@ -165,21 +166,12 @@ mod tests {
             node: None,
         };
         Rollout {
-            group: "worker".to_owned(),
-            exclusive: false,
-            after: Vec::new(),
             size,
             members: fates.iter().enumerate().map(member).collect(),
-            max_surge: 1,
-            max_unavailable: 0,
             drain_timeout_ms: 0,
             ready_timeout_ms: 0,
-            prerequisites: Vec::new(),
-            durations_ms: std::collections::BTreeMap::new(),
-            loses: None,
-            settle_ms: 0,
-            ignore_budgets: false,
             on_blocked: slipway_resource::provider::OnBlocked::Fail,
+            ..workers()
         }
     }
 

@@ -86,25 +86,14 @@ mod tests {
     use slipway_resource::{Identity, Observation, Observed, Value};
 
     use super::*;
+    use crate::examples;
 
     fn address() -> Address {
         Address::new("network", "main")
     }
 
     fn record(identity: &str, existing: bool) -> Record {
-        Record {
-            provider: "any".to_owned(),
-            schema_version: 1,
-            identity: Identity::new(identity),
-            applied: Some(Value::Null),
-            depends_on: Vec::new(),
-            retain: false,
-            protected: false,
-            existing,
-            as_found: BTreeMap::new(),
-            untagged: false,
-            deposed: Vec::new(),
-        }
+        Record { applied: Some(Value::Null), existing, ..examples::record(identity) }
     }
 
     fn observed(identity: &str) -> Observed {

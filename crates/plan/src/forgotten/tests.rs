@@ -4,25 +4,14 @@ use slipway_resource::provider::Discovery;
 use slipway_resource::{ClusterUid, Observation, Observed, Value};
 
 use super::*;
+use crate::examples;
 
 fn address(name: &str) -> Address {
     Address::new("sim_volume", name)
 }
 
 fn record(identity: &str) -> Record {
-    Record {
-        provider: "sim".to_owned(),
-        schema_version: 1,
-        identity: Identity::new(identity),
-        applied: None,
-        depends_on: Vec::new(),
-        retain: false,
-        protected: false,
-        existing: false,
-        as_found: BTreeMap::new(),
-        untagged: false,
-        deposed: Vec::new(),
-    }
+    Record { provider: "sim".to_owned(), ..examples::record(identity) }
 }
 
 /// The objects that are left at the addresses `tagged` and `forgotten`, and the renames. One object was forgotten at the address

@@ -7,6 +7,7 @@ use slipway_resource::provider::Discovery;
 use slipway_resource::{Observation, Observed, Value};
 
 use super::*;
+use crate::examples::record;
 use crate::observations::Found;
 
 const PRINT: &str = "print";
@@ -17,22 +18,6 @@ fn rule(refusal: &str) -> Irreplaceable {
 
 fn address(number: u8) -> Address {
     Address::new("any_vault", format!("v{number}"))
-}
-
-fn record(identity: &str) -> Record {
-    Record {
-        provider: "any".to_owned(),
-        schema_version: 1,
-        identity: Identity::new(identity),
-        applied: None,
-        depends_on: Vec::new(),
-        retain: false,
-        protected: false,
-        existing: false,
-        as_found: BTreeMap::new(),
-        untagged: false,
-        deposed: Vec::new(),
-    }
 }
 
 /// One resource of a random world: its record, its object, and the decision of the planner without the rule.

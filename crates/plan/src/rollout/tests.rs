@@ -8,6 +8,7 @@ use slipway_resource::schema::{Durations, OwnershipKind};
 
 use super::*;
 use crate::change::MachineNode;
+use crate::examples::workers;
 use crate::step::{Step, StepAction};
 
 fn kind() -> ResourceType {
@@ -57,21 +58,11 @@ fn rollouts() -> impl Strategy<Value = Rollout> {
             .collect();
         let staying = members.iter().filter(|member| !matches!(member.fate, Fate::Retire { .. })).count();
         Rollout {
-            group: "worker".into(),
-            exclusive: false,
-            after: Vec::new(),
             size: u32::try_from(staying).unwrap() + missing,
             members,
             max_surge,
             max_unavailable: if max_surge == 0 { max_unavailable.max(1) } else { max_unavailable },
-            drain_timeout_ms: 1,
-            ready_timeout_ms: 1,
-            prerequisites: Vec::new(),
-            durations_ms: BTreeMap::new(),
-            loses: None,
-            settle_ms: 0,
-            ignore_budgets: false,
-            on_blocked: OnBlocked::Fail,
+            ..workers()
         }
     })
 }
@@ -195,21 +186,14 @@ proptest! {
 fn gates_on_nodes_are_steps_on_the_nodes_and_know_their_pool() {
     let members = (0..2).map(|index| member(index, 1, true)).collect();
     let mut rollout = Rollout {
-        group: "worker".into(),
-        exclusive: false,
-        after: Vec::new(),
         size: 2,
         members,
-        max_surge: 1,
-        max_unavailable: 0,
         drain_timeout_ms: 900_000,
         ready_timeout_ms: 600_000,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
         settle_ms: 5_000,
         ignore_budgets: true,
         on_blocked: OnBlocked::Force,
+        ..workers()
     };
     let gates = of_nodes(&mut rollout, &[1]);
     let steps = plan_with(&rollout, &gates);
@@ -250,23 +234,7 @@ fn gates_on_nodes_are_steps_on_the_nodes_and_know_their_pool() {
 
 #[test]
 fn a_machine_that_stays_and_has_not_joined_is_waited_for() {
-    let mut rollout = Rollout {
-        group: "worker".into(),
-        exclusive: false,
-        after: Vec::new(),
-        size: 2,
-        members: vec![member(0, 1, true), member(1, 0, true)],
-        max_surge: 1,
-        max_unavailable: 0,
-        drain_timeout_ms: 1,
-        ready_timeout_ms: 1,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
-    };
+    let mut rollout = Rollout { size: 2, members: vec![member(0, 1, true), member(1, 0, true)], ..workers() };
     let gates = of_nodes(&mut rollout, &[1]);
     let steps = plan_with(&rollout, &gates);
     let verify = steps.iter().find(|step| step.title() == "verify some_node.m1").unwrap();
@@ -278,23 +246,7 @@ fn a_machine_that_stays_and_has_not_joined_is_waited_for() {
 #[test]
 fn the_first_machine_goes_alone() {
     let members = (0..4).map(|index| member(index, 1, true)).collect();
-    let rollout = Rollout {
-        group: "worker".into(),
-        exclusive: false,
-        after: Vec::new(),
-        size: 4,
-        members,
-        max_surge: 2,
-        max_unavailable: 0,
-        drain_timeout_ms: 1,
-        ready_timeout_ms: 1,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
-    };
+    let rollout = Rollout { size: 4, members, max_surge: 2, ..workers() };
     let steps = plan(&rollout);
     let find = |name: &str, subject: &str| {
         steps
@@ -310,23 +262,7 @@ fn the_first_machine_goes_alone() {
 #[test]
 fn machines_that_are_not_drained_have_no_gates_for_it() {
     let members = (0..2).map(|index| member(index, 1, true)).collect();
-    let rollout = Rollout {
-        group: "worker".into(),
-        exclusive: false,
-        after: Vec::new(),
-        size: 2,
-        members,
-        max_surge: 1,
-        max_unavailable: 0,
-        drain_timeout_ms: 0,
-        ready_timeout_ms: 1,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
-    };
+    let rollout = Rollout { size: 2, members, drain_timeout_ms: 0, ..workers() };
     let steps = plan(&rollout);
     assert!(
         steps.iter().all(|step| !step.title().starts_with("cordon") && !step.title().starts_with("drain"))

@@ -1,9 +1,10 @@
 use slipway_resource::Identity;
-use slipway_resource::provider::{Fate, Member, OnBlocked};
+use slipway_resource::provider::{Fate, Member};
 
 use super::*;
 use crate::assemble::plain;
 use crate::change::ResourceChange;
+use crate::examples::workers;
 use crate::step::StepAction;
 use crate::step_graph::Graph;
 
@@ -17,23 +18,7 @@ fn pool(name: &str, action: ChangeAction, size: u32, stays: &[bool]) -> Decision
         blockers: Vec::new(),
         node: None,
     };
-    let rollout = Rollout {
-        group: WORKER.to_owned(),
-        exclusive: false,
-        after: Vec::new(),
-        size,
-        members: stays.iter().enumerate().map(member).collect(),
-        max_surge: 1,
-        max_unavailable: 0,
-        drain_timeout_ms: 1,
-        ready_timeout_ms: 1,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
-    };
+    let rollout = Rollout { size, members: stays.iter().enumerate().map(member).collect(), ..workers() };
     let address = Address::new("pool", name);
     let change = ResourceChange { action, ..ResourceChange::bare(&address, "p", 1) };
     Decision { rollout: Some(rollout), ..plain(change) }
