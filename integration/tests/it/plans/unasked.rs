@@ -153,8 +153,13 @@ fn a_plan_file_without_its_confirmations_is_refused() -> Result<()> {
 #[test]
 fn a_plan_file_that_names_another_object_is_refused() -> Result<()> {
     let place = applied(&with_volume("sim-1a"))?;
+    let disk = object(&place, VOLUME)?.id;
+    place.write("other.yaml", &with_volume("sim-1a").replace("name: small", "name: other"))?;
+    place.expect(0, &["apply", "-f", "other.yaml", "--yes"])?;
+    let inventory = place.inventory()?;
+    let other = inventory.of_type("sim_volume").map(|found| found.id.clone()).find(|id| *id != disk);
+    let other = other.context("the disk of another cluster")?;
     let before = identities(&place)?;
-    let other = object(&place, "sim_network.main")?.id;
     place.expect(2, &["delete", "small", "--dry-run", "--out", "saved.plan"])?;
     let file = place.path().join("saved.plan");
     let text = std::fs::read_to_string(&file)?;
@@ -167,7 +172,8 @@ fn a_plan_file_that_names_another_object_is_refused() -> Result<()> {
     }
     std::fs::write(&file, plan.to_bytes()?)?;
     let refused = place.expect(1, &["apply", "saved.plan", "--yes", "--confirm", "small"])?;
-    ensure!(refused.err.contains("PLAN0014") && refused.err.contains(VOLUME), "{}", refused.err);
+    let fault = format!("{VOLUME} is {disk} in the state, and the plan names {other}");
+    ensure!(refused.err.contains("PLAN0014") && refused.err.contains(&fault), "{}", refused.err);
     ensure!(identities(&place)? == before, "something was deleted");
     Ok(())
 }
