@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use slipway_forges::{Connection, Forge, Kind, Policy, PullRequest, StatusState, Token, Treatment, connect};
+use slipway_forges::{
+    ApprovalPolicy, Comment, Connection, Forge, Kind, Policy, Posted, PullRequest, StatusState, Token,
+    Treatment, connect,
+};
 use slipway_limits::{count, file, size};
 use slipway_reviews::clusters::Reading;
 use slipway_reviews::stale::{self, Generations};
@@ -57,6 +60,30 @@ struct Place<'a> {
     host: &'a str,
     page: Option<&'a str>,
     stop: &'a CancellationToken,
+}
+
+impl Place<'_> {
+    /// A review of a pull request with what the forge has of it: comments, reviews, and statuses of its head.
+    fn review<'r>(
+        &'r self,
+        pull_request: &'r PullRequest,
+        (comments, reviews, statuses): (&'r [Comment], &'r [slipway_forges::Review], &'r [Posted]),
+        approvals: &'r (dyn Fn(&str) -> ApprovalPolicy + Sync),
+    ) -> Review<'r> {
+        Review {
+            forge: self.forge,
+            own: self.own,
+            host: self.host,
+            page: self.page,
+            pull_request,
+            comments,
+            reviews,
+            statuses,
+            approvals,
+            record: Some(self.shared.backend.clone()),
+            skips_same: true,
+        }
+    }
 }
 
 impl Desk {
@@ -212,19 +239,7 @@ impl Desk {
         let statuses = place.forge.statuses(&pull_request.head).await?;
         let settings = &self.settings;
         let approvals = |cluster: &str| settings.approvals(&place.source.policy(cluster));
-        let review = Review {
-            forge: place.forge,
-            own: place.own,
-            host: place.host,
-            page: place.page,
-            pull_request,
-            comments: &comments,
-            reviews: &reviews,
-            statuses: &statuses,
-            approvals: &approvals,
-            record: Some(place.shared.backend.clone()),
-            skips_same: true,
-        };
+        let review = place.review(pull_request, (&comments, &reviews, &statuses), &approvals);
         let reviewed = match treatment {
             Treatment::Refused(reason) => {
                 review.overall(StatusState::Pending, &format!("not planned: {reason}")).await?;
@@ -305,19 +320,7 @@ impl Desk {
         let reviews = place.forge.reviews(number).await?;
         let statuses = place.forge.statuses(&pull_request.head).await?;
         let approvals = |cluster: &str| self.settings.approvals(&place.source.policy(cluster));
-        let review = Review {
-            forge: place.forge,
-            own: place.own,
-            host: place.host,
-            page: place.page,
-            pull_request,
-            comments: &comments,
-            reviews: &reviews,
-            statuses: &statuses,
-            approvals: &approvals,
-            record: Some(place.shared.backend.clone()),
-            skips_same: true,
-        };
+        let review = place.review(pull_request, (&comments, &reviews, &statuses), &approvals);
         Ok(review.closed().await?)
     }
 }
