@@ -298,6 +298,9 @@ impl Test {
         settings.push((leftovers::RUN, &mark));
         let tested = test_queue::run(items, self.at_once, &settings);
         let left = leftovers::check(&mark);
+        if let (Err(_), Err(error)) = (&tested, &left) {
+            say(&format!("{error:#}"));
+        }
         tested.and(left)
     }
 }
