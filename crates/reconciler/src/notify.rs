@@ -1,7 +1,7 @@
 //! Notifications about clusters, to receivers that the operator has configured.
 //!
-//! What is told about a cluster is in its status, so the same is told once, by whichever replica works on the cluster. A message
-//! is sent after the status was written: a controller that is killed in between tells nothing, and never the same twice. Messages
+//! The status of a cluster records the last notification, so that each one is sent once, whichever replica works on the cluster. A
+//! message is sent after the status was written: a controller that is killed in between sends no message, and none twice. Messages
 //! wait in memory, a bounded number for each receiver.
 
 mod delivery;

@@ -1,4 +1,4 @@
-//! What is told about a cluster.
+//! The content of a notification.
 
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
@@ -9,7 +9,7 @@ use super::Template;
 use crate::configuration::NotificationKind;
 use crate::status::Status;
 
-/// What is told about a cluster.
+/// The content of a notification about a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
     pub cluster: String,
