@@ -130,8 +130,12 @@ impl Etcd {
 
     /// Announces a member.
     pub(crate) async fn add(&self, peer_urls: &[String], learner: bool) -> Result<Vec<Member>, Refusal> {
-        let answer = self.ask("add", &json!({"peerURLs": peer_urls, "isLearner": learner})).await?;
-        Ok(members(&answer)?)
+        match self.ask("add", &json!({"peerURLs": peer_urls, "isLearner": learner})).await {
+            Ok(answer) => Ok(members(&answer)?),
+            // For some time after a member was removed, etcd can answer so to a request that names no member.
+            Err(Refusal::Gone) => Err(Refusal::Later("a member was removed just now".to_owned())),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Has a learner vote.
