@@ -67,7 +67,13 @@ mod tests {
     fn a_process_with_the_mark_is_found_until_it_ends() {
         let mark = format!("test-{}", std::process::id());
         let mut child = Command::new("sleep").arg("60").env(RUN, &mark).spawn().unwrap();
-        let found = with_mark(&mark).unwrap();
+        // Its environment can be read a moment after it has started.
+        let begun = Instant::now();
+        let mut found = with_mark(&mark).unwrap();
+        while found.is_empty() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(10));
+            found = with_mark(&mark).unwrap();
+        }
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(found.len() == 1 && found[0].contains("sleep 60"), "{found:?}");
