@@ -237,19 +237,34 @@ fn a_plan_file_has_its_secrets_sealed() -> Result<()> {
 
 /// The pool of the new name would begin with a key that cannot read the data of the old one.
 #[test]
-fn another_key_beside_a_renamed_pool_is_confirmed_by_name() -> Result<()> {
+fn another_key_beside_a_renamed_pool_is_refused() -> Result<()> {
     let place = place("{ env: KEY }")?;
+    let pool = |name: &str| {
+        format!(
+            "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: {name} }}\nspec: {{ role: controlPlane, machineType: sim.medium }}\n"
+        )
+    };
+    // Two of three control planes stay.
+    let three = vault("{ env: KEY }") + &pool("second") + &pool("third");
+    place.write("spec.yaml", &three)?;
     expect(&place, 0, APPLY, &[])?;
-    let renamed = vault("{ env: KEY }").replace("name: control-plane", "name: other");
-    place.write("spec.yaml", &renamed)?;
+    place.write("spec.yaml", &three.replace("name: control-plane", "name: other"))?;
     let same = expect(&place, 2, PLAN, &[])?;
     ensure!(!same.out.contains("encrypted with"), "{}", same.out);
-    let planned = expect(&place, 2, PLAN, &[("KEY", OTHER)])?;
-    ensure!(planned.out.contains("no other sim_machine_pool has its encryption_key"), "{}", planned.out);
-    ensure!(planned.out.contains(&format!("it has another key than {POOL}")), "{}", planned.out);
-    for only in [&[][..], &["--confirm", POOL], &["--confirm", "sim_machine_pool.other"]] {
-        let refused = expect(&place, 1, &[APPLY, only].concat(), &[("KEY", OTHER)])?;
-        ensure!(refused.out.contains("--confirm") || refused.err.contains("--confirm"), "{}", refused.err);
+    for arguments in [PLAN, &[APPLY, &["--confirm", "sim_machine_pool.other"]].concat()] {
+        let refused = expect(&place, 1, arguments, &[("KEY", OTHER)])?;
+        ensure!(
+            refused.err.contains("PLAN0021")
+                && refused.err.contains("sim_machine_pool.second has encryption_key")
+        );
+    }
+    // Alone it would leave its data behind, with any key.
+    let place = self::place("{ env: KEY }")?;
+    expect(&place, 0, APPLY, &[])?;
+    place.write("spec.yaml", &vault("{ env: KEY }").replace("name: control-plane", "name: other"))?;
+    for key in [TEXT, OTHER] {
+        let refused = expect(&place, 1, PLAN, &[("KEY", key)])?;
+        ensure!(refused.err.contains("PLAN0048"), "{}", refused.err);
     }
     Ok(())
 }
