@@ -7,14 +7,20 @@ use slipway_resource::{Attribute, Mode, Type, Value};
 use super::Attributes;
 
 /// Gives values the type of the schema if another one has the same meaning: a reference may resolve to a
-/// number where a text is expected, as the version of a launch template.
+/// number where a text is expected, as the version of a launch template. What is empty is left out.
 pub(super) fn conform(fields: &BTreeMap<String, Attribute>, attributes: &mut Attributes) {
-    attributes.retain(|_, value| !value.is_null());
-    for (name, value) in attributes {
+    for (name, value) in attributes.iter_mut() {
         if let Some(attribute) = fields.get(name) {
             conform_value(&attribute.kind, value);
         }
     }
+    attributes.retain(|name, value| !value.is_null() && has_content(fields, name, value));
+}
+
+/// Whether a value is more than an empty one, which is as good as none unless the attribute is required.
+fn has_content(fields: &BTreeMap<String, Attribute>, name: &str, value: &Value) -> bool {
+    let required = fields.get(name).is_some_and(|attribute| attribute.mode == Mode::Required);
+    required || !is_empty(value)
 }
 
 fn conform_value(kind: &Type, value: &mut Value) {
@@ -49,10 +55,7 @@ pub(super) fn settle(fields: &BTreeMap<String, Attribute>, attributes: &mut Attr
             settle_value(&attribute.kind, value);
         }
     }
-    attributes.retain(|name, value| {
-        let required = fields.get(name).is_some_and(|attribute| attribute.mode == Mode::Required);
-        required || !is_empty(value)
-    });
+    attributes.retain(|name, value| has_content(fields, name, value));
     for (name, attribute) in fields {
         if !attribute.default.is_null() && !attributes.contains_key(name) {
             attributes.insert(name.clone(), attribute.default.clone());
