@@ -9,6 +9,7 @@ mod codegen;
 mod conformance;
 mod crash;
 mod deny;
+mod dist;
 mod error_pages;
 mod fuzz;
 mod kops_fields;
@@ -55,6 +56,7 @@ enum Task {
     Links(links::Links),
     Parity(parity::Parity),
     Deny(deny::Deny),
+    Dist(dist::Dist),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +81,7 @@ fn main() -> ExitCode {
         Task::Links(links) => links.run(),
         Task::Parity(parity) => parity.run(),
         Task::Deny(deny) => deny.run(),
+        Task::Dist(dist) => dist.run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
