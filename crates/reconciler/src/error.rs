@@ -233,7 +233,8 @@ impl Error {
             }
             Self::Locked { .. } => "give every controller of this machine its own `data` folder".to_owned(),
             Self::UnknownCluster { .. } => {
-                "`slipway controller show` lists the clusters of controllers".to_owned()
+                "`slipway controller show` lists the clusters of controllers, and `slipway get clusters` those of the state store"
+                    .to_owned()
             }
             Self::UnknownSource { .. } => "`slipway controller show` lists the sources of controllers".to_owned(),
             Self::Store(error) => return slipway_operations::store_hint(error),

@@ -205,12 +205,29 @@ fn an_approved_plan_goes_on_with_its_approval_after_a_kill() -> Result<()> {
 }
 
 #[test]
+fn a_cluster_that_no_controller_has_reported_is_shown_as_such() -> Result<()> {
+    let place = place("always")?;
+    place.expect(0, &["apply", "-f", "work/clusters/line", "--yes"])?;
+    place.expect(0, &["controller", "pause", "line", "--reason", "incident 7"])?;
+    let shown = place.expect(0, &["controller", "show", "line"])?;
+    for part in ["No controller has reported the cluster line", "incident 7"] {
+        ensure!(shown.out.contains(part), "no `{part}`: {}", shown.out);
+    }
+    let shown = place.expect(0, &["controller", "show", "line", "-o", "json"])?;
+    let report: Json = serde_json::from_str(&shown.out)?;
+    ensure!(report["clusters"] == Json::Array(Vec::new()), "{}", shown.out);
+    Ok(())
+}
+
+#[test]
 fn persons_see_and_steer_a_controller() -> Result<()> {
     let place = place("always")?;
     for useless in [&["--reason", " "][..], &["--reason", "one\ntwo"], &["--reason", "x", "--for", "0s"]] {
         place.expect(1, &[&["controller", "pause", "line"], useless].concat())?;
     }
     let unknown = place.expect(1, &["controller", "pause", "lime", "--reason", "x"])?;
+    ensure!(unknown.err.contains("RECON0011"), "{}", unknown.err);
+    let unknown = place.expect(1, &["controller", "show", "lime"])?;
     ensure!(unknown.err.contains("RECON0011"), "{}", unknown.err);
     let mut running = Running::start(&place, &[])?;
     let address = running.address()?;

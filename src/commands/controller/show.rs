@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use serde_json::json;
-use slipway_reconciler::Error;
 use slipway_reconciler::board::{self, Board};
 use slipway_reconciler::status::{SourceStatus, Status};
 use slipway_state_store::controllers::{self, Group};
 
+use super::check_known;
 use crate::cli::ReportFormat;
 use crate::cli::controller::ShowControllerArguments;
 use crate::commands::state::{json as to_text, moment};
@@ -36,12 +36,10 @@ pub(super) async fn run(
     let mut statuses: Vec<(String, Status)> = controllers::read_all(&*backend, Group::Statuses).await?;
     let mut sources: Vec<(String, SourceStatus)> = controllers::read_all(&*backend, Group::Sources).await?;
     if let Some(cluster) = &arguments.cluster {
+        check_known(&backend, cluster).await?;
         statuses.retain(|(name, _)| name == cluster);
         let source = statuses.first().map(|(_, status)| status.source.clone());
-        let Some(source) = source else {
-            return Err(Error::UnknownCluster { cluster: cluster.clone() }.into());
-        };
-        sources.retain(|(name, _)| *name == source);
+        sources.retain(|(name, _)| source.as_ref() == Some(name));
     }
     let names = statuses.iter().map(|(_, status)| &status.controller);
     let names = names.chain(sources.iter().map(|(_, source)| &source.controller));
@@ -59,6 +57,11 @@ pub(super) async fn run(
             let sources: Vec<_> =
                 sources.iter().map(|(name, status)| json!({ "name": name, "status": status })).collect();
             to_text(&json!({ "sources": sources, "clusters": clusters, "controllers": life.report() }))?
+        }
+        (ReportFormat::Text, Some(cluster)) if statuses.is_empty() => {
+            let pause = board.pause(cluster, Timestamp::now());
+            let pause = pause.map(|pause| format!("It is paused: {pause}\n")).unwrap_or_default();
+            format!("No controller has reported the cluster {cluster} to {}.\n{pause}", context.state_url())
         }
         (ReportFormat::Text, Some(_)) => {
             statuses.iter().map(|(_, status)| details(status, &board, &life)).collect()
