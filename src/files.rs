@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use slipway_limits::Exceeded;
 
@@ -126,18 +126,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<(
     }
     let there = fs::canonicalize(path);
     let place = there.as_deref().unwrap_or(path);
-    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut name = std::ffi::OsString::from(".");
-    name.push(place.file_name().unwrap_or_default());
-    name.push(format!(".{}", std::process::id()));
-    let draft = folder.join(name);
+    let draft = draft_of(place);
     let write = || {
-        // A process of this number may have left one.
-        if let Err(error) = fs::remove_file(&draft)
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            return Err(error);
-        }
+        remove_leftover(&draft)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         if readers == Readers::Owner {
@@ -155,6 +146,39 @@ pub(crate) fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<(
         // The draft may not exist.
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// Checks that [`write`] can replace an existing file, without a change of it: the file is not read-only, and its folder accepts new
+/// files.
+pub(crate) fn check_replaceable(path: &Path) -> io::Result<()> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Ok(());
+    }
+    if found.permissions().readonly() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "the file is read-only"));
+    }
+    let draft = draft_of(&fs::canonicalize(path)?);
+    remove_leftover(&draft)?;
+    OpenOptions::new().write(true).create_new(true).open(&draft)?;
+    fs::remove_file(&draft)
+}
+
+/// The file beside another one that replaces it once it is complete.
+fn draft_of(place: &Path) -> PathBuf {
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut name = std::ffi::OsString::from(".");
+    name.push(place.file_name().unwrap_or_default());
+    name.push(format!(".{}", std::process::id()));
+    folder.join(name)
+}
+
+/// Removes a draft that a process with the same number has left.
+fn remove_leftover(draft: &Path) -> io::Result<()> {
+    match fs::remove_file(draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -178,6 +202,19 @@ mod tests {
         write(&file, b"private", Readers::Owner).unwrap();
         assert_eq!(mode(&file), 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_check_of_a_file_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("spec.yaml");
+        fs::write(&file, "old").unwrap();
+        check_replaceable(&file).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+        check_replaceable(&file).unwrap_err();
+        check_replaceable(&folder.path().join("none")).unwrap_err();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `slipway upgrade`
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use slipway_operations::{ClusterSpec, Upgrade, UpgradeStep};
@@ -65,7 +65,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         if arguments.keep_spec {
             say_kept(context, &written, &version);
         } else {
-            write_version(context, &written, &version)?;
+            write_version(context, &written, &version);
         }
         if context.signals.is_stopped() && !later.is_empty() {
             context.output.notice(&format!(
@@ -77,8 +77,8 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     Ok(done(true))
 }
 
-/// The new version has to be written somewhere: the spec must not come from standard input, and the version must be plain text in
-/// it. A YAML anchor or alias gives the version to other fields too, or has it from them.
+/// The new version has to be written somewhere: the spec must not come from standard input or from a read-only file, and the version
+/// must be plain text in it. A YAML anchor or alias gives the version to other fields too, or has it from them.
 fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), CommandError> {
     let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
     let keep = "leave the spec as it is with `--keep-spec`";
@@ -90,7 +90,13 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
         .hint(format!("name the file with `-f FILE`, or {keep}")));
     }
     if replace_at(&read(location)?, location, &to.to_string()).is_some() {
-        return Ok(());
+        return files::check_replaceable(Path::new(location.file.as_ref())).map_err(|error| {
+            let message = format!(
+                "{location}: the new version cannot be written into this file: {error}; nothing was done"
+            );
+            CommandError::new("CLI0093", message)
+                .hint(format!("make the file and its folder writable, or {keep}"))
+        });
     }
     let message = format!(
         "{location}: the new version cannot be written here, because kubernetesVersion is not plain text, as with a YAML anchor or \
@@ -119,29 +125,28 @@ fn say_kept(context: &Context, written: &ClusterSpec, version: &KubernetesVersio
     }
 }
 
-/// Writes the version into its place in the spec file, and leaves the rest of the file unchanged.
-fn write_version(
-    context: &Context,
-    written: &ClusterSpec,
-    version: &KubernetesVersion,
-) -> Result<(), CommandError> {
-    let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
-    let path = PathBuf::from(location.file.as_ref());
-    let text = read(location)?;
-    match replace_at(&text, location, &version.to_string()) {
-        Some(new) if new != text => {
-            files::write(&path, new.as_bytes(), Readers::AsUsual)
-                .map_err(|error| CommandError::file("the spec", &path, &error))?;
-            context
-                .output
-                .message(&format!("{}: kubernetesVersion is {version} now", Path::new(&path).display()));
-        }
-        Some(_) => {}
-        None => context.output.message(&format!(
+/// Writes the version into its place in the spec file, and leaves the rest of the file unchanged. The cluster has the version
+/// already: a file that cannot be written is no failure of the upgrade, and the message says what to change.
+fn write_version(context: &Context, written: &ClusterSpec, version: &KubernetesVersion) {
+    let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return };
+    let path = Path::new(location.file.as_ref());
+    let replaced = read(location).map(|text| (replace_at(&text, location, &version.to_string()), text));
+    let message = match replaced {
+        Ok((Some(new), text)) if new == text => return,
+        Ok((Some(new), _)) => match files::write(path, new.as_bytes(), Readers::AsUsual) {
+            Ok(()) => format!("{}: kubernetesVersion is {version} now", path.display()),
+            Err(error) => {
+                format!(
+                    "{location}: set kubernetesVersion to {version}; the file could not be written: {error}"
+                )
+            }
+        },
+        Ok((None, _)) => format!(
             "{location}: set kubernetesVersion to {version}; the file changed meanwhile and was left as it is"
-        )),
-    }
-    Ok(())
+        ),
+        Err(_) => format!("{location}: set kubernetesVersion to {version}; the file could not be read"),
+    };
+    context.output.message(&message);
 }
 
 /// Replaces the version at a place, and keeps quotes and a leading `v`. Only the line matters: an earlier

@@ -1,6 +1,8 @@
 //! Upgrades by the program: one plan for each minor version, and the spec file follows.
 
+use std::fs::Permissions;
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -114,10 +116,17 @@ fn a_version_with_a_yaml_anchor_or_alias_is_refused_before_the_upgrade() -> Resu
         }
         ensure!(std::fs::read_to_string(&path)? == text, "the spec was changed");
     }
+    std::fs::write(&path, &spec)?;
+    let mode = std::fs::metadata(&path)?.permissions();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o444))?;
+    let refused = place.expect(1, &["upgrade", "-f", "spec.yaml", "--to", "1.34.3", "--yes"])?.err;
+    for part in ["CLI0093", "read-only", "--keep-spec"] {
+        ensure!(refused.contains(part), "no `{part}`: {refused}");
+    }
+    std::fs::set_permissions(&path, mode)?;
     for machine in place.inventory()?.machines {
         ensure!(machine.kubernetes_version == "1.34.2", "{machine:?}");
     }
-    std::fs::write(&path, &spec)?;
     place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
 }
 
