@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use slipway_resource::Digest;
 
-use crate::source::oci::Place;
+use crate::source::oci::{Place, is_host};
 
 /// An artifact in an OCI registry: one layer with a `tar.gz` of the files, as `flux push artifact` and `oras push` make it.
 #[derive(Clone, Debug, Deserialize)]
@@ -21,6 +21,9 @@ pub struct OciSettings {
     pub username: Option<String>,
     /// The file with the password or token of the user.
     pub token_file: Option<PathBuf>,
+    /// Further hosts whose servers of tokens get the user and the password; the host of the registry always may.
+    #[serde(default)]
+    pub token_hosts: Vec<String>,
     /// Whether plain HTTP is allowed to a registry that is not this machine. The password is then sent in clear.
     #[serde(default)]
     pub insecure_http: bool,
@@ -52,6 +55,11 @@ impl OciSettings {
         };
         if self.tag.as_ref().is_some_and(|tag| !is_tag(tag)) {
             return Some("`oci.tag` is no tag".to_owned());
+        }
+        if let Some(host) = self.token_hosts.iter().find(|host| !is_host(host)) {
+            return Some(format!(
+                "`oci.token-hosts` names hosts without scheme, port and path, not `{host}`"
+            ));
         }
         let is_whole = self.username.is_some() == self.token_file.is_some();
         (!is_whole).then(|| "`oci.username` and `oci.token-file` need each other".to_owned())

@@ -11,7 +11,7 @@ use slipway_limits::size;
 use super::{Checkout, Listing, next_checkout};
 use crate::configuration::OciSettings;
 use crate::error::Error;
-pub(crate) use place::Place;
+pub(crate) use place::{Place, is_host};
 use registry::Registry;
 
 /// An artifact.

@@ -16,6 +16,8 @@ use slipway_state_store::Digest;
 struct Content {
     answers: BTreeMap<String, Vec<u8>>,
     requests: Vec<String>,
+    /// The authority of the server of tokens; else that of the registry.
+    realm: Option<String>,
 }
 
 #[derive(Clone)]
@@ -69,7 +71,7 @@ impl Registry {
                 ("200 OK", header, if line.starts_with("HEAD") { Vec::new() } else { body })
             }
             (None, _) if path.starts_with("/v2/") => {
-                let realm = format!("http://{}/token", self.authority);
+                let realm = format!("http://{}/token", content.realm.as_ref().unwrap_or(&self.authority));
                 let challenge =
                     format!("WWW-Authenticate: Bearer realm=\"{realm}\",service=\"registry\"\r\n");
                 ("401 Unauthorized", challenge, Vec::new())
@@ -168,4 +170,32 @@ async fn an_artifact_is_read_when_its_tag_moves() {
     let key = format!("/v2/fleet/manifests/{pushed}");
     registry.content.lock().unwrap().answers.insert(key, b"{\"layers\":[]}".to_vec());
     assert_eq!(pinned.read(None).await.unwrap_err().code(), "RECON0013");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_of_tokens_on_another_host_gets_the_password_only_if_it_is_listed() {
+    let registry = Registry::start();
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("token"), "hunter2\n").unwrap();
+    let pushed = registry.push("stable", &[("clusters/dev/spec.yaml", "dev 1")]);
+    let port = registry.authority.rsplit(':').next().unwrap();
+    registry.content.lock().unwrap().realm = Some(format!("localhost:{port}"));
+    let parse = |more: &str| {
+        let text = format!(
+            "data = 'd'\n[[source]]\nname = 'fleet'\npaths = ['clusters/*']\n[source.oci]\nurl = 'oci://{}/fleet'\n\
+             tag = 'stable'\nusername = 'bot'\ntoken-file = 'token'\n{more}\n",
+            registry.authority
+        );
+        Configuration::parse(&text, Path::new("controller.toml"), folder.path())
+    };
+    let reader = |more: &str| Reader::new(&parse(more).unwrap().sources[0], folder.path());
+    let refused = reader("").read(None).await.unwrap_err();
+    assert_eq!(refused.code(), "RECON0013");
+    assert!(refused.to_string().contains("add it to `oci.token-hosts`"), "{refused}");
+    let requests = registry.requests();
+    assert!(requests.iter().all(|line| !line.contains("/token")), "{requests:?}");
+
+    let allowed = reader("token-hosts = ['localhost']").read(None).await.unwrap();
+    assert_eq!(allowed.id, pushed);
+    assert!(parse("token-hosts = ['https://localhost/token']").is_err());
 }

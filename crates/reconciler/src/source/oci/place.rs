@@ -48,6 +48,18 @@ impl Place {
     pub fn allows(&self, url: &Url) -> bool {
         url.scheme() == "https" || (url.scheme() == "http" && (self.insecure_http || is_here(url)))
     }
+
+    /// Whether a server of tokens gets the user and the password: it is on the host of the registry, or on one of some others.
+    pub fn trusts(&self, server: &Url, others: &[String]) -> bool {
+        let Some(host) = server.host_str() else { return false };
+        Some(host) == self.registry.host_str() || others.iter().any(|other| other.eq_ignore_ascii_case(host))
+    }
+}
+
+/// Whether a text is a host without scheme, port and path.
+pub(crate) fn is_host(text: &str) -> bool {
+    let is_same = |url: Url| url.host_str().is_some_and(|host| host.eq_ignore_ascii_case(text));
+    !text.contains('*') && Url::parse(&format!("https://{text}/")).is_ok_and(is_same)
 }
 
 /// Whether a URL names this machine.
@@ -76,6 +88,31 @@ mod tests {
             "oci:///a",
         ] {
             assert!(Place::parse(bad, false).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn passwords_reach_the_host_of_the_registry_and_listed_hosts_only() {
+        let place = Place::parse("oci://registry.example.com/fleet", false).unwrap();
+        let trusts = |url: &str| place.trusts(&url.parse().unwrap(), &["Auth.example.com".to_owned()]);
+        for good in ["https://registry.example.com/token", "https://auth.example.com/token?x=y"] {
+            assert!(trusts(good), "{good}");
+        }
+        for bad in [
+            "https://example.com/token",
+            "https://registry.example.com.example.org/token",
+            "https://registry.example.com@example.org/token",
+            "https://an.auth.example.com/token",
+        ] {
+            assert!(!trusts(bad), "{bad}");
+        }
+        for host in ["auth.example.com", "Auth.example.com", "10.0.0.1", "[::1]"] {
+            assert!(is_host(host), "{host}");
+        }
+        for other in
+            ["", "https://auth.example.com", "auth.example.com/token", "auth.example.com:5001", "a@b", "*.b"]
+        {
+            assert!(!is_host(other), "{other}");
         }
     }
 }

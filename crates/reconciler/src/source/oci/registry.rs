@@ -207,12 +207,20 @@ impl Registry {
         let Some(mut realm) = realm.filter(|realm| self.place.allows(realm)) else {
             return Err(self.unavailable("the registry names no encrypted server of tokens"));
         };
+        let credentials = self.credentials()?;
+        if credentials.is_some() && !self.place.trusts(&realm, &self.settings.token_hosts) {
+            let host = realm.host_str().unwrap_or_default();
+            return Err(self.unavailable(format!(
+                "the registry names a server of tokens on another host, which gets no password: if {host} belongs to the registry, \
+                 add it to `oci.token-hosts`"
+            )));
+        }
         realm.query_pairs_mut().append_pair("scope", &format!("repository:{}:pull", self.place.name));
         if let Some(service) = parameter(parameters, "service") {
             realm.query_pairs_mut().append_pair("service", service);
         }
         let mut request = self.client.get(realm);
-        if let Some((user, password)) = self.credentials()? {
+        if let Some((user, password)) = credentials {
             request = request.basic_auth(user, Some(password.trim()));
         }
         let answer = self.send(request).await?;
