@@ -74,13 +74,18 @@ fn without_host(name: &str) -> &str {
     person
 }
 
-/// The part of a person before the `@`. Two persons who have it in common may be one, and never count as two.
+/// The part of a person before the `@`, without dots and without what follows a `+`: many mail servers deliver
+/// `ada+ci@example.com` and `a.da@example.com` to the mailbox of `ada@example.com`. Two persons who have it in common may be one, and
+/// never count as two.
 #[must_use]
-pub fn account_of(person: &str) -> &str {
-    match person.split_once('@') {
+pub fn account_of(person: &str) -> String {
+    let local = match person.split_once('@') {
         Some((account, _)) if !account.trim_end().is_empty() => account.trim_end(),
         _ => person,
-    }
+    };
+    let mailbox: String =
+        local.split('+').next().unwrap_or_default().chars().filter(|letter| *letter != '.').collect();
+    if mailbox.is_empty() { local.to_owned() } else { mailbox }
 }
 
 #[cfg(test)]
@@ -118,7 +123,15 @@ mod tests {
         for person in ["ada", "ada@example.com", "ada @example.org", "ada@x@y.z"] {
             assert_eq!(account_of(person), "ada", "{person}");
         }
-        assert_eq!(account_of("@ada"), "@ada");
+        for person in
+            ["ada+ci", "ada+ci@example.com", "ada+@example.com", "a.da@example.com", "a.d.a+x+y@example.org"]
+        {
+            assert_eq!(account_of(person), "ada", "{person}");
+            assert_ne!(person_of(person).unwrap(), "ada@example.com", "{person} is no approver of that name");
+        }
+        for person in ["@ada", "+ci", "..."] {
+            assert_eq!(account_of(person), person);
+        }
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub(crate) enum Counted {
 }
 
 /// Counts the approvals of a digest. An approval counts only for the digest that it names, and once for each person: names
-/// that differ only in their form, or in what follows their `@`, are one person, and names that can be taken for others do not
-/// count.
+/// that differ only in their form, in what follows their `@`, in dots or in a suffix with `+`, are one person, and names that can be
+/// taken for others do not count.
 pub(crate) async fn count(
     environment: &Environment,
     backend: &dyn Backend,
@@ -46,7 +46,7 @@ pub(crate) async fn count(
         let account = account_of(&person);
         if policy.by_other && account == account_of(&actor.person) {
             own = Some(actor.who.clone());
-        } else if persons.insert(account.to_owned()) {
+        } else if persons.insert(account) {
             counted.push(approval.who);
         }
     }

@@ -179,7 +179,7 @@ pub(crate) async fn count_approvals(
         account_of(person) != account_of(own) && (policy.approvers.is_empty() || named.contains(person))
     };
     let persons = given.iter().filter_map(|approval| person_of(&approval.person)).filter(counts);
-    let accounts: BTreeSet<String> = persons.map(|person| account_of(&person).to_owned()).collect();
+    let accounts: BTreeSet<String> = persons.map(|person| account_of(&person)).collect();
     Ok(accounts.len())
 }
 
