@@ -119,7 +119,16 @@ pub(crate) async fn tagged(
     cloud: &Cloud,
     (key, value): (&str, &str),
 ) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
-    let filters = vec![filter("key", [key]), filter("value", [value])];
+    tagged_any(cloud, &[key], &[value]).await
+}
+
+/// The ids of objects that carry a tag with one of some keys and one of some values, by type.
+pub(crate) async fn tagged_any(
+    cloud: &Cloud,
+    keys: &[&str],
+    values: &[&str],
+) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
+    let filters = vec![filter("key", keys.iter().copied()), filter("value", values.iter().copied())];
     let request = cloud.ec2().describe_tags().set_filters(Some(filters));
     let send = |token| request.clone().set_next_token(token).send();
     let pages = cloud.pages(Class::Ec2Read, "DescribeTags", send, |page| page.next_token()).await?;

@@ -13,6 +13,8 @@ pub(crate) const CLUSTER: &str = "slipway.dev/cluster";
 pub(crate) const ADDRESS: &str = "slipway.dev/address";
 /// The token of the step that made it.
 pub(crate) const TOKEN: &str = "slipway.dev/token";
+/// How the names of objects begin in plans that controllers inside the cluster created.
+pub(crate) const OF_CONTROLLERS: &str = "of-controllers/";
 /// The prefix of Slipway's keys.
 const PREFIX: &str = "slipway.dev/";
 /// The prefix of keys that AWS itself sets.

@@ -7,8 +7,11 @@ mod identity;
 mod instances;
 mod keys;
 mod locate;
+mod of_controllers;
 mod resume;
 mod routing;
+
+pub(crate) use balancing::shut_out;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -27,6 +27,9 @@ use crate::look::{Listing, Look};
 use crate::owner::{Tags, difference};
 use crate::rate::Class;
 
+/// The prefixes of names of a cluster's load balancers.
+const BALANCERS: [&str; 2] = ["api", "bastion"];
+
 /// A family whose objects one Describe call reads by ARN.
 macro_rules! by_arn {
     ($(#[$meta:meta])* $name:ident, $call:ident, $action:literal, $set:ident, $items:ident, $item:ty, $arn:ident) => {
@@ -156,6 +159,42 @@ async fn with_tags(cloud: &Cloud, arns: Vec<String>) -> Result<Option<Vec<Tagged
     Ok(Some(tagged.filter_map(|(arn, tags)| Some((Identity::new(arn), tags?.as_ref().clone()))).collect()))
 }
 
+/// All load balancers of the region with their tags, without those whose names the cluster's own ones have.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) async fn balancers_of_others(cloud: &Cloud, cluster: &str) -> Result<Vec<Tagged>, ProviderError> {
+    let own = BALANCERS.map(|prefix| hashed(prefix, cluster));
+    let request = cloud.balancing().describe_load_balancers();
+    let send = |marker| request.clone().set_marker(marker).send();
+    let pages =
+        cloud.pages(Class::Balancing, "DescribeLoadBalancers", send, |page| page.next_marker()).await?;
+    let all = pages.iter().flat_map(|page| page.load_balancers());
+    let others =
+        all.filter(|balancer| own.iter().all(|own| balancer.load_balancer_name() != Some(own.as_str())));
+    let arns = others.filter_map(|balancer| balancer.load_balancer_arn()).map(str::to_owned).collect();
+    Ok(with_tags(cloud, arns).await?.unwrap_or_default())
+}
+
+/// All target groups of the region with their tags, without those whose names the cluster's own ones have.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) async fn target_groups_of_others(
+    cloud: &Cloud,
+    cluster: &str,
+) -> Result<Vec<Tagged>, ProviderError> {
+    let own = target_group::PREFIXES.map(|prefix| hashed(prefix, cluster));
+    let request = cloud.balancing().describe_target_groups();
+    let send = |marker| request.clone().set_marker(marker).send();
+    let pages =
+        cloud.pages(Class::Balancing, "DescribeTargetGroups", send, |page| page.next_marker()).await?;
+    let all = pages.iter().flat_map(|page| page.target_groups());
+    let others = all.filter(|group| own.iter().all(|own| group.target_group_name() != Some(own.as_str())));
+    let arns = others.filter_map(|group| group.target_group_arn()).map(str::to_owned).collect();
+    Ok(with_tags(cloud, arns).await?.unwrap_or_default())
+}
+
 /// The tags of a load balancer; `None` if it does not exist.
 ///
 /// # Errors
@@ -179,7 +218,7 @@ struct OfCluster(Vec<String>);
 #[async_trait]
 impl Listing for OfCluster {
     async fn list(look: &Look) -> Result<Self, ProviderError> {
-        let names = ["api", "bastion"].map(|prefix| hashed(prefix, &look.request.cluster));
+        let names = BALANCERS.map(|prefix| hashed(prefix, &look.request.cluster));
         let found = names.iter().map(|name| balancer_named(&look.cloud, name));
         Ok(Self(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect()))
     }

@@ -11,8 +11,9 @@ use crate::act::Act;
 use crate::cloud::Cloud;
 use crate::error::incomplete;
 use crate::look::filter;
-use crate::owner::{Owner, identity, of_ec2, specification, visible};
+use crate::owner::{OF_CONTROLLERS, Owner, identity, of_ec2, specification, visible};
 use crate::rate::Class;
+use crate::session::shut_out;
 
 /// The attribute with the rules of others.
 const FOREIGN_RULES: &str = "foreign_rules";
@@ -110,6 +111,10 @@ impl Kind for SecurityGroup {
     }
 
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        if act.request.ownership.address.name().starts_with(OF_CONTROLLERS) {
+            // Its controller let it into the groups of nodes, and would remove these rules.
+            shut_out(act.cloud, id.as_str()).await?;
+        }
         let request = act.cloud.ec2().delete_security_group().group_id(id.as_str());
         act.cloud.write(Class::Ec2Write, "DeleteSecurityGroup", || request.clone().send()).await.map(drop)
     }

@@ -103,6 +103,10 @@ impl Kind for Volume {
             .iter()
             .filter_map(|attachment| attachment.instance_id().map(str::to_owned))
             .collect();
+        if cloud.leaving() {
+            // With the cluster, its machines terminate, perhaps after the first attempt to delete the volume.
+            return Ok(Blockers { lasting: Vec::new(), passing: users });
+        }
         super::blocker::of_instances(cloud, &users).await
     }
 }

@@ -1,7 +1,7 @@
 //! Load balancers that controllers have created for Services in a network that is deleted.
 //!
-//! They are no resources of the cluster, and their interfaces block the deletion of subnets. While the control plane runs, its
-//! controller deletes them with their Services, and leaves nothing.
+//! Their interfaces block the deletion of subnets. The plan deletes those whose tags name the cluster. The others are classic load
+//! balancers, and load balancers without such tags: they are findings.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +13,7 @@ use crate::cloud::Cloud;
 use crate::kind::tags_of;
 use crate::known::Known;
 use crate::look::filter;
+use crate::owner::OF_CONTROLLERS;
 use crate::rate::Class;
 
 /// How many values a filter may have.
@@ -54,6 +55,8 @@ pub(super) async fn balanced(
         Ok(descriptions) => of_controllers(descriptions.iter().map(String::as_str)),
         Err(error) => return unanswered("load balancers of Services", error).map(|()| Vec::new()),
     };
+    let stays = |(name, _): &(String, Option<String>)| !items.iter().any(|item| deletes(item, name));
+    let balancers: Vec<(String, Option<String>)> = balancers.into_iter().filter(stays).collect();
     if balancers.is_empty() {
         return Ok(Vec::new());
     }
@@ -67,6 +70,14 @@ pub(super) async fn balanced(
     let text = format!("load balancers of Services use the network: {}", names.join(", "));
     let class = ErrorClass::Dependency { blockers: names };
     Ok(vec![finding(Some(&item.address), class, text, HINT)])
+}
+
+/// Whether a change deletes a load balancer that a controller created.
+fn deletes(item: &PreflightItem, balancer: &str) -> bool {
+    let name = item.address.name().strip_prefix(OF_CONTROLLERS);
+    item.action == "delete"
+        && item.address.kind() == "aws_lb"
+        && name.is_some_and(|name| name.rsplit('/').next() == Some(balancer))
 }
 
 /// The descriptions of the interfaces that a filter finds.

@@ -10,6 +10,8 @@ mod security_group;
 mod subnets;
 mod target_groups;
 
+pub(crate) use security_group::shut_out;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 

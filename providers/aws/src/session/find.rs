@@ -1,18 +1,19 @@
 //! Finding and reading what exists.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
 use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 use slipway_resource::{Observation, Observed, ProviderError};
 
+use super::of_controllers;
 use crate::cloud::Cloud;
 use crate::kind::{self, Condition, Found, Kind};
 use crate::known::Known;
 use crate::look::Look;
 use crate::owner::Owner;
 
-/// Everything that a cluster owns.
+/// Everything that a cluster owns; when the whole cluster is deleted, also what its controllers created.
 pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<Discovery, ProviderError> {
     let look = Look::new(cloud.clone(), request);
     let wanted = kind::all().iter().filter(|kind| look.wants(kind.name()));
@@ -40,6 +41,10 @@ pub(super) async fn discover(cloud: &Cloud, request: DiscoverRequest) -> Result<
                 discovery.unlisted.push(Unlisted { kind: kind.name().to_owned(), error });
             }
         }
+    }
+    if cloud.leaving() {
+        let owned: BTreeSet<_> = discovery.observed.iter().map(|found| found.identity.clone()).collect();
+        discovery.observed.extend(of_controllers::discover(&look, &owned).await?);
     }
     if look.request.uid.is_none() {
         // Of several clusters with one name, the one with most objects is the one that still exists.

@@ -7,7 +7,7 @@ use slipway_resource::provider::{
     BalancedPort, BalancedService, BalancerKey, DesiredBalancer, IngressPoint, IpFamily, LoadBalancer,
     NodeTarget, PortProtocol, PreflightItem, balancer_name,
 };
-use slipway_resource::{ErrorClass, Value};
+use slipway_resource::{ErrorClass, Identity, Value};
 use slipway_testkit::lab::values;
 
 use crate::identity::{answer, ask};
@@ -276,4 +276,85 @@ async fn a_deletion_names_the_load_balancers_of_services_before_its_first_change
     staying.read("aws_vpc.a", &vpc).await;
     assert_eq!(staying.session.preflight(items()).await.unwrap(), []);
     staying.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deletion_of_a_cluster_finds_what_its_controllers_created() {
+    let moto = moto();
+    let (endpoint, port) = (moto.endpoint(), moto.port());
+    let staying = Cloud::open(&endpoint).await;
+    let network = Network::create(port);
+    let desired = web(&[&network.node()]);
+    staying.session.load_balancers().unwrap().ensure(&desired).await.unwrap();
+    let volume = |tags: &[(&str, &str)]| {
+        let mut body = "Action=CreateVolume&Version=2016-11-15&AvailabilityZone=us-east-1a&Size=1\
+                        &TagSpecification.1.ResourceType=volume"
+            .to_owned();
+        for (index, (key, value)) in tags.iter().enumerate() {
+            let number = index + 1;
+            body.push_str(&format!(
+                "&TagSpecification.1.Tag.{number}.Key={key}&TagSpecification.1.Tag.{number}.Value={value}"
+            ));
+        }
+        ask(port, "ec2", &body, "volumeId")
+    };
+    let membership = format!("kubernetes.io/cluster/{CLUSTER}");
+    let claim = [
+        ("kubernetes.io/created-for/pvc/namespace", "shop"),
+        ("kubernetes.io/created-for/pvc/name", "data"),
+        ("CSIVolumeName", "pvc-1"),
+    ];
+    let dynamic = volume(&[&claim[..], &[(membership.as_str(), "owned")][..]].concat());
+    // Of another cluster, and of a person: these are none of the cluster's controllers.
+    volume(&[&claim[..], &[("kubernetes.io/cluster/b.example.com", "owned")][..]].concat());
+    volume(&[(membership.as_str(), "owned")]);
+    assert!(staying.discover().await.is_empty(), "only a deletion of the whole cluster looks for them");
+    staying.end().await;
+
+    let settings = Value::map([("endpoint", Value::from(endpoint.as_str())), ("leaving", true.into())]);
+    let leaving = Cloud::open_with(&settings).await;
+    let mut found: Vec<_> = leaving
+        .discover()
+        .await
+        .into_iter()
+        .map(|found| (found.address.to_string(), found.identity))
+        .collect();
+    found.sort();
+    let own = network.groups("group-name", &format!("k8s-elb-{}", desired.key.name));
+    let group = values(&own, "groupId")[0].to_owned();
+    let addresses: Vec<&str> = found.iter().map(|(address, _)| address.as_str()).collect();
+    let [disk, balancer, one, two, security_group] = addresses.as_slice() else { panic!("{addresses:?}") };
+    assert_eq!(*disk, format!("aws_ebs_volume.of-controllers/shop/data/{dynamic}"));
+    assert_eq!(*balancer, format!("aws_lb.of-controllers/shop/web/{}", desired.key.name));
+    for target_group in [one, two] {
+        assert!(target_group.starts_with("aws_lb_target_group.of-controllers/shop/web/k8s-web-"));
+    }
+    assert_eq!(*security_group, format!("aws_security_group.of-controllers/shop/web/{group}"));
+
+    // A finding about this load balancer would stop the plan that deletes it.
+    let subnet = &network.subnet;
+    let interface = format!(
+        "Action=CreateNetworkInterface&Version=2016-11-15&SubnetId={subnet}&Description=ELB%20net/{}/1",
+        desired.key.name
+    );
+    let interface = ask(port, "ec2", &interface, "networkInterfaceId");
+    leaving.read("aws_subnet.a", &Identity::new(subnet.as_str())).await;
+    let items = ["aws_subnet.a", *balancer].map(|address| PreflightItem {
+        address: address.parse().unwrap(),
+        action: "delete".to_owned(),
+        desired: Value::Null,
+    });
+    assert_eq!(leaving.session.preflight(items[..1].to_vec()).await.unwrap().len(), 1);
+    assert_eq!(leaving.session.preflight(items.to_vec()).await.unwrap(), []);
+    let delete = format!("Action=DeleteNetworkInterface&Version=2016-11-15&NetworkInterfaceId={interface}");
+    answer(port, "ec2", &delete);
+
+    for (address, identity) in &found {
+        leaving.delete(address, identity).await;
+    }
+    assert!(leaving.discover().await.is_empty());
+    assert_eq!(network.balancing("DescribeLoadBalancers", "LoadBalancerArn"), Vec::<String>::new());
+    assert_eq!(network.balancing("DescribeTargetGroups", "TargetGroupArn"), Vec::<String>::new());
+    assert!(!network.groups("group-id", &network.nodes).contains(&group), "nodes let it in no more");
+    leaving.end().await;
 }

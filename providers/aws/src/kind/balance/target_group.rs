@@ -31,7 +31,7 @@ const STICKY: &str = "stickiness.enabled";
 const STICKY_TYPE: &str = "stickiness.type";
 
 /// The prefixes of names of target groups.
-const PREFIXES: [&str; 5] = ["tcp", "tls", "kops-controller", "etcd-cilium", "bastion"];
+pub(super) const PREFIXES: [&str; 5] = ["tcp", "tls", "kops-controller", "etcd-cilium", "bastion"];
 
 #[async_trait]
 impl Kind for TargetGroup {
@@ -141,9 +141,11 @@ impl Kind for TargetGroup {
     async fn blockers(&self, cloud: &Cloud, id: &Identity) -> Result<Blockers, ProviderError> {
         let group = cloud.get::<TargetGroups>(id.as_str()).await?;
         let balancers = group.iter().flat_map(|group| group.load_balancer_arns());
-        Ok(Blockers {
-            lasting: balancers.map(|arn| format!("listeners of {arn}")).collect(),
-            passing: Vec::new(),
+        let listeners = balancers.map(|arn| format!("listeners of {arn}")).collect();
+        // With the cluster, its load balancers are deleted too.
+        Ok(match cloud.leaving() {
+            true => Blockers { lasting: Vec::new(), passing: listeners },
+            false => Blockers { lasting: listeners, passing: Vec::new() },
         })
     }
 }

@@ -179,7 +179,7 @@ fn groups_of(instance: &Ec2Instance) -> impl Iterator<Item = &str> {
 ///
 /// # Errors
 /// By class.
-pub(super) async fn shut_out(cloud: &Cloud, group: &str) -> Result<(), ProviderError> {
+pub(crate) async fn shut_out(cloud: &Cloud, group: &str) -> Result<(), ProviderError> {
     for other in describe(cloud, vec![filter("ip-permission.group-id", [group])]).await? {
         let id = id_of(&other)?;
         if id != group {
