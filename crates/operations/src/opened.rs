@@ -27,7 +27,7 @@ use crate::request::Request;
 use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
-use crate::state::{protection_of, to_json};
+use crate::state::{in_applied_order, protection_of, to_json};
 use crate::trust::Grounds;
 use crate::version;
 
@@ -90,12 +90,13 @@ impl Opened {
     }
 
     async fn with(environment: &Environment, spec: ClusterSpec, purpose: Purpose) -> Result<Self, Error> {
-        let cluster = &spec.cluster;
         let store = environment.store.as_ref();
         let state = match store.filter(|_| purpose != Purpose::MakeState) {
-            Some(store) => State::read(&*store.backend, &cluster.name).await?,
+            Some(store) => State::read(&*store.backend, &spec.cluster.name).await?,
             None => None,
         };
+        let spec = in_applied_order(spec, state.as_ref());
+        let cluster = &spec.cluster;
         let offline = store.is_none();
         let prior = state.as_ref().map(|state| &state.snapshot);
         let at = |field: &str| spec.place(field).cloned();

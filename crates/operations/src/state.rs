@@ -4,6 +4,7 @@ use slipway_engine::State;
 use slipway_plan::Snapshot;
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
+use slipway_spec::v1alpha1::keep_order;
 use slipway_state_store::{Backend, ClusterName, Head};
 
 use crate::environment::Environment;
@@ -32,6 +33,16 @@ pub async fn recorded(environment: &Environment, cluster: &str) -> Result<Cluste
 pub fn spec_of(snapshot: &Snapshot) -> Result<Option<Cluster>, Error> {
     stored::read(&snapshot.spec)
         .map_err(|source| Error::UnreadableSpec { cluster: snapshot.cluster.clone(), source })
+}
+
+/// A spec with zones and subnets in the order of the applied spec: another order in its files changes nothing.
+pub(crate) fn in_applied_order(mut spec: ClusterSpec, state: Option<&State>) -> ClusterSpec {
+    // Where the recorded spec is needed, it is an error that it cannot be read.
+    let applied = state.and_then(|state| spec_of(&state.snapshot).ok().flatten());
+    if let Some(applied) = applied {
+        keep_order(&mut spec.cluster, &spec.sources, &applied);
+    }
+    spec
 }
 
 /// The head of a cluster, also a deleted cluster's tombstone.

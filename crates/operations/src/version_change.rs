@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::opened::Opened;
 use crate::request::Request;
 use crate::spec::ClusterSpec;
-use crate::state::{spec_of, to_json};
+use crate::state::{in_applied_order, spec_of, to_json};
 
 /// A change of version, separated from the other changes of the spec.
 #[derive(Clone, Debug)]
@@ -54,6 +54,7 @@ pub(crate) fn narrowed(
     to: &KubernetesVersion,
 ) -> Result<(ClusterSpec, VersionChange), Error> {
     let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
+    let written = &in_applied_order(written.clone(), state);
     let applied = applied_here(written, state)?;
     let change = VersionChange {
         from: Box::new(at_version(&applied, written, from)),

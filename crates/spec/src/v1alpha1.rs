@@ -11,6 +11,7 @@ mod full;
 mod host;
 mod network;
 mod node_pool;
+mod order;
 mod reader;
 
 pub use cluster::{
@@ -21,6 +22,7 @@ pub use full::full_documents;
 pub use host::{HostDocument, HostMetadata, HostSpec};
 pub use network::{NetworkSpec, SubnetSpec};
 pub use node_pool::{NodePoolDocument, NodePoolMetadata, NodePoolSpec, RolloutSpec};
+pub use order::keep_order;
 pub use reader::V1Alpha1;
 
 /// The `apiVersion` of these documents.
