@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use aws_sdk_ec2::types::{
     InstanceStateName, NatGatewayState, NetworkInterface, NetworkInterfaceType, SecurityGroup,
 };
+use slipway_aws_model::tags::membership;
 use slipway_resource::ProviderError;
 
 use super::Blockers;
@@ -105,6 +106,20 @@ pub(super) async fn of_instances(cloud: &Cloud, ids: &[String]) -> Result<Blocke
     let going = instances_going(cloud, &ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
     let (passing, lasting) = ids.iter().cloned().partition(|id| going.get(id).copied().unwrap_or_default());
     Ok(Blockers { lasting, passing })
+}
+
+/// The instances of a cluster that are not on their way out.
+pub(super) async fn machines(cloud: &Cloud, cluster: &str) -> Result<Vec<String>, ProviderError> {
+    let filters = vec![
+        filter("tag-key", [membership(cluster)]),
+        filter("instance-state-name", ["pending", "running", "stopping", "stopped"]),
+    ];
+    let request = cloud.ec2().describe_instances().set_filters(Some(filters));
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeInstances", send, |page| page.next_token()).await?;
+    let instances =
+        pages.iter().flat_map(|page| page.reservations()).flat_map(|reservation| reservation.instances());
+    Ok(instances.filter_map(|instance| instance.instance_id()).map(str::to_owned).collect())
 }
 
 /// Of each instance whether it is on its way out.

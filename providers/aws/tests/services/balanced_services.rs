@@ -1,6 +1,7 @@
 //! Load balancers of Services.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::json;
 use slipway_resource::provider::{
@@ -349,6 +350,22 @@ async fn the_deletion_of_a_cluster_finds_what_its_controllers_created() {
     let delete = format!("Action=DeleteNetworkInterface&Version=2016-11-15&NetworkInterfaceId={interface}");
     answer(port, "ec2", &delete);
 
+    // As long as a machine of the cluster runs, its controller would create the load balancer again.
+    let machine = format!(
+        "Action=RunInstances&Version=2016-11-15&ImageId=ami-12c6146b&MinCount=1&MaxCount=1&InstanceType=t3.micro\
+         &SubnetId={subnet}&TagSpecification.1.ResourceType=instance\
+         &TagSpecification.1.Tag.1.Key={membership}&TagSpecification.1.Tag.1.Value=owned"
+    );
+    let machine = ask(port, "ec2", &machine, "instanceId");
+    let balancers = || network.balancing("DescribeLoadBalancers", "LoadBalancerArn").len();
+    let end_of_machine = async {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_eq!(balancers(), 1);
+        answer(port, "ec2", &format!("Action=TerminateInstances&Version=2016-11-15&InstanceId.1={machine}"));
+    };
+    let (address, identity) = &found[1];
+    tokio::join!(leaving.delete(address, identity), end_of_machine);
+    assert_eq!(balancers(), 0);
     for (address, identity) in &found {
         leaving.delete(address, identity).await;
     }

@@ -6,7 +6,7 @@ use aws_sdk_elasticloadbalancingv2::types::{
     LoadBalancerAttribute, LoadBalancerSchemeEnum, LoadBalancerStateEnum, LoadBalancerTypeEnum,
     SubnetMapping,
 };
-use slipway_resource::{Identity, ProviderError, Value};
+use slipway_resource::{ErrorClass, Identity, Ownership, ProviderError, Value};
 
 use super::{
     Balancers, OfCluster, TagsOf, balancer_named, check_owner, made_or_claimed, missing, set_tags, to_tags,
@@ -14,11 +14,12 @@ use super::{
 };
 use crate::act::Act;
 use crate::cloud::Cloud;
+use crate::error::error;
 use crate::kind::attribute::{block, blocks, differs, flag, need, some, text, texts};
 use crate::kind::by_name::{if_any, made};
-use crate::kind::{Condition, Found, Kind, Tagged};
+use crate::kind::{Blockers, Condition, Found, Kind, Tagged, blocker};
 use crate::look::Look;
-use crate::owner::{marks, visible};
+use crate::owner::{OF_CONTROLLERS, marks, visible};
 use crate::rate::Class;
 
 /// `aws_lb`.
@@ -116,9 +117,24 @@ impl Kind for LoadBalancer {
         update_tags(cloud, arn, prior, desired).await
     }
 
+    /// A load balancer that a controller created is deleted after the machines: while the controller runs, it creates one that is gone
+    /// again.
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
+        let Ownership { cluster, address, .. } = &act.request.ownership;
+        if address.name().starts_with(OF_CONTROLLERS) {
+            let machines = blocker::machines(act.cloud, cluster).await?;
+            if !machines.is_empty() {
+                let text = format!("{id} waits for the end of {}", machines.join(", "));
+                return Err(error(ErrorClass::Dependency { blockers: machines }, text));
+            }
+        }
         let request = act.cloud.balancing().delete_load_balancer().load_balancer_arn(id.as_str());
         act.cloud.write(Class::Balancing, "DeleteLoadBalancer", || request.clone().send()).await.map(drop)
+    }
+
+    async fn blockers(&self, cloud: &Cloud, _: &Identity) -> Result<Blockers, ProviderError> {
+        let machines = cloud.leaving().then(|| "the machines of the cluster".to_owned());
+        Ok(Blockers { lasting: Vec::new(), passing: machines.into_iter().collect() })
     }
 
     async fn tag(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
