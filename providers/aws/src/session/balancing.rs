@@ -9,6 +9,7 @@ mod listeners;
 mod security_group;
 mod subnets;
 mod target_groups;
+mod ungrouped;
 
 pub(crate) use security_group::shut_out;
 
@@ -47,6 +48,10 @@ const CROSS_ZONE: &str = "load_balancing.cross_zone.enabled";
 impl LoadBalancers for AwsSession {
     async fn get(&self, key: &BalancerKey) -> Result<Option<LoadBalancer>, ProviderError> {
         let existing = Existing::find(&self.cloud, key).await?;
+        if let Some(balancer) = &existing.ungrouped {
+            ungrouped::check(&self.cloud, key, balancer).await?;
+            return Ok(Some(shown(balancer)));
+        }
         match (&existing.balancer, existing.groups.as_slice()) {
             (Some(balancer), _) => Ok(Some(shown(balancer))),
             // A part of it still exists.
@@ -58,7 +63,7 @@ impl LoadBalancers for AwsSession {
     async fn ensure(&self, desired: &DesiredBalancer) -> Result<LoadBalancer, ProviderError> {
         let (cloud, key) = (&self.cloud, &desired.key);
         let wanted = NetworkBalancer::of(desired)?;
-        let existing = Existing::find(cloud, key).await?;
+        let existing = Existing::find(cloud, key).await?.grouped(key)?;
         let place = match &existing.balancer {
             Some(balancer) => {
                 has_scheme(balancer, wanted.internal)?;
@@ -100,7 +105,7 @@ impl LoadBalancers for AwsSession {
     async fn update(&self, desired: &DesiredBalancer) -> Result<(), ProviderError> {
         let (cloud, key) = (&self.cloud, &desired.key);
         let wanted = NetworkBalancer::of(desired)?;
-        let existing = Existing::find(cloud, key).await?;
+        let existing = Existing::find(cloud, key).await?.grouped(key)?;
         let Some(group) = existing.group()? else {
             return Err(error(ErrorClass::NotFound, format!("there is no load balancer {}", key.name)));
         };
@@ -118,6 +123,9 @@ impl LoadBalancers for AwsSession {
     async fn delete(&self, key: &BalancerKey) -> Result<(), ProviderError> {
         let cloud = &self.cloud;
         let existing = Existing::find(cloud, key).await?;
+        if let Some(balancer) = &existing.ungrouped {
+            ungrouped::delete(cloud, key, balancer).await?;
+        }
         if let Some(arn) = existing.balancer.as_ref().and_then(Sdk::load_balancer_arn) {
             let request = cloud.balancing().delete_load_balancer().load_balancer_arn(arn);
             if_any(cloud.write(Class::Balancing, "DeleteLoadBalancer", || request.clone().send()).await)?;
@@ -143,6 +151,8 @@ struct Existing {
     balancer: Option<Sdk>,
     /// Its security groups; several only after its network has changed.
     groups: Vec<SecurityGroup>,
+    /// A load balancer of the name without a security group: another controller created it.
+    ungrouped: Option<Sdk>,
 }
 
 impl Existing {
@@ -152,16 +162,23 @@ impl Existing {
         let call = "DescribeLoadBalancers";
         let page = if_any(cloud.read(Class::Balancing, call, || request.clone().send()).await)?;
         let named = page.as_ref().and_then(|page| page.load_balancers().first());
-        let Some(balancer) = named else { return Ok(Self { balancer: None, groups }) };
+        let Some(balancer) = named else { return Ok(Self { balancer: None, groups, ungrouped: None }) };
         if balancer.security_groups().is_empty() {
-            let text =
-                format!("load balancer {} has no security group: another controller created it", key.name);
-            return Err(error(ErrorClass::Conflict, text)
-                .with_hint("delete the load balancer, or create the Service again under another name"));
+            return Ok(Self { balancer: None, groups, ungrouped: Some(balancer.clone()) });
         }
         let has = |id: &str| balancer.security_groups().iter().any(|other| other == id);
         let is_ours = groups.iter().filter_map(|group| group.group_id()).any(has);
-        Ok(Self { balancer: is_ours.then(|| balancer.clone()), groups })
+        Ok(Self { balancer: is_ours.then(|| balancer.clone()), groups, ungrouped: None })
+    }
+
+    /// Refuses a load balancer without a security group: AWS cannot add one later.
+    fn grouped(self, key: &BalancerKey) -> Result<Self, ProviderError> {
+        if self.ungrouped.is_none() {
+            return Ok(self);
+        }
+        let text = format!("load balancer {} has no security group: another controller created it", key.name);
+        Err(error(ErrorClass::Conflict, text)
+            .with_hint("delete the Service, which deletes the load balancer, and create the Service again"))
     }
 
     /// The id of the group that the load balancer has.

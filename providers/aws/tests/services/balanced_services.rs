@@ -218,16 +218,27 @@ async fn a_load_balancer_exists_until_its_last_part_is_gone_and_belongs_to_one_c
     assert_eq!(network.balancing("DescribeTargetGroups", "TargetGroupArn"), Vec::<String>::new());
     assert_eq!(balancers.get(&desired.key).await.unwrap(), None);
 
-    // One without a security group was created by another controller. It is neither used nor called absent.
+    // One without a security group was created by another controller. It is neither used nor called absent, and deleted if it has the
+    // tag of the cluster.
     let create = format!(
         "CreateLoadBalancer&Type=network&Name={}&Subnets.member.1={}",
         desired.key.name, network.subnet
     );
-    network.balancing(&create, "LoadBalancerArn");
+    let arn = network.balancing(&create, "LoadBalancerArn").remove(0);
     let error = balancers.get(&desired.key).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Conflict, "{error}");
+    let error = balancers.delete(&desired.key).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict, "{error}");
     let error = balancers.ensure(&desired).await.unwrap_err();
     assert_eq!(error.class, ErrorClass::Conflict, "{error}");
+    let tag = format!(
+        "AddTags&ResourceArns.member.1={arn}&Tags.member.1.Key=kubernetes.io/cluster/{CLUSTER}&Tags.member.1.Value=owned"
+    );
+    network.balancing(&tag, "RequestId");
+    assert!(balancers.get(&desired.key).await.unwrap().is_some());
+    assert_eq!(balancers.ensure(&desired).await.unwrap_err().class, ErrorClass::Conflict);
+    balancers.delete(&desired.key).await.unwrap();
+    assert_eq!(balancers.get(&desired.key).await.unwrap(), None);
     cloud.end().await;
 }
 

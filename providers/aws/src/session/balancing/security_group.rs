@@ -34,7 +34,11 @@ pub(super) async fn find(cloud: &Cloud, key: &BalancerKey) -> Result<Vec<Securit
     describe(cloud, filters).await
 }
 
-async fn describe(
+/// The groups that filters find.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) async fn describe(
     cloud: &Cloud,
     filters: Vec<aws_sdk_ec2::types::Filter>,
 ) -> Result<Vec<SecurityGroup>, ProviderError> {
@@ -241,7 +245,10 @@ async fn send_authorize(cloud: &Cloud, id: &str, rules: Vec<IpPermission>) -> Re
 }
 
 /// Removes rules, also where some of them are gone already.
-async fn revoke(cloud: &Cloud, id: &str, rules: Vec<IpPermission>) -> Result<(), ProviderError> {
+///
+/// # Errors
+/// By class.
+pub(super) async fn revoke(cloud: &Cloud, id: &str, rules: Vec<IpPermission>) -> Result<(), ProviderError> {
     match send_revoke(cloud, id, rules.clone()).await {
         Err(error) if error.class == ErrorClass::NotFound => {}
         outcome => return outcome,
