@@ -14,6 +14,7 @@ use slipway_resource::ProviderError;
 use crate::error::{of_path, permanent};
 
 /// The programs of one set.
+#[derive(Clone)]
 pub(super) struct Places {
     folder: PathBuf,
     own: PathBuf,
@@ -55,6 +56,33 @@ impl Places {
     /// The file with the names of the programs that a change puts in place, one in each line.
     fn names(&self) -> PathBuf {
         self.own.join("names")
+    }
+
+    /// The file that says whether the node was ready before a change.
+    fn readiness(&self) -> PathBuf {
+        self.own.join("was-ready")
+    }
+
+    /// Whether a change was interrupted after its first program may have been put in place.
+    pub(super) fn is_begun(&self) -> bool {
+        is_there(&self.previous())
+    }
+
+    /// Writes down whether the node was ready, for an attempt that is repeated after an interruption.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn remember_ready(&self, was_ready: bool) -> Result<(), ProviderError> {
+        let write = || {
+            fs::create_dir_all(&self.own)?;
+            fs::write(self.readiness(), was_ready.to_string())
+        };
+        write().map_err(|error| of_path(&self.readiness(), "write", &error))
+    }
+
+    /// Whether the node was ready before the change; `None` where nothing was written down.
+    pub(super) fn was_ready(&self) -> Option<bool> {
+        fs::read_to_string(self.readiness()).ok()?.parse().ok()
     }
 
     /// Unpacks the programs of a fetched file beside their places. Returns their names.
@@ -181,6 +209,7 @@ impl Places {
                 fs::rename(self.previous(), &draft)?;
                 remove_folder(&draft)?;
             }
+            remove_file(&self.readiness())?;
             remove_file(&self.names())
         };
         settle().map_err(|error| of_path(&self.own, "forget the previous programs in it", &error))
@@ -312,6 +341,21 @@ mod tests {
         assert_eq!(text(&places, "b"), None);
         assert_eq!(text(&places, "c").as_deref(), Some("of somebody else"));
         assert!(!is_there(&places.own));
+    }
+
+    #[test]
+    fn an_interrupted_change_remembers_whether_the_node_was_ready() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = Places::new(folder.path().to_owned(), "set");
+        assert!(!places.is_begun());
+        assert_eq!(places.was_ready(), None);
+        places.remember_ready(true).unwrap();
+        put(&places, &[("a", "1")], &[]);
+        assert!(places.is_begun());
+        assert_eq!(places.was_ready(), Some(true));
+        places.settle().unwrap();
+        assert!(!places.is_begun());
+        assert_eq!(places.was_ready(), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
+use super::places::Places;
 use super::{Memory, UNIT, UNIT_PATH, places};
 use crate::attributes::Attributes;
 use crate::cri::Runtime;
@@ -40,7 +41,9 @@ impl Before {
         }
         supervisor(work)?;
         let steady = Steady::of(work.wanted())?.of_any_version();
-        let was_ready = steady.is_node_ready(&work.host().disk).await;
+        let places = work.blocking(places).await?;
+        let is_begun = places.is_begun();
+        let was_ready = was_ready(work, &steady, places, is_begun).await?;
         Ok(Some(Self { steady, was_ready }))
     }
 
@@ -142,6 +145,23 @@ async fn answers(work: &Work) -> Result<Result<(), String>, ProviderError> {
     }
 }
 
+/// Whether the node was ready before its service changes. After an interruption, the change itself may be why it is not ready now.
+async fn was_ready(
+    work: &Work,
+    steady: &Steady,
+    places: Places,
+    is_begun: bool,
+) -> Result<bool, ProviderError> {
+    let known = places.clone();
+    let remembered = work.blocking(move |_| Ok(known.was_ready())).await?;
+    if let Some(was_ready) = remembered.filter(|_| is_begun) {
+        return Ok(was_ready);
+    }
+    let is_ready = steady.is_node_ready(&work.host().disk).await;
+    work.blocking(move |_| places.remember_ready(is_ready)).await?;
+    Ok(is_ready)
+}
+
 /// Writes the unit, and keeps the previous one.
 fn write(work: &Work) -> Result<(), ProviderError> {
     let (path, text) = (work.wanted().text(UNIT_PATH)?, work.wanted().text(UNIT)?);
@@ -185,7 +205,16 @@ pub(super) async fn without(work: &Work) -> Result<(), ProviderError> {
         return work.blocking(move |work| work.host().disk.remove(&path).map(drop)).await;
     }
     let steady = Steady::of(wanted)?.of_any_version();
-    let before = Before { was_ready: steady.is_node_ready(&work.host().disk).await, steady };
+    let (folder, unit) = (wanted.text("folder")?.to_owned(), path.clone());
+    let (places, is_begun) = work
+        .blocking(move |work| {
+            let disk = &work.host().disk;
+            let places = Places::new(disk.target(&folder)?, work.identity());
+            Ok((places, disk.status(&unit)?.is_none()))
+        })
+        .await?;
+    let was_ready = was_ready(work, &steady, places, is_begun).await?;
+    let before = Before { steady, was_ready };
     let unit = path.clone();
     work.blocking(move |work| {
         previous::keep(&work.host().disk, &unit)?;
