@@ -34,6 +34,7 @@ pub use authorities::{
 pub use effects::{WithoutEffect, without_effect};
 pub use endpoint::endpoint;
 pub use machine::{FoundNode, Founder, Machine, Placement};
+pub use nodes::turns_of_removals;
 pub use objects::{UserObjects, settings_of_proxies};
 pub use preflight::questions;
 pub use programs::{lists_installed, lists_kubelet, programs_without_effect};

@@ -17,6 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use slipway_bootstrap::from_cluster::turns_of_removals;
 use slipway_engine::{Observed, State, look};
 use slipway_plan::{Inputs, Mode, Options, Plan, Snapshot};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
@@ -139,6 +140,10 @@ impl Opened {
         let brought =
             beside.as_ref().map(|beside| version_change::brings(&beside.at_from, &expansion.desired));
         options.only = brought.or(rotated);
+        if request.mode == Mode::Apply {
+            let recorded = prior.into_iter().flat_map(|prior| prior.resources.keys());
+            options.removal_turns = turns_of_removals(&expansion.desired, recorded);
+        }
         let observations = beside.as_ref().map(|_| observed.observations.clone());
         let mut spec = to_json(&self.spec.planned())?;
         let changed = self.changed_fields(prior, &spec)?;

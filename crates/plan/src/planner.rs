@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
 use slipway_resource::{
-    Address, ClusterUid, Desired, Digest, Identity, Path, ProviderError, Value, validate,
+    Address, ClusterUid, Desired, Digest, Identity, Path, ProviderError, Turn, Value, validate,
 };
 
 use crate::assemble::{self, Decided};
@@ -53,6 +53,8 @@ pub struct Options {
     /// The fingerprints of keys in files that this plan overwrites with other keys, as a stage of a rotation does: the state
     /// keeps these keys. Any other plan refuses to overwrite a key.
     pub overwrites: BTreeSet<String>,
+    /// The turns in which resources are deleted that are not desired any more. Others are deleted as soon as nothing needs them.
+    pub removal_turns: BTreeMap<Address, Turn>,
 }
 
 impl Options {
@@ -113,7 +115,12 @@ pub enum Uncompared {
 /// When the resources cannot be ordered or do not fit their schemas, or a provider refuses.
 pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     inputs.desired.sort_by(|left, right| left.address.cmp(&right.address));
-    let dependencies = graph::dependencies(&inputs.desired)?;
+    let mut dependencies = graph::dependencies(&inputs.desired)?;
+    for (address, turn) in std::mem::take(&mut inputs.options.removal_turns) {
+        if !dependencies.by_address.contains_key(&address) {
+            dependencies.turns.insert(address, turn);
+        }
+    }
     check_schema(&inputs)?;
     // Copied only when something is renamed.
     let mut records: Cow<'_, BTreeMap<Address, Record>> =

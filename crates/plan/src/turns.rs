@@ -99,13 +99,11 @@ pub(crate) fn decide(
     one.group == other.group && one.unit != other.unit && !refers
 }
 
-/// Whether something that is there changes.
+/// Whether something that is there changes, or is deleted in a turn of its own.
 fn changes(decided: &Decided, address: &Address) -> bool {
-    decided
-        .by_address
-        .get(address)
-        .map(|decision| decision.change.action)
-        .is_some_and(|action| action == ChangeAction::Update || action.is_replace())
+    decided.by_address.get(address).map(|decision| decision.change.action).is_some_and(|action| {
+        matches!(action, ChangeAction::Update | ChangeAction::Delete) || action.is_replace()
+    })
 }
 
 /// How long a drain usually takes, and how long it may take, in milliseconds.

@@ -5,6 +5,8 @@ mod balancer;
 mod rotated;
 mod turns;
 
+pub use turns::turns_of_removals;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_cluster_input::{BgpPeer, ClusterInput, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};

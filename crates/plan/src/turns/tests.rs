@@ -106,6 +106,26 @@ fn one_unit_changes_alone_then_as_many_as_the_budget_allows() {
 }
 
 #[test]
+fn deletions_take_turns_as_updates_do() {
+    let mut dependencies = graph::dependencies(&[]).unwrap();
+    let (mut graph, mut nodes, mut decided) = (Graph::default(), BTreeMap::new(), Decided::default());
+    for name in ["w-0", "w-1", "w-2"] {
+        let address = Address::new("programs", name);
+        let node = graph.add(&address, StepAction::Delete { surplus: false }, Some(Identity::new(name)), 1);
+        nodes.insert(address.clone(), Nodes { removal: Some(node), ..Nodes::default() });
+        let turn = Turn { group: GROUP.to_owned(), unit: name.to_owned(), rank: 0, at_once: 1 };
+        dependencies.turns.insert(address.clone(), turn);
+        let change =
+            ResourceChange { action: ChangeAction::Delete, ..ResourceChange::bare(&address, "p", 1) };
+        decided.insert(plain(change));
+    }
+    take(&mut graph, &nodes, &decided, &dependencies, &|_| Some(1));
+    let steps = graph.finish().unwrap();
+    assert_eq!(waves(&steps), [["w-0"], ["w-1"], ["w-2"]].map(|wave| wave.map(str::to_owned).to_vec()));
+    assert_eq!(untouched(&steps, "programs.w-0"), 3);
+}
+
+#[test]
 fn a_group_of_any_size_has_few_edges() {
     let edges = |count: usize| -> usize {
         let all: Vec<Desired> = (0..count).flat_map(|index| host(&format!("w-{index:04}"), 0, 3)).collect();

@@ -104,6 +104,28 @@ impl Making<'_> {
     }
 }
 
+/// The types whose deletion can break a machine that stays.
+const REMOVED_IN_TURN: [&str; 3] = ["installed_programs", "kernel_module", "sysctl"];
+
+/// The turns in which recorded resources of machines are deleted that the spec does not have any more: each in that of the kubelet of
+/// its machine, as a change would be. Those of machines that leave have none.
+#[must_use]
+pub fn turns_of_removals<'a>(
+    desired: &[Desired],
+    recorded: impl Iterator<Item = &'a Address>,
+) -> BTreeMap<Address, Turn> {
+    let desired: BTreeMap<&Address, &Desired> =
+        desired.iter().map(|desired| (&desired.address, desired)).collect();
+    let removed = recorded
+        .filter(|address| REMOVED_IN_TURN.contains(&address.kind()) && !desired.contains_key(address));
+    let turn = |address: &Address| {
+        let (machine, _) = address.name().split_once('/')?;
+        let kubelet = Address::new("service", format!("{machine}/kubelet"));
+        desired.get(&kubelet)?.lifecycle.turn.clone()
+    };
+    removed.filter_map(|address| Some((address.clone(), turn(address)?))).collect()
+}
+
 /// The part of a machine that a resource belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {

@@ -2,7 +2,7 @@
 
 use slipway_cluster_input::Architecture;
 
-use super::super::programs_without_effect;
+use super::super::{programs_without_effect, turns_of_removals};
 use super::*;
 use crate::expand::InitSystem;
 
@@ -70,6 +70,23 @@ fn nodes_get_listed_programs_one_after_the_other_and_the_endpoint_is_the_last() 
             .contains(&format!("installed_programs.{other}/containerd"))
     };
     assert!(waits("cp-2", "cp-1") && waits("cp-0", "cp-2") && !waits("cp-1", "cp-0"));
+}
+
+#[test]
+fn programs_are_removed_in_the_turn_of_their_machine() {
+    let placement = placement(3);
+    let before = expand(&listing(&ALL, "a"), &placement, &[]).unwrap().resources;
+    let after = expand(&listing(&[], "a"), &placement, &[]).unwrap().resources;
+    let gone = Address::new("installed_programs", "of-another-machine/containerd");
+    let recorded: Vec<Address> =
+        before.iter().map(|desired| desired.address.clone()).chain([gone.clone()]).collect();
+    let turns = turns_of_removals(&after, recorded.iter());
+    let programs = turns.keys().filter(|address| address.kind() == "installed_programs").count();
+    assert_eq!(programs, 3 * ALL.len());
+    let own = Address::new("installed_programs", "cp-1/containerd");
+    assert_eq!(turns.get(&own), find(&after, "service.cp-1/kubelet").lifecycle.turn.as_ref());
+    assert_eq!(turns.get(&gone), None, "its machine leaves");
+    assert!(turns_of_removals(&before, recorded.iter()).is_empty());
 }
 
 #[test]
