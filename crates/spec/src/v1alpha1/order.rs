@@ -11,7 +11,8 @@ use crate::{
 /// keep their ranges, and members of etcd without a written subnet stay where they are. Lists that lost an item keep their own order.
 pub fn keep_order(cluster: &mut Cluster, sources: &FieldSources, applied: &Cluster) {
     let zones = ordered(&cluster.zones, &applied.zones);
-    if zones != cluster.zones {
+    let mut is_reordered = zones != cluster.zones;
+    if is_reordered {
         let network = &mut cluster.network;
         let (range, topology) = (network.cidr, network.topology);
         if network.subnets == cut_subnets(range, &cluster.zones, topology) {
@@ -22,12 +23,14 @@ pub fn keep_order(cluster: &mut Cluster, sources: &FieldSources, applied: &Clust
     for pool in &mut cluster.pools {
         if let Some(before) = applied.pools.iter().find(|before| before.name == pool.name) {
             pool.zones = ordered(&pool.zones, &before.zones);
-            pool.subnets = ordered(&pool.subnets, &before.subnets);
+            let subnets = ordered(&pool.subnets, &before.subnets);
+            is_reordered |= subnets != pool.subnets;
+            pool.subnets = subnets;
         }
     }
     for etcd in &mut cluster.etcd {
         let before = applied.etcd.iter().find(|before| before.name == etcd.name);
-        place_members(etcd, before, &cluster.pools, sources);
+        place_members(etcd, before, &cluster.pools, (sources, is_reordered));
     }
 }
 
@@ -40,12 +43,13 @@ fn ordered(items: &[String], before: &[String]) -> Vec<String> {
     before.iter().chain(new).cloned().collect()
 }
 
-/// Places the members of a cluster of etcd whose subnets are not written: where they were, or in the next subnet of their pool.
+/// Places the members of a cluster of etcd whose subnets are not written: where they were; a new one in the next subnet of its pool, if
+/// their order has changed.
 fn place_members(
     etcd: &mut EtcdCluster,
     before: Option<&EtcdCluster>,
     pools: &[NodePool],
-    sources: &FieldSources,
+    (sources, is_reordered): (&FieldSources, bool),
 ) {
     let list = format!("etcd[{}].members", etcd.name);
     let are_written = sources.is_written(&list);
@@ -65,7 +69,11 @@ fn place_members(
         };
         let there = before.and_then(|before| same_member(before, member)?.subnet.clone());
         let next = || pool.subnets.get(turn.checked_rem(pool.subnets.len())?).cloned();
-        member.subnet = there.filter(is_of_pool).or_else(next);
+        match there.filter(is_of_pool) {
+            Some(there) => member.subnet = Some(there),
+            None if is_reordered => member.subnet = next(),
+            None => {}
+        }
     }
 }
 
