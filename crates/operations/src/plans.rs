@@ -93,6 +93,7 @@ impl Saved {
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;
             }
+            plan.check_derived(opened.providers(), opened.prior()).await?;
         }
         let last = opened.prior().and_then(|prior| spec_of(prior).ok().flatten());
         if let Some(fault) = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster) {

@@ -160,14 +160,12 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         // the step.
         Precondition::unchanged(known.kind, &object.attributes, &managed)
     };
-    let mut after = planned.normalised;
-    for change in &ignored {
-        after.set(&change.path, change.before.clone());
-    }
-    if action.is_replace() {
-        forget_computed(&mut after, known.kind, attributes);
-    }
-    complete(&mut after, known.kind, (!action.is_replace()).then_some(attributes), &planned.unknown_after);
+    let after = attributes_after(
+        planned.normalised,
+        (known.kind, attributes),
+        action.is_replace(),
+        (&ignored, &planned.unknown_after),
+    );
     let retag = known.lost_tags && !action.is_replace();
     let mut change = ResourceChange {
         action,
@@ -298,8 +296,7 @@ fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> 
     reason.origin = origin;
     let mut reasons = vec![reason];
     reasons.extend(planned.reasons.iter().map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
-    let mut after = planned.normalised;
-    complete(&mut after, known.kind, None, &[]);
+    let after = attributes_of_new(planned.normalised, known.kind);
     let drift = vanished.then(|| {
         Box::new(ResourceChange {
             action: ChangeAction::Delete,
@@ -464,6 +461,30 @@ fn drift(
         reasons,
         ..blank(known)
     })
+}
+
+/// The attributes of an existing object after its change, from those that its provider has normalised: ignored differences keep
+/// the observed value, and the attributes that the server sets are filled in.
+pub(crate) fn attributes_after(
+    mut after: Value,
+    (kind, observed): (&ResourceType, &Value),
+    is_replaced: bool,
+    (ignored, unknown_after): (&[Change], &[Path]),
+) -> Value {
+    for change in ignored {
+        after.set(&change.path, change.before.clone());
+    }
+    if is_replaced {
+        forget_computed(&mut after, kind, observed);
+    }
+    complete(&mut after, kind, (!is_replaced).then_some(observed), unknown_after);
+    after
+}
+
+/// The attributes of an object that is created, from those that its provider has normalised.
+pub(crate) fn attributes_of_new(mut after: Value, kind: &ResourceType) -> Value {
+    complete(&mut after, kind, None, &[]);
+    after
 }
 
 /// Fills in the attributes that the server sets: the observed ones where the object stays, unknown ones

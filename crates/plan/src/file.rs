@@ -7,6 +7,7 @@ use slipway_resource::provider::{Catalog, ExpandNote, PreflightFinding, RateClas
 use slipway_resource::{ClusterUid, Digest};
 
 use crate::change::{ChangeAction, ResourceChange};
+use crate::derived;
 use crate::error::Error;
 use crate::lint::lint;
 use crate::losses;
@@ -256,8 +257,19 @@ impl Plan {
         Ok(())
     }
 
-    /// The same for the data of machines that leave, which providers tell from the pools as they exist. Not for a run that is
-    /// taken up again: its pools have changed since. The machines must also leave within the budgets of their pools.
+    /// Derives the changes again from what is carried out, by the types and the providers, and holds them against those that the
+    /// plan shows: values, differences, marks, limits of steps, machines of rolls and needed confirmations. Not for a run that is
+    /// taken up again: its state has changed since.
+    ///
+    /// # Errors
+    /// When one of them differs, and when a provider cannot plan.
+    pub async fn check_derived(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
+        derived::check(self, providers, prior).await
+    }
+
+    /// The same as [`Plan::check_losses`] for the data of machines that leave, which providers tell from the pools as they exist.
+    /// Not for a run that is taken up again: its pools have changed since. The machines must also leave within the budgets of their
+    /// pools.
     ///
     /// # Errors
     /// As [`Plan::check_losses`], when machines leave too early, and when a pool whose machines leave cannot be read.

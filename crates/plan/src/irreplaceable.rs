@@ -392,7 +392,7 @@ fn unknown_key(keys: &str) -> String {
 }
 
 /// Whether the state has only the source of a secret, and no fingerprint to compare.
-fn is_unknown(value: &Value) -> bool {
+pub(crate) fn is_unknown(value: &Value) -> bool {
     matches!(value, Value::Secret(secret) if secret.fingerprint.is_none())
 }
 

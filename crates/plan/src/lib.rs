@@ -12,6 +12,7 @@ pub mod compare;
 pub mod confirmation;
 mod cordoned;
 mod decide;
+mod derived;
 mod error;
 pub mod estimate;
 #[cfg(test)]

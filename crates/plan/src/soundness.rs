@@ -2,9 +2,10 @@
 //!
 //! Reviewers and policies read the changes, but the engine carries out the steps. A plan file may have been
 //! edited. A plan is therefore refused when a step has no change that shows it, a change has no step, or a step of a roll does not
-//! wait for those that come before it.
+//! wait for those that come before it, or a change shows another value than its step sends.
 
 pub(crate) mod rolls;
+mod shown;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +52,7 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
     if let Some(change) = plan.changes.iter().find(undone) {
         return Some(format!("no step does what the change of {} shows", change.address));
     }
-    rolls::fault(&plan.changes, &plan.steps)
+    rolls::fault(&plan.changes, &plan.steps).or_else(|| shown::fault(plan, &changes))
 }
 
 /// Steps are numbered in an order in which they can be carried out.
@@ -227,7 +228,8 @@ pub(crate) fn hidden_loss<'a>(
     holders.first().map(|change| unmarked(change))
 }
 
-fn unmarked(change: &ResourceChange) -> String {
+/// The change loses what it holds, as a sentence.
+pub(crate) fn unmarked(change: &ResourceChange) -> String {
     format!("{} loses what it holds, and the plan asks for no confirmation", change.address)
 }
 

@@ -36,6 +36,11 @@ struct Node {
 /// How long a step may take when nothing else is said: a generous multiple of what it should.
 const LEAST_TIMEOUT_MS: u64 = 15 * 60 * 1000;
 
+/// How long a step with this expected duration may take when nothing else is said, both in milliseconds.
+pub(crate) fn usual_timeout_ms(estimate_ms: u64) -> u64 {
+    LEAST_TIMEOUT_MS.max(estimate_ms.saturating_mul(10))
+}
+
 impl Graph {
     /// Says which rate class the calls of a type count against.
     pub fn declare(&mut self, kind: &str, declared: &ResourceType) {
@@ -58,7 +63,7 @@ impl Graph {
             after: BTreeSet::new(),
             preferably_after: BTreeSet::new(),
             estimate_ms,
-            timeout_ms: LEAST_TIMEOUT_MS.max(estimate_ms.saturating_mul(10)),
+            timeout_ms: usual_timeout_ms(estimate_ms),
         });
         NodeId(self.nodes.len() - 1)
     }

@@ -107,7 +107,7 @@ fn changes(decided: &Decided, address: &Address) -> bool {
 }
 
 /// How long a drain usually takes, and how long it may take, in milliseconds.
-const DRAIN_MS: (u64, u64) = (60_000, 900_000);
+pub(crate) const DRAIN_MS: (u64, u64) = (60_000, 900_000);
 
 /// Drains the nodes of a unit before anything of it changes, and has them take pods again when all of it is done. The gates belong
 /// to the unit: the next one begins after them.

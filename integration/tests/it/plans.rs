@@ -4,6 +4,7 @@ use crate::{APPLY, PLAN, SMALL};
 
 mod confirmations;
 mod drift;
+mod edited;
 mod fields;
 mod folders;
 mod forms;

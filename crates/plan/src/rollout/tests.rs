@@ -282,7 +282,7 @@ fn shown(rollout: &Rollout, gates: &Gates) -> crate::change::ResourceChange {
             Gates::OfNodes { by_member, .. } => by_member.get(&member.identity).cloned(),
             Gates::None | Gates::OfPool => None,
         },
-        replaced: true,
+        replaced: matches!(member.fate, Fate::Replace { .. }),
         reason: String::new(),
         blockers: Vec::new(),
     });
@@ -298,6 +298,7 @@ proptest! {
     /// A plan file is read only if its rolls keep their order.
     #[test]
     fn a_roll_without_its_order_is_noticed(mut rollout in rollouts(), nodes in prop::bool::ANY) {
+        use crate::derived::manner;
         use crate::soundness::rolls::{fault, of, over_budget, undrained};
         let gates = if nodes { of_nodes(&mut rollout, &[]) } else { Gates::OfPool };
         let changes = [shown(&rollout, &gates)];
@@ -306,7 +307,9 @@ proptest! {
         for roll in of(&changes, &steps).values() {
             prop_assert_eq!(over_budget(roll, &rollout), None);
             prop_assert_eq!(undrained(roll, &rollout, &gates), None);
+            prop_assert_eq!(manner::fault(&steps, roll.change, Some(&rollout), Some(roll)), None);
         }
+        prop_assert_eq!(manner::timeouts(&changes, &steps), None);
         let is_rolled = !changes[0].machines.is_empty();
         steps.iter_mut().for_each(|step| step.depends_on.clear());
         prop_assert_eq!(fault(&changes, &steps).is_some(), is_rolled);
@@ -349,4 +352,106 @@ fn a_machine_that_leaves_before_the_new_one_is_ready_is_noticed() {
         noticed += usize::from(over.or_else(|| fault(&changes, &steps)).is_some());
     }
     assert_eq!(noticed, 3);
+}
+
+#[test]
+fn a_roll_in_another_manner_than_its_pool_asks_for_is_noticed() {
+    use crate::derived::manner;
+    use crate::soundness::rolls::of;
+    let mut rollout = Rollout {
+        size: 2,
+        members: (0..3).map(|index| member(index, if index == 2 { 2 } else { 1 }, true)).collect(),
+        drain_timeout_ms: 60_000,
+        ready_timeout_ms: 90_000,
+        settle_ms: 5_000,
+        ..workers()
+    };
+    let gates = of_nodes(&mut rollout, &[]);
+    let (change, whole) = (shown(&rollout, &gates), plan_with(&rollout, &gates));
+    type Edit = fn(&mut crate::change::ResourceChange, &mut Vec<Step>);
+    let fault = |edit: Edit| {
+        let (mut change, mut steps) = (change.clone(), whole.clone());
+        edit(&mut change, &mut steps);
+        let changes = [change];
+        let rolls = of(&changes, &steps);
+        let roll = rolls.get(&changes[0].address);
+        manner::fault(&steps, &changes[0], Some(&rollout), roll)
+            .or_else(|| manner::timeouts(&changes, &steps))
+    };
+    fn argument(steps: &mut [Step], gate: &str, name: &str, value: Value) {
+        let step = steps.iter_mut().find(|step| step.action.verb() == gate).unwrap();
+        let StepAction::Operation { arguments, .. } = &mut step.action else { panic!("{step:?}") };
+        arguments.set(&Path::key(name), value);
+    }
+    fn timeout(steps: &mut [Step], gate: &str, time: u64) {
+        steps.iter_mut().find(|step| step.action.verb() == gate).unwrap().timeout_ms = time;
+    }
+    assert_eq!(fault(|_, _| ()), None);
+    let edits: &[(&str, Edit)] = &[
+        ("does not have m1, which leaves", |change, _| {
+            change.machines.remove(1);
+        }),
+        ("has other, which the pool does not have", |change, _| {
+            change.machines[0].identity = Identity::new("other");
+        }),
+        ("replaced of the machine m0", |change, _| change.machines[0].replaced = false),
+        ("replaced of the machine m2", |change, _| change.machines[2].replaced = true),
+        ("timeout_ms of drain", |_, steps| {
+            argument(steps, operation::DRAIN, "timeout_ms", Value::Integer(0));
+        }),
+        ("timeout_ms of drain", |_, steps| timeout(steps, operation::DRAIN, 1)),
+        ("ignore_budgets of drain", |_, steps| {
+            argument(steps, operation::DRAIN, "ignore_budgets", Value::Bool(true));
+        }),
+        ("on_blocked of drain", |_, steps| {
+            argument(steps, operation::DRAIN, "on_blocked", Value::from("force"));
+        }),
+        ("settle_ms of verify", |_, steps| {
+            argument(steps, operation::VERIFY, "settle_ms", Value::Integer(1));
+        }),
+        ("timeout_ms of verify", |_, steps| timeout(steps, operation::VERIFY, 90_000)),
+        ("timeout_ms of remove", |_, steps| timeout(steps, operation::REMOVE, 1)),
+    ];
+    for (wanted, edit) in edits {
+        let found = fault(*edit);
+        assert!(found.as_ref().is_some_and(|found| found.contains(wanted)), "{wanted}: {found:?}");
+    }
+}
+
+#[test]
+fn machines_that_leave_before_what_comes_first_are_noticed() {
+    use slipway_resource::provider::Prerequisite;
+
+    use crate::derived::manner;
+    use crate::soundness::rolls::of;
+    let gate = Prerequisite {
+        address: Address::new("sim_backup_store", "main"),
+        identity: None,
+        operation: "snapshot".to_owned(),
+        arguments: Value::Null,
+    };
+    let rollout = Rollout {
+        size: 1,
+        members: vec![member(0, 1, true)],
+        prerequisites: vec![gate.clone()],
+        ..workers()
+    };
+    let changes = [shown(&rollout, &Gates::OfPool)];
+    let mut graph = Graph::default();
+    let first = graph.operation(&gate.address, None, &gate.operation, gate.arguments, (1, 0), &[]);
+    let (address, kind) = (Address::new("sim_machine_pool", "workers"), kind());
+    let pool =
+        Pool { address: &address, identity: None, kind: &kind, gates: &Gates::OfPool, nodes: Some(&kind) };
+    steps(&mut graph, &pool, (&rollout, false), &[first]);
+    let whole = graph.finish().expect("no circle");
+    let fault = |steps: &[Step]| {
+        let rolls = of(&changes, steps);
+        manner::fault(steps, &changes[0], Some(&rollout), rolls.get(&address))
+    };
+    assert_eq!(fault(&whole), None);
+    let snapshot = whole.iter().find(|step| step.action.verb() == "snapshot").unwrap().id;
+    let mut early = whole.clone();
+    early.iter_mut().for_each(|step| step.depends_on.retain(|needed| *needed != snapshot));
+    assert!(fault(&early).is_some_and(|fault| fault.contains("does not wait for snapshot")));
+    assert!(fault(&plan(&rollout)).is_some_and(|fault| fault.contains("no step does snapshot")));
 }

@@ -134,7 +134,8 @@ fn gated(name: &str, node: &str, identity: &str) -> Plan {
         reason: "its image changes".to_owned(),
         blockers: Vec::new(),
     }];
-    let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::Null };
+    let limit = (name == operation::DRAIN).then_some(("timeout_ms", Value::Integer(1)));
+    let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::map(limit) };
     plan.steps.push(Step {
         address: Address::new("any_node", node),
         identity: Some(Identity::new(identity)),
@@ -162,6 +163,73 @@ fn a_gate_on_a_node_is_one_of_a_machine_that_its_roll_names() {
     let mut elsewhere = gated(operation::DRAIN, "m-1", "Node//m-1");
     elsewhere.steps[3].roll = Some(Address::new("any_thing", "made"));
     assert!(read(&elsewhere).is_err());
+}
+
+#[test]
+fn a_step_with_another_limit_or_mark_than_its_change_shows_is_refused() {
+    let edited = |edit: &dyn Fn(&mut Plan)| {
+        let mut plan = gated(operation::DRAIN, "m-1", "Node//m-1");
+        let arguments = Value::map([("member", Value::from("i-1"))]);
+        let gate = StepAction::Operation { name: operation::REMOVE.to_owned(), arguments };
+        plan.steps.push(Step { depends_on: vec![StepId(1), StepId(3)], ..step(4, "changed", gate) });
+        plan.steps[3].depends_on = vec![StepId(1)];
+        edit(&mut plan);
+        match Plan::from_bytes(&plan.to_bytes().unwrap()) {
+            Ok(_) => None,
+            Err(Error::Unsound { fault }) => Some(fault),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let argument = |step: &mut Step, name: &str, value: Value| {
+        let StepAction::Operation { arguments, .. } = &mut step.action else { panic!("{step:?}") };
+        arguments.set(&slipway_resource::Path::key(name), value);
+    };
+    assert_eq!(edited(&|_| ()), None);
+    let retired = |plan: &mut Plan| argument(&mut plan.steps[4], "retire", Value::Bool(true));
+    for (wanted, fault) in [
+        ("retires a machine that the plan shows as replaced", edited(&retired)),
+        ("does not retire", edited(&|plan| plan.changes[1].machines[0].replaced = false)),
+        ("has 2 ms", edited(&|plan| plan.steps[3].timeout_ms = 2)),
+        (
+            "argument timeout_ms is 0",
+            edited(&|plan| argument(&mut plan.steps[3], "timeout_ms", Value::Integer(0))),
+        ),
+        ("has no time", edited(&|plan| plan.steps[1].timeout_ms = 0)),
+    ] {
+        assert!(fault.as_ref().is_some_and(|fault| fault.contains(wanted)), "{wanted}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_difference_with_another_value_than_its_step_sends_is_refused() {
+    use slipway_resource::diff::Change;
+    let difference = |after: Value| Change {
+        path: slipway_resource::Path::key("size"),
+        before: Value::Integer(1),
+        after,
+        replaces: false,
+        sensitive: false,
+    };
+    let with = |sent: Value, shown: Value| {
+        let mut plan = plan();
+        plan.changes[1].after = Value::map([("size", sent)]);
+        plan.changes[1].changes = vec![difference(shown)];
+        plan
+    };
+    let read = |plan: &Plan| Plan::from_bytes(&plan.to_bytes().unwrap()).is_ok();
+    assert!(read(&with(Value::Integer(2), Value::Integer(2))));
+    assert!(read(&with(Value::Null, Value::Integer(2))), "2 is the default");
+    assert!(read(&with(Value::Integer(1), Value::Unknown)), "the server sets it again");
+    let hidden = |plan: &mut Plan| *plan = with(Value::Integer(9), Value::Integer(2));
+    assert_eq!(refused(hidden), "any_thing.changed shows another value of size than its step sends");
+    let replaced = |plan: &mut Plan| {
+        *plan = with(Value::Integer(2), Value::Integer(2));
+        plan.changes[1].changes[0].replaces = true;
+    };
+    assert!(refused(replaced).contains("the plan only updates it"));
+    let idle = |plan: &mut Plan| plan.changes[0].changes = vec![difference(Value::Integer(2))];
+    assert!(refused(idle).contains("no step changes the object"));
+    assert!(refused(|plan| plan.changes[1].record.existing = true).contains("only uses"));
 }
 
 #[test]

@@ -1,0 +1,43 @@
+//! What a plan file says about its spec and its providers.
+
+use slipway_resource::{Digest, Value};
+
+use crate::file::Plan;
+use crate::providers::Providers;
+
+/// The first part of the binding that does not belong to the spec in the plan, or to the providers of that spec, as a sentence.
+pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
+    if !plan.spec.is_null() && Digest::of(&plan.spec).ok().as_ref() != Some(&plan.binding.spec_digest) {
+        return Some("its spec does not have the digest that it names".to_owned());
+    }
+    let own = plan.spec.get("provider");
+    let own_name = own.and_then(|own| own.get("name")).and_then(serde_json::Value::as_str);
+    let own_config = own.and_then(|own| own.get("config")).map(Value::from_json).unwrap_or_default();
+    for (name, handle) in providers.iter() {
+        let Some(pin) = plan.binding.providers.get(name) else {
+            let Some(change) = plan.changes.iter().find(|change| change.provider == name) else { continue };
+            return Some(format!(
+                "{} is of the provider {name}, which the plan does not name",
+                change.address
+            ));
+        };
+        let wanted = if own_name == Some(name) { &own_config } else { &handle.pin.config };
+        if let Some(setting) = other_setting(&pin.config, wanted, &handle.pin.config) {
+            return Some(format!("the setting {setting} of the provider {name} is not that of its spec"));
+        }
+    }
+    None
+}
+
+/// The first setting that is not as it is wanted. The core adds settings that depend on where a command runs: their values are not
+/// compared.
+fn other_setting(planned: &Value, wanted: &Value, opened: &Value) -> Option<String> {
+    let keys = |value: &Value| -> Vec<String> {
+        value.as_map().into_iter().flatten().map(|(key, _)| key.clone()).collect()
+    };
+    let is_other = |key: &String| match wanted.get(key).filter(|value| !value.is_null()) {
+        Some(value) => planned.get(key) != Some(value),
+        None => planned.get(key).is_some_and(|value| !value.is_null()) && opened.get(key).is_none(),
+    };
+    keys(wanted).into_iter().chain(keys(planned)).find(is_other)
+}

@@ -1,0 +1,245 @@
+//! One edit of a change each: what does not follow from the rest is found.
+
+use std::collections::BTreeMap;
+
+use slipway_resource::schema::{Irreplaceable, OwnershipKind, attributes};
+use slipway_resource::{Attribute, Digest, Identity, Secret, Type};
+
+use super::*;
+use crate::examples;
+use crate::reason::{Reason, ReasonCode};
+
+fn kind() -> ResourceType {
+    let own = [
+        ("id", Attribute::computed(Type::String)),
+        ("key", Attribute { key_material: true, ..Attribute::optional(Type::String).sensitive() }),
+        ("print", Attribute::optional_computed(Type::String)),
+        ("size", Attribute::required(Type::Integer)),
+        ("zone", Attribute::optional(Type::String).immutable()),
+    ];
+    ResourceType { attributes: attributes(own), ..ResourceType::new("A thing.", OwnershipKind::Tags, "any") }
+}
+
+fn things(size: i64) -> Value {
+    Value::map([("key", Value::from("old")), ("size", Value::Integer(size)), ("zone", Value::from("a"))])
+}
+
+fn seen(size: i64) -> Value {
+    let mut seen = things(size);
+    seen.set(&Path::key("id"), Value::from("thing-1"));
+    seen.set(&Path::key("print"), Value::from("sha256:1"));
+    seen
+}
+
+fn applied() -> Record {
+    Record { applied: Some(things(1)), ..examples::record("thing-1") }
+}
+
+fn planned() -> Planned {
+    Planned {
+        normalised: things(2),
+        disruption: Disruption::Brief,
+        reasons: vec!["it restarts".to_owned()],
+        ..Planned::default()
+    }
+}
+
+/// An update of the size, as the planner makes it.
+fn change() -> ResourceChange {
+    let kind = kind();
+    let (before, after) = (seen(1), seen(2));
+    ResourceChange {
+        action: ChangeAction::Update,
+        identity: Some(Identity::new("thing-1")),
+        changes: diff::diff(&kind, &before, &after, Some(&things(1))),
+        precondition: Precondition::unchanged(&kind, &before, &[&things(2), &things(1)]),
+        before,
+        after,
+        reasons: vec![Reason::new(ReasonCode::Provider, "it restarts")],
+        disruption: Disruption::Brief,
+        record: crate::change::RecordTemplate { applied: things(2), ..Default::default() },
+        sensitive: vec![Path::key("key")],
+        ..ResourceChange::bare(&Address::new("any_thing", "a"), "any", kind.version)
+    }
+}
+
+fn plan(change: &ResourceChange) -> Plan {
+    Plan {
+        format: crate::file::FORMAT,
+        cluster: "demo".to_owned(),
+        mode: Mode::Apply,
+        binding: crate::file::Binding {
+            uid: None,
+            generation: Some(1),
+            snapshot: None,
+            spec_digest: Digest::of(&serde_json::Value::Null).unwrap(),
+            catalogs: BTreeMap::new(),
+            providers: BTreeMap::new(),
+        },
+        spec: serde_json::Value::Null,
+        changes: vec![change.clone()],
+        unchanged: 0,
+        drift: Vec::new(),
+        kept: Vec::new(),
+        steps: Vec::new(),
+        outlook: Vec::new(),
+        left_out: 0,
+        pending: Vec::new(),
+        notes: Vec::new(),
+        findings: Vec::new(),
+        infrastructure_only: Vec::new(),
+        infrastructure_accepted: false,
+        sets_protection: None,
+        prices: None,
+        rate_classes: BTreeMap::new(),
+        estimate_ms: 0,
+        critical_path_ms: 0,
+    }
+}
+
+/// What is found of a change that is planned anew with these answers.
+fn found(change: &ResourceChange, planned: &Planned, is_rehearsed: bool) -> Option<String> {
+    let (kind, record) = (kind(), applied());
+    let subject = Subject { change, kind: &kind, record: Some(&record), is_rehearsed };
+    let by_provider = || if is_rehearsed { None } else { subject.by_provider(planned, &plan(change)) };
+    subject.by_type().or_else(by_provider)
+}
+
+type Edit = fn(&mut ResourceChange);
+
+fn edited(edit: Edit) -> ResourceChange {
+    let mut change = change();
+    edit(&mut change);
+    change
+}
+
+#[test]
+fn an_edited_change_is_not_what_follows_from_the_rest() {
+    assert_eq!(change().changes.len(), 1, "the size alone");
+    assert_eq!(found(&change(), &planned(), false), None);
+    let edits: &[(&str, Edit)] = &[
+        ("the desired value size", |change| {
+            change.after.set(&Path::key("size"), Value::Integer(9));
+        }),
+        ("the desired value size", |change| {
+            change.record.applied.set(&Path::key("size"), Value::Integer(9));
+        }),
+        ("the desired value key", |change| {
+            change.after.set(&Path::key("key"), Value::Null);
+        }),
+        ("the difference size", |change| change.changes[0].after = Value::Integer(1)),
+        ("the difference size", |change| change.changes[0].before = Value::Integer(9)),
+        ("the difference size", |change| change.changes[0].replaces = true),
+        ("the difference size", |change| change.changes[0].sensitive = true),
+        ("the difference size", |change| change.changes.clear()),
+        ("precondition", |change| change.precondition = Precondition::None),
+        ("precondition", |change| {
+            change.before.set(&Path::key("zone"), Value::Null);
+            change.after.set(&Path::key("zone"), Value::Null);
+            change.record.applied.set(&Path::key("zone"), Value::Null);
+        }),
+        ("before", |change| change.before = Value::Null),
+        ("sensitive", |change| change.sensitive.clear()),
+        ("sensitive", |change| change.sensitive.push(Path::key("size"))),
+        ("schema_version", |change| change.schema_version += 1),
+        ("disruption", |change| change.disruption = Disruption::None),
+        ("reasons", |change| change.reasons.clear()),
+    ];
+    for (field, edit) in edits {
+        let change = edited(*edit);
+        // A provider answers for the desired attributes that it is asked about.
+        let planned = Planned { normalised: change.record.applied.clone(), ..planned() };
+        let fault = found(&change, &planned, false);
+        let wanted = format!("{field} of any_thing.a is not what follows");
+        assert!(fault.as_ref().is_some_and(|fault| fault.starts_with(&wanted)), "{wanted}: {fault:?}");
+    }
+}
+
+#[test]
+fn a_change_that_needs_a_new_object_is_no_update() {
+    let mut moved = change();
+    moved.record.applied.set(&Path::key("zone"), Value::from("b"));
+    moved.after.set(&Path::key("zone"), Value::from("b"));
+    moved.changes = diff::diff(&kind(), &moved.before, &moved.after, Some(&things(1)));
+    let planned = Planned { normalised: moved.record.applied.clone(), ..planned() };
+    assert!(found(&moved, &planned, false).is_some_and(|fault| fault.starts_with("action of ")));
+    assert!(
+        found(&change(), &Planned { replace_paths: vec![Path::key("size")], ..self::planned() }, false)
+            .is_some_and(|fault| fault.starts_with("the difference size"))
+    );
+}
+
+#[test]
+fn a_rehearsed_change_shows_the_differences_of_its_attributes() {
+    assert_eq!(found(&change(), &planned(), true), None);
+    let edits: &[Edit] = &[
+        |change| {
+            change.after.set(&Path::key("size"), Value::Integer(9));
+        },
+        |change| {
+            change.after.set(&Path::key("zone"), Value::from("b"));
+        },
+        |change| change.changes.clear(),
+        |change| change.changes[0].before = Value::Integer(7),
+    ];
+    for (number, edit) in edits.iter().enumerate() {
+        let fault = found(&edited(*edit), &planned(), true);
+        assert!(fault.is_some_and(|fault| fault.starts_with("the difference ")), "{number}");
+    }
+}
+
+/// The loss of a change that is edited, by a type that is edited.
+fn is_unmarked(edit: impl Fn(&mut ResourceChange, &mut ResourceType), record: Option<&Record>) -> bool {
+    let (mut kind, mut change) = (kind(), change());
+    edit(&mut change, &mut kind);
+    let of = |change: &ResourceChange| {
+        let subject = Subject { change, kind: &kind, record, is_rehearsed: false };
+        unmarked::fault(&subject, None).is_some()
+    };
+    let found = of(&change);
+    change.confirm("it was asked for");
+    assert!(!of(&change), "a loss that is confirmed by name");
+    found
+}
+
+#[test]
+fn a_loss_of_an_object_that_stays_needs_its_mark() {
+    let record = applied();
+    let key = |before: Value, after: Value| Change {
+        path: Path::key("key"),
+        before,
+        after,
+        replaces: false,
+        sensitive: true,
+    };
+    assert!(!is_unmarked(|_, _| (), Some(&record)));
+    assert!(is_unmarked(|change, _| change.changes.push(key("old".into(), "new".into())), Some(&record)));
+    assert!(is_unmarked(|change, _| change.changes.push(key("old".into(), Value::Null)), Some(&record)));
+    assert!(!is_unmarked(|change, _| change.changes.push(key(Value::Null, "new".into())), Some(&record)));
+    let unknown = || Value::Secret(Box::new(Secret::new("env:KEY")));
+    assert!(!is_unmarked(|change, _| change.changes.push(key(unknown(), "new".into())), Some(&record)));
+    let second = |change: &mut ResourceChange| change.surplus = vec![Identity::new("thing-2")];
+    assert!(!is_unmarked(|change, _| second(change), Some(&record)));
+    let stateful = |change: &mut ResourceChange, kind: &mut ResourceType| {
+        second(change);
+        kind.stateful = true;
+    };
+    assert!(is_unmarked(stateful, Some(&record)));
+    let holds = |kind: &mut ResourceType| {
+        kind.irreplaceable =
+            Some(Irreplaceable { fingerprint: "print".to_owned(), ..Irreplaceable::default() });
+    };
+    assert!(!is_unmarked(|_, kind| holds(kind), Some(&record)), "its data stays");
+    let overwritten = |change: &mut ResourceChange, kind: &mut ResourceType| {
+        holds(kind);
+        change.after.set(&Path::key("print"), Value::from("sha256:2"));
+    };
+    assert!(is_unmarked(overwritten, Some(&record)));
+    let anew = |change: &mut ResourceChange, kind: &mut ResourceType| {
+        kind.irreplaceable = Some(Irreplaceable::default());
+        change.action = ChangeAction::Create;
+        change.changes.clear();
+    };
+    assert!(is_unmarked(anew, Some(&record)), "the state knows it, and it is gone");
+    assert!(!is_unmarked(anew, None), "a new one");
+}

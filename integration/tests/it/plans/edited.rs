@@ -1,0 +1,132 @@
+//! Plan files in which one value was edited, with a digest that fits: what is applied is what is shown.
+
+use anyhow::{Result, ensure};
+use slipway_plan::precondition::Precondition;
+use slipway_plan::{Plan, ResourceChange, Step, StepAction};
+use slipway_resource::provider::{Disruption, operation};
+use slipway_resource::{Path, Value};
+
+use super::shared::*;
+use crate::PLAN;
+
+const POOL: &str = "sim_machine_pool.workers";
+
+/// One edit of a plan file.
+type Edit = fn(&mut Plan);
+
+fn pool(plan: &mut Plan, edit: impl Fn(&mut ResourceChange)) {
+    plan.changes.iter_mut().filter(|change| change.address.to_string() == POOL).for_each(edit);
+}
+
+fn gates(plan: &mut Plan, name: &str, edit: impl Fn(&mut Step)) {
+    plan.steps.iter_mut().filter(|step| step.action.verb() == name).for_each(edit);
+}
+
+fn set(value: &mut Value, name: &str, other: Value) {
+    value.set(&Path::key(name), other);
+}
+
+fn argument(step: &mut Step, name: &str, value: Value) {
+    if let StepAction::Operation { arguments, .. } = &mut step.action {
+        set(arguments, name, value);
+    }
+}
+
+/// Edits that the file alone tells: it is not even shown.
+const UNREADABLE: &[(&str, Edit)] = &[
+    ("sim_machine_pool.workers shows another value of machine_type", |plan| {
+        pool(plan, |change| set(&mut change.after, "machine_type", "sim.small".into()));
+    }),
+    ("sim_machine_pool.workers needs a new object because of machine_type", |plan| {
+        pool(plan, |change| change.changes.iter_mut().for_each(|found| found.replaces = true));
+    }),
+    ("retires a machine that the plan shows as replaced", |plan| {
+        gates(plan, operation::REMOVE, |step| argument(step, "retire", Value::Bool(true)));
+    }),
+    ("argument timeout_ms is 0", |plan| {
+        gates(plan, operation::DRAIN, |step| argument(step, "timeout_ms", Value::Integer(0)));
+    }),
+    ("has no time", |plan| gates(plan, operation::SURGE, |step| step.timeout_ms = 0)),
+];
+
+/// Edits for which the types, the state and the provider are needed.
+const UNSOUND: &[(&str, Edit)] = &[
+    ("the desired value size of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| set(&mut change.after, "size", Value::Integer(3)));
+    }),
+    ("sim_machine_pool.workers", |plan| {
+        pool(plan, |change| set(&mut change.record.applied, "max_unavailable", "2".into()));
+    }),
+    ("the difference machine_type of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.changes.iter_mut().for_each(|found| found.before = "sim.small".into()));
+    }),
+    ("the difference machine_type of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.changes.clear());
+    }),
+    ("the difference machine_type of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.changes.iter_mut().for_each(|found| found.sensitive = true));
+    }),
+    ("the desired value machine_type of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.ignored.push(Path::key("machine_type")));
+    }),
+    ("disruption of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.disruption = Disruption::None);
+    }),
+    ("reasons of sim_machine_pool.workers", |plan| pool(plan, |change| change.reasons.clear())),
+    ("sensitive of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.sensitive.push(Path::key("machine_type")));
+    }),
+    ("precondition of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| change.precondition = Precondition::None);
+    }),
+    ("machines of sim_machine_pool.workers", |plan| {
+        pool(plan, |change| set(&mut change.before, "machines", Value::List(Vec::new())));
+    }),
+    ("timeout_ms of drain", |plan| {
+        gates(plan, operation::DRAIN, |step| {
+            argument(step, "timeout_ms", Value::Integer(1));
+            step.timeout_ms = 1;
+        });
+    }),
+    ("ignore_budgets of drain", |plan| {
+        gates(plan, operation::DRAIN, |step| argument(step, "ignore_budgets", Value::Bool(true)));
+    }),
+    ("timeout_ms of remove", |plan| gates(plan, operation::REMOVE, |step| step.timeout_ms = 1)),
+    ("the setting directory of the provider sim", |plan| {
+        if let Some(pin) = plan.binding.providers.get_mut("sim") {
+            pin.config = Value::map([("directory", Value::from("elsewhere"))]);
+        }
+    }),
+    ("its spec does not have the digest", |plan| {
+        if let Some(labels) = plan.spec.get_mut("cloudLabels") {
+            labels["team"] = "network".into();
+        }
+    }),
+];
+
+#[test]
+fn an_edited_plan_file_is_refused_with_the_place() -> Result<()> {
+    let place = applied(&spec())?;
+    let before = identities(&place)?;
+    // Only the workers name their image.
+    place.write("spec.yaml", &spec().replace("sim.medium, image", "sim.large, image"))?;
+    place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    let edits = UNREADABLE.iter().map(|edit| (true, edit)).chain(UNSOUND.iter().map(|edit| (false, edit)));
+    for (is_unreadable, (fault, edit)) in edits {
+        let mut edited = whole.clone();
+        edit(&mut edited);
+        ensure!(edited != whole, "{fault}: nothing was edited");
+        std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+        if is_unreadable {
+            let refused = place.expect(1, &["show", "edited.plan"])?.err;
+            ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+        }
+        let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+    }
+    ensure!(identities(&place)? == before, "something was done");
+    place.expect(0, &["apply", "whole.plan", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
