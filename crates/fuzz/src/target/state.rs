@@ -3,13 +3,17 @@ use serde::Deserialize;
 use slipway_engine::State;
 use slipway_plan::render::{self, TextOptions};
 use slipway_plan::state::FORMAT;
-use slipway_plan::{Error, Plan, Snapshot};
+use slipway_plan::{Error, Mode, Plan, ResourceChange, Snapshot};
+use slipway_resource::Value;
 
 use super::{READ_BACK, Verdict};
 use crate::corpus::{ends, files};
 
 /// The cluster of all snapshots.
 const CLUSTER: &str = "line";
+
+/// The law of plan files that are accepted.
+const SHOWN: &str = "the differences of an accepted plan are those of the values that it sends";
 
 fn found(folders: &[&str], takes: impl Fn(&std::path::Path) -> bool) -> Result<Vec<Vec<u8>>> {
     Ok(files(folders, takes)?.into_iter().map(|(_, bytes)| bytes).collect())
@@ -62,12 +66,24 @@ fn written(plan: &Plan, sealed: Option<&serde_json::Value>) -> Verdict {
     match again {
         Err(error @ Error::Unsound { .. }) => Verdict::content(error),
         Err(error) => Verdict::lawful(false, &format!("{READ_BACK}: {error}")),
+        Ok((again, _)) if again.mode != Mode::Drift && !again.changes.iter().all(sends_what_it_shows) => {
+            Verdict::lawful(false, SHOWN)
+        }
         Ok((again, again_sealed)) => {
             let mut verdict = Verdict::lawful(again == *plan && again_sealed.as_ref() == sealed, READ_BACK);
             verdict.words.push_str(&shown(plan));
             verdict
         }
     }
+}
+
+/// Whether each difference of a change has the value that its step sends. A value that is not sent has its default, and one that the
+/// server sets again is unknown.
+fn sends_what_it_shows(change: &ResourceChange) -> bool {
+    change.changes.iter().all(|difference| {
+        let sent = change.after.at(&difference.path).unwrap_or(&Value::Null);
+        sent.is_null() || *sent == difference.after || difference.after == Value::Unknown
+    })
 }
 
 /// The size of a plan in every form.
