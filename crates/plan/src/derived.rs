@@ -89,8 +89,11 @@ impl<'a> Subject<'a> {
         let is_same = plan.binding.providers.get(name).is_none_or(|pin| {
             pin.version == handle.pin.version && pin.schema_digest == handle.pin.schema_digest
         });
-        // An existing object that the cluster does not use any more has no record for the planner.
-        let is_own = |record: &&Record| change.record.existing || !record.existing;
+        // For the planner, an existing object that the cluster does not use any more has no record.
+        let is_own = |record: &&Record| {
+            let is_same = change.identity.as_ref() == Some(&record.identity);
+            !record.existing || change.record.existing || is_same
+        };
         let record = |address: &Address| prior?.resources.get(address).filter(is_own);
         is_same.then(|| Self {
             change,
@@ -187,7 +190,14 @@ impl<'a> Subject<'a> {
             restore_references(&mut normalised, &change.record.applied);
         }
         if change.action == ChangeAction::Create {
-            let after = attributes_of_new(normalised, kind);
+            let mut after = attributes_of_new(normalised, kind);
+            // A provider knows less offline: a value that nobody asks for may be unknown in the plan, and is shown so.
+            for (name, value) in change.after.as_map().into_iter().flatten() {
+                let is_asked_for = change.record.applied.get(name).is_some_and(|asked| !asked.is_null());
+                if *value == Value::Unknown && !is_asked_for {
+                    after.set(&Path::key(name.as_str()), Value::Unknown);
+                }
+            }
             return Derived { after, changes: Vec::new(), precondition: Precondition::AbsentOrOurs };
         }
         let (ignored, changes) = self.differences(&normalised, &planned.replace_paths);
