@@ -179,7 +179,7 @@ pub(crate) fn is_key(desired: &Desired) -> bool {
 }
 
 /// The providers that are linked in for a cluster whose machines a provider makes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Linked {
     /// The one of objects inside the cluster.
     pub objects: bool,

@@ -229,6 +229,16 @@ impl Opened {
         }
     }
 
+    /// The providers of all types of a plan, to derive its changes again: those that the plan brings too. For that, none of them calls
+    /// the API of the cluster.
+    pub(crate) async fn deriving(&self, plan: &Plan) -> Result<Providers, Error> {
+        let linked = linked_of(plan, self.prior());
+        if linked == Linked::of_state(self.prior()) {
+            return Ok(self.providers().clone());
+        }
+        Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
+    }
+
     /// Checks that the policy allows the API at the address in the spec.
     pub(crate) fn check_api(&self, catalogs: &BTreeMap<String, Catalog>) -> Result<(), Error> {
         // Without a state, the API is not called.
@@ -245,6 +255,17 @@ impl Opened {
         // Objects in a cluster are deleted with it, even if its API does not answer any more.
         let exists = known.exists && mode != Mode::Delete;
         KnownApi { exists, recorded: exists, ..known }
+    }
+}
+
+/// The linked providers that a plan and the state need.
+fn linked_of(plan: &Plan, prior: Option<&Snapshot>) -> Linked {
+    let has = |provider: &str| plan.changes.iter().any(|change| change.provider == provider);
+    let known = Linked::of_state(prior);
+    Linked {
+        objects: known.objects || has(providers::KUBERNETES),
+        // A plan of a part may leave the keys out. It was made with their provider all the same, and needs it.
+        keys: known.keys || plan.binding.providers.contains_key(slipway_builtin::NAME),
     }
 }
 
@@ -341,13 +362,7 @@ impl Plannable for Opened {
         let prior = Some(&state.snapshot);
         let api = self.known_api(plan.mode, prior);
         let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
-        let has = |provider: &str| plan.changes.iter().any(|change| change.provider == provider);
-        let known = Linked::of_state(prior);
-        let linked = Linked {
-            objects: known.objects || has(providers::KUBERNETES),
-            // A plan of a part may leave the keys out. It was made with their provider all the same, and needs it.
-            keys: known.keys || plan.binding.providers.contains_key(slipway_builtin::NAME),
-        };
+        let linked = linked_of(plan, prior);
         // A cluster of which only the nodes are used has no API here.
         let exists = self.is_on_hosts() || linked.objects;
         // Prefer the future address of the API to the earlier one, which may be about to be deleted.

@@ -93,7 +93,10 @@ impl Saved {
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;
             }
-            plan.check_derived(opened.providers(), opened.prior()).await?;
+            plan.check_derived(&opened.deriving(&plan).await?, opened.prior()).await?;
+            if let Some(fault) = protection::hidden(&plan, opened.protection) {
+                return Err(slipway_plan::Error::Unsound { fault }.into());
+            }
         }
         let last = opened.prior().and_then(|prior| spec_of(prior).ok().flatten());
         if let Some(fault) = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster) {

@@ -1,7 +1,7 @@
 //! Protection from deletion: its state, its changes, and the refusal of a deletion.
 
 use slipway_engine::State;
-use slipway_plan::{Plan, Snapshot};
+use slipway_plan::{Mode, Plan, Snapshot};
 use slipway_resource::provider::ExpandNote;
 
 use crate::error::Error;
@@ -124,6 +124,14 @@ pub(crate) fn planned(known: Known, spec: &mut serde_json::Value, is_partial: bo
         (false, true) => Some(Planned::Set),
         _ => None,
     }
+}
+
+/// A plan that shows another effect on the protection than its spec has, as a sentence. Plans of a part have the protection in their
+/// spec that they keep.
+pub(crate) fn hidden(plan: &Plan, known: Known) -> Option<String> {
+    let sets = planned(known, &mut plan.spec.clone(), false).and_then(Planned::sets);
+    (plan.mode == Mode::Apply && plan.sets_protection != sets)
+        .then(|| format!("sets_protection is not what its spec has in {FIELD}"))
 }
 
 /// Whether a plan has nothing to do and nothing to record.

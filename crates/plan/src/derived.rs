@@ -17,9 +17,11 @@ use slipway_resource::{Address, Path, ResourceType, Value};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::{attributes_after, attributes_of_new, sensitive_paths};
 use crate::error::Error;
+use crate::estimate::estimate_ms;
 use crate::file::{Mode, Plan};
 use crate::precondition::Precondition;
 use crate::providers::{Providers, ask};
+use crate::queue::ReadyQueue;
 use crate::resolve::restore_references;
 use crate::soundness::rolls;
 use crate::state::{Record, Snapshot};
@@ -33,6 +35,7 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
     let subjects: Vec<Subject<'_>> =
         plan.changes.iter().filter_map(|change| Subject::of(change, plan, providers, prior)).collect();
     let fault = binding::fault(plan, providers)
+        .or_else(|| totals(plan))
         .or_else(|| manner::timeouts(&plan.changes, &plan.steps))
         .or_else(|| subjects.iter().find_map(Subject::by_type));
     let unsound = |fault: Option<String>| match fault {
@@ -56,6 +59,20 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
         unsound(fault)?;
     }
     Ok(())
+}
+
+/// The first total that is not that of the steps, or of what the plan leaves out, as a sentence.
+fn totals(plan: &Plan) -> Option<String> {
+    let other = |name: &str| Some(format!("{name} is not what follows from the rest of the plan file"));
+    if plan.estimate_ms != estimate_ms(&plan.steps, &plan.rate_classes) {
+        return other("estimate_ms");
+    }
+    if plan.critical_path_ms != ReadyQueue::new(&plan.steps, &plan.rate_classes).critical_path_ms() {
+        return other("critical_path_ms");
+    }
+    // Plans of former versions do not name what they leave out.
+    let is_named = plan.pending.is_empty() || plan.left_out == plan.pending.len() as u64;
+    if is_named { None } else { other("left_out") }
 }
 
 /// A change of a plan, with the facts about its resource that are not from the plan file.

@@ -97,6 +97,8 @@ const UNSOUND: &[(&str, Edit)] = &[
             pin.config = Value::map([("directory", Value::from("elsewhere"))]);
         }
     }),
+    ("estimate_ms is not", |plan| plan.estimate_ms = 1),
+    ("sets_protection", |plan| plan.sets_protection = Some(true)),
     ("its spec does not have the digest", |plan| {
         if let Some(labels) = plan.spec.get_mut("cloudLabels") {
             labels["team"] = "network".into();
