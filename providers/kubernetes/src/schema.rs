@@ -26,6 +26,9 @@ pub const APPROVE_SERVING: &str = "approve-serving";
 /// The attribute with the digest of the fields that Slipway owns.
 pub(crate) const FIELDS_DIGEST: &str = "fields_digest";
 
+/// The attribute with the number of nodes whose machines run with other settings than the object has for their pool.
+pub(crate) const OUTDATED_NODES: &str = "outdated_nodes";
+
 /// All types.
 pub(crate) fn schema() -> Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
@@ -112,6 +115,12 @@ fn object() -> ResourceType {
                 "found",
                 Attribute::optional_computed(Type::Bool)
                     .describe("Whether the object was there before Slipway: then it stays when it leaves the spec."),
+            ),
+            (
+                OUTDATED_NODES,
+                Attribute::optional_computed(Type::Integer).describe(
+                    "How many nodes run with other settings than this object has for their pool; a plan sets 0 to change them in place.",
+                ),
             ),
             ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
             (

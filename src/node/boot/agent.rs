@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::boot::{
-    NEXT_SETTINGS, NodeBootstrap, SETTINGS, SETTINGS_REPORT, SettingsReport, WANTED_SETTINGS, settings_digest,
+    NEXT_SETTINGS, NodeBootstrap, SETTINGS, SETTINGS_OF, SETTINGS_REPORT, SettingsReport, WANTED_SETTINGS,
+    settings_digest,
 };
 
 use super::machine::{self, Signals};
@@ -102,7 +103,7 @@ impl Agent<'_> {
         let node = api.get(&own).await?.body;
         let kept = Kept::of(root);
         let current = kept.current()?.unwrap_or_default();
-        let annotation = |name: &str| annotation(&node, name);
+        let annotation = |name: &str| metadata(&node, "annotations", name).map(str::to_owned);
         let (wanted, text) = match annotation(WANTED_SETTINGS) {
             Some(wanted) => (wanted, None),
             // No plan has named settings for this node: it gets those of new machines.
@@ -132,12 +133,17 @@ impl Agent<'_> {
         let report = SettingsReport { pool: document.pool().to_owned(), digest, failed, message };
         let report = serde_json::to_string(&report)
             .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
-        if annotation(SETTINGS_REPORT).as_ref() != Some(&report) || annotation(WANTED_SETTINGS).is_none() {
+        let is_reported = annotation(SETTINGS_REPORT).as_ref() == Some(&report);
+        let is_wanted = annotation(WANTED_SETTINGS).is_some();
+        if !is_reported || !is_wanted || metadata(&node, "labels", SETTINGS_OF) != Some(document.pool()) {
             let mut annotations = json!({ SETTINGS_REPORT: report });
-            if annotation(WANTED_SETTINGS).is_none() {
+            if !is_wanted {
                 annotations[WANTED_SETTINGS] = wanted.into();
             }
-            api.merge(&own, &json!({ "metadata": { "annotations": annotations } })).await?;
+            // A plan finds the nodes of a pool by this label.
+            let labels = json!({ SETTINGS_OF: document.pool() });
+            let patch = json!({ "metadata": { "annotations": annotations, "labels": labels } });
+            api.merge(&own, &patch).await?;
         }
         Ok(())
     }
@@ -215,6 +221,7 @@ async fn label(here: &Here<'_>, text: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn annotation(node: &Json, name: &str) -> Option<String> {
-    node.pointer("/metadata/annotations")?.get(name)?.as_str().map(str::to_owned)
+/// A label or an annotation of a node.
+fn metadata<'a>(node: &'a Json, part: &str, name: &str) -> Option<&'a str> {
+    node.get("metadata")?.get(part)?.get(name)?.as_str()
 }

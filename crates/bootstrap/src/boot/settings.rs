@@ -15,7 +15,7 @@ use super::labels::is_permitted;
 pub const SETTINGS_VERSION: &str = "slipway.dev/v1alpha1";
 /// The kind of the settings.
 pub const SETTINGS_KIND: &str = "NodeSettings";
-/// The label of the ConfigMap with the settings of a pool: the name of the pool.
+/// The label of the ConfigMap with the settings of a pool, and of the Nodes whose machines follow it: the name of the pool.
 pub const SETTINGS_OF: &str = "slipway.dev/settings-of";
 /// The key of the ConfigMap with the settings that new machines of the pool get.
 pub const SETTINGS: &str = "settings";

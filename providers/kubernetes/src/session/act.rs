@@ -17,7 +17,7 @@ use crate::fields;
 use crate::manifest::{self, invalid};
 use crate::marks::{MANAGER, Marks};
 use crate::object::{ObjectIdentity, ObjectKey, map_at, split_api_version, text};
-use crate::schema::{API, NODE, OBJECT, schema};
+use crate::schema::{API, NODE, OBJECT, OUTDATED_NODES, schema};
 use crate::view;
 
 /// The desired object, ready to be sent.
@@ -224,7 +224,7 @@ impl KubernetesSession {
         events.send(ApplyEvent::Identity(identity.clone()));
         let mut attributes = view::attributes(&request.ownership.address, &live);
         // Attributes of the action alone are returned as they were requested.
-        for name in ["wait", "force_conflicts", "take_over"] {
+        for name in ["wait", "force_conflicts", "take_over", OUTDATED_NODES] {
             let asked = attribute(wish.attributes, name);
             if let (Value::Map(entries), false) = (&mut attributes, asked.is_null()) {
                 entries.insert(name.to_owned(), asked.clone());
@@ -319,7 +319,10 @@ impl KubernetesSession {
                 let wish = self.wish(&connection, desired).await?;
                 let live = self.live(&connection, &wish.key).await?.filter(|live| is_marked(live));
                 match live {
-                    Some(live) if self.is_applied(&connection, &wish, &live, request).await? => {
+                    Some(live)
+                        if self.is_applied(&connection, &wish, &live, request).await?
+                            && is_rolled(&connection, &wish, request).await? =>
+                    {
                         let applied = self.settle(&connection, &wish, live, request, events, &ticket).await;
                         applied.map(Resolution::Done)
                     }
@@ -389,6 +392,19 @@ async fn roll_settings(
     let Wish { key, resource, .. } = wish;
     let path = resource.object(&key.kind, &key.namespace, &key.name);
     settings.roll(&Way { connection, path, events, ticket }, request).await
+}
+
+/// Whether the machines have the settings of nodes in an object that was updated. Their change belongs to the step, and the
+/// object may have the settings before and after it.
+async fn is_rolled(
+    connection: &Connection,
+    wish: &Wish<'_>,
+    request: &ApplyRequest,
+) -> Result<bool, ProviderError> {
+    match (&request.action, Settings::of(&wish.body)) {
+        (Action::Update { .. }, Some(settings)) => settings.is_everywhere(connection).await,
+        _ => Ok(true),
+    }
 }
 
 /// A refusal of an action.

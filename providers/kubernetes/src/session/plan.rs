@@ -3,11 +3,12 @@
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Path, ProviderError, Value};
 
+use super::settings::estimate_ms;
 use super::unknown_type;
 use crate::endpoint;
 use crate::manifest::{self, invalid};
 use crate::node;
-use crate::schema::{API, FIELDS_DIGEST, NODE, OBJECT};
+use crate::schema::{API, FIELDS_DIGEST, NODE, OBJECT, OUTDATED_NODES};
 
 pub(super) fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     let planned = match item.address.kind() {
@@ -34,7 +35,10 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
         }
         normalised.set(&Path::key("manifest"), manifest);
     }
-    Ok(Planned { normalised, ..Planned::default() })
+    // The time of a step grows with the machines that change before the object.
+    let outdated = item.observed.as_ref().and_then(|observed| observed.get(OUTDATED_NODES)?.as_integer());
+    let estimate_ms = outdated.and_then(|count| u64::try_from(count).ok()).map(estimate_ms);
+    Ok(Planned { normalised, estimate_ms, ..Planned::default() })
 }
 
 /// The observed manifest of a Secret that was not rehearsed, if it is desired as it was last applied. Its

@@ -17,6 +17,7 @@ use tokio::sync::OnceCell;
 
 use super::KubernetesSession;
 use super::read::attribute;
+use super::settings::Reporting;
 use crate::api::{Connection, Request};
 use crate::manifest;
 use crate::node;
@@ -28,8 +29,9 @@ const PARALLEL: usize = 32;
 
 impl KubernetesSession {
     pub(super) async fn rehearse_all(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
-        let namespaces = Namespaces::default();
-        let trials: Vec<_> = items.iter().map(|item| self.rehearse_one(item, &namespaces).boxed()).collect();
+        let (namespaces, reporting) = (Namespaces::default(), Reporting::default());
+        let trials: Vec<_> =
+            items.iter().map(|item| self.rehearse_one(item, &namespaces, &reporting).boxed()).collect();
         let rehearsed: Vec<Result<Rehearsal, ProviderError>> =
             stream::iter(trials).buffered(PARALLEL).collect().await;
         rehearsed.into_iter().collect()
@@ -39,6 +41,7 @@ impl KubernetesSession {
         &self,
         item: &PlanItem,
         namespaces: &Namespaces,
+        reporting: &Reporting,
     ) -> Result<Rehearsal, ProviderError> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(&item.address);
         if item.address.kind() == NODE {
@@ -53,7 +56,9 @@ impl KubernetesSession {
             return Ok(Rehearsal::default());
         }
         if let Some(observed) = unchanged(item, manifest) {
-            return Ok(Rehearsal { desired: Some(with_manifest(desired, observed)), ..Rehearsal::default() });
+            let rehearsal =
+                Rehearsal { desired: Some(with_manifest(desired, observed)), ..Rehearsal::default() };
+            return self.with_outdated_nodes(rehearsal, item, reporting).await;
         }
         let Some(connection) = self.connector.connection().await? else {
             let reasons = vec!["the cluster's API is not up yet: it is planned as it is written".to_owned()];
@@ -74,18 +79,13 @@ impl KubernetesSession {
             return Ok(Rehearsal { reasons, ..Rehearsal::default() });
         }
         let trial = Trial { session: self, connection: &connection, item, desired, manifest, resource, key };
-        let mut outcome = trial.run().await?;
-        if let Some(observed) = &item.observed {
-            let json = |attributes: &Value| attribute(attributes, "manifest").to_json();
-            let reasons = self.settings_reasons(&connection, &json(observed), &json(desired)).await?;
-            outcome.rehearsal.reasons.extend(reasons);
-        }
+        let outcome = trial.run().await?;
         if let Some(finding) = outcome.refusal {
             let finding = PreflightFinding { address: Some(item.address.clone()), ..finding };
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             refusals.insert(item.address.clone(), finding);
         }
-        Ok(outcome.rehearsal)
+        self.with_outdated_nodes(outcome.rehearsal, item, reporting).await
     }
 
     /// A node that Slipway has not marked yet is compared by its desired fields: another tool has set them.

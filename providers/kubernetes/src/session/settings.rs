@@ -3,36 +3,35 @@
 //! A ConfigMap with the label [`SETTINGS_OF`] has the settings of a pool. When they change, the machines of the pool get them
 //! first, in turns: one machine, then a tenth of the pool at a time. Each machine reads the new settings from the same
 //! ConfigMap, under another key, and reports in an annotation of its Node. A machine that does not run well with them stops the
-//! step; it and the machines before it get the previous ones back. The object is then still as it was, and the next plan shows the
-//! change again.
+//! step; it and the machines before it get the settings that the ConfigMap has. The object is then still as it was, and the next
+//! plan shows the change again.
+//!
+//! The Node of a machine with such settings has the label as well, so that a roll lists the nodes of its pool alone.
 
+mod outdated;
 mod report;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use slipway_bootstrap::boot::{
-    NEXT_SETTINGS, SETTINGS, SETTINGS_OF, WANTED_SETTINGS, changed_settings, settings_digest,
-};
+use slipway_bootstrap::boot::{NEXT_SETTINGS, SETTINGS, SETTINGS_OF, WANTED_SETTINGS, settings_digest};
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
-use super::KubernetesSession;
 use super::wait::Patience;
-use crate::api::{Connection, Request, Selector};
+use crate::api::{Connection, Request};
+pub(super) use outdated::Reporting;
 use report::{Progress, Seen};
+pub(super) use turns::estimate_ms;
 
 /// The manager of the fields that only exist while machines change.
 const MANAGER: &str = "slipway-settings";
-/// How long a machine may take: its kubelet is started, watched, and started again with the previous settings if need be.
-const LONGEST: Duration = Duration::from_secs(600);
-/// How long a machine may take to report the previous settings, which it has put back by itself.
-const BACK: Duration = Duration::from_secs(60);
-/// How many nodes are named in the reasons of a change.
-const NAMED: usize = 10;
+/// How long machines may take to report the previous settings, in milliseconds. They have put them back by themselves.
+const BACK_MS: u64 = 60_000;
 
 /// The settings of a pool, as a ConfigMap has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +53,21 @@ pub(super) struct Way<'a> {
     pub ticket: &'a Ticket<'a>,
 }
 
+/// The ConfigMap before a roll.
+struct Before {
+    /// The digest of the settings that new machines get.
+    digest: Option<String>,
+    /// Whether it still has the settings that an earlier roll was bringing to machines.
+    has_next: bool,
+}
+
+/// Why a turn of a roll has failed.
+struct Failure {
+    message: String,
+    /// The nodes whose machines had not reported the settings.
+    open: Vec<Seen>,
+}
+
 impl Settings {
     /// The settings in a manifest; `None` in any other manifest.
     pub(super) fn of(manifest: &Json) -> Option<Self> {
@@ -63,14 +77,14 @@ impl Settings {
         Some(Self { pool: pool.to_owned(), text: text.to_owned(), digest: settings_digest(text) })
     }
 
-    /// Brings the settings to the machines of the pool that run with others. The object still has the old ones.
+    /// Brings the settings to the machines of the pool that run with others. A machine that comes meanwhile is changed, too.
     ///
     /// # Errors
     /// `permanent` when a machine does not run well with them, or does not report in time; `cancelled`.
     pub(super) async fn roll(&self, way: &Way<'_>, request: &ApplyRequest) -> Result<(), ProviderError> {
         let mut limit = Patience::new(request.timeout_ms);
+        let before = Before::read(way).await?;
         let mut passed: Vec<Seen> = Vec::new();
-        let mut count = 1;
         loop {
             let mut behind = self.behind(way.connection).await?;
             let names: BTreeSet<&str> = passed.iter().map(|seen| seen.name.as_str()).collect();
@@ -82,52 +96,41 @@ impl Settings {
                 self.offer(way, Some(&self.text)).await?;
             }
             let all = passed.len() + behind.len();
-            behind.truncate(count);
-            if let Err(error) = self.turn(way, &behind, &mut limit).await {
-                if error.class == ErrorClass::Permanent {
-                    // The object keeps the previous settings: no machine stays with others that no plan would show.
-                    for seen in passed.chunks(count) {
-                        self.all_back(way, seen).await?;
-                    }
+            while !behind.is_empty() {
+                let size = turns::size(all, passed.len());
+                let rest = behind.split_off(size.min(behind.len()));
+                if let Some(failure) = self.turn(way, &behind, &mut limit).await? {
+                    self.undo(way, &before, &failure, &[behind.as_slice(), passed.as_slice()]).await?;
+                    return Err(failure.into_error(rest.len()));
                 }
-                return Err(untouched(error, all, passed.len(), count));
+                passed.append(&mut behind);
+                behind = rest;
             }
-            passed.append(&mut behind);
-            count = all.div_ceil(10);
         }
-        if passed.is_empty() { Ok(()) } else { self.offer(way, None).await }
+        if passed.is_empty() && !before.has_next { Ok(()) } else { self.offer(way, None).await }
     }
 
-    /// The sentences of a plan that changes the settings: for each node how it changes, and because of which fields.
-    pub(super) async fn reasons(
-        &self,
-        connection: &Connection,
-        before: &Self,
-    ) -> Result<Vec<String>, ProviderError> {
-        let fields = changed_settings(&before.text, &self.text).join(", ");
-        let behind = self.behind(connection).await?;
-        if fields.is_empty() || behind.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut reasons: Vec<String> = behind
-            .iter()
-            .take(NAMED)
-            .map(|seen| format!("node {} changes in place, without a drain: {fields}", seen.name))
-            .collect();
-        if let Some(more) = behind.len().checked_sub(NAMED).filter(|more| *more > 0) {
-            reasons.push(format!("{more} more nodes of the pool {} change in place", self.pool));
-        }
-        Ok(reasons)
+    /// Whether all machines of the pool run with the settings.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(super) async fn is_everywhere(&self, connection: &Connection) -> Result<bool, ProviderError> {
+        Ok(self.behind(connection).await?.is_empty())
     }
 
-    /// The nodes of the pool whose machines run with other settings, by name.
+    /// The nodes of the pool whose machines run with other settings, in the order in which they change.
     async fn behind(&self, connection: &Connection) -> Result<Vec<Seen>, ProviderError> {
-        let nodes = connection.list_all("/api/v1/nodes", ("v1", "Node"), Selector::All).await?;
-        let mut behind: Vec<Seen> = nodes.iter().filter_map(Seen::of).collect();
-        behind.retain(|seen| seen.report.pool == self.pool && seen.report.digest != self.digest);
+        let labels = format!("{SETTINGS_OF}={}", self.pool);
+        Ok(self.outdated(Seen::all(connection, &labels).await?))
+    }
+
+    /// Those of some nodes that belong to the pool and whose machines run with other settings, in the order in which they change.
+    fn outdated(&self, nodes: impl IntoIterator<Item = Seen>) -> Vec<Seen> {
+        let is_behind = |seen: &Seen| seen.report.pool == self.pool && seen.is_outdated(&self.digest);
+        let mut outdated: Vec<Seen> = nodes.into_iter().filter(is_behind).collect();
         // A node that is not ready is no proof for the others.
-        behind.sort_by(|one, other| (!one.ready, &one.name).cmp(&(!other.ready, &other.name)));
-        Ok(behind)
+        outdated.sort_by(|one, other| (!one.ready, &one.name).cmp(&(!other.ready, &other.name)));
+        outdated
     }
 
     /// Lets machines read the settings before new machines get them; with `None`, the object has them.
@@ -137,97 +140,111 @@ impl Settings {
         way.connection.ask(&Request::merge(path, &patch)).await?.found().map(drop)
     }
 
-    /// Changes some nodes at once, and waits for all of them.
-    async fn turn(&self, way: &Way<'_>, nodes: &[Seen], limit: &mut Patience) -> Result<(), ProviderError> {
+    /// Changes some nodes at once, and waits for all of them. `None` when they run well with the settings.
+    async fn turn(
+        &self,
+        way: &Way<'_>,
+        nodes: &[Seen],
+        limit: &mut Patience,
+    ) -> Result<Option<Failure>, ProviderError> {
+        let mut open = Vec::new();
         for seen in nodes {
-            want(way.connection, &seen.name, &self.digest).await?;
+            let now = want(way.connection, &seen.name, &self.digest).await?;
             way.events.send(ApplyEvent::Progress(format!("node {} gets the new settings", seen.name)));
+            // The kubelet of a node that was not ready before tells nothing about the settings. Its machine gets them when it runs.
+            open.extend(now.as_ref().and_then(Seen::of).filter(|seen| seen.ready));
         }
-        // The kubelet of a node that was not ready before tells nothing about the settings. Its machine gets them when it runs.
-        let mut open: Vec<&Seen> = nodes.iter().filter(|seen| seen.ready).collect();
         let begun = Instant::now();
-        let mut failure = None;
-        while let (Some(seen), None) = (open.last(), &failure) {
-            match Seen::look(way.connection, &seen.name, &self.digest).await? {
+        let longest = Duration::from_millis(turns::LONGEST_MS);
+        while let Some(seen) = open.last() {
+            let message = match Seen::look(way.connection, &seen.name, &self.digest).await? {
                 Progress::Done => {
                     open.pop();
+                    continue;
                 }
                 Progress::Failed(why) => {
-                    failure =
-                        Some(format!("node {} does not run well with the new settings: {why}", seen.name));
+                    format!("node {} does not run well with the new settings: {why}", seen.name)
                 }
                 Progress::Open(missing) => {
-                    let is_late = begun.elapsed() > LONGEST || !limit.pause(way.ticket).await?;
-                    failure = is_late.then(|| {
-                        format!("node {} did not take the new settings in time: {missing}", seen.name)
-                    });
+                    if begun.elapsed() < longest && limit.pause(way.ticket).await? {
+                        continue;
+                    }
+                    format!("node {} did not take the new settings in time: {missing}", seen.name)
                 }
-            }
+            };
+            return Ok(Some(Failure { message, open }));
         }
-        let Some(failure) = failure else { return Ok(()) };
-        self.all_back(way, nodes).await?;
-        Err(ProviderError::new(ErrorClass::Permanent, failure)
-            .with_hint("correct the setting in the spec and apply it again"))
+        Ok(None)
     }
 
-    /// Lets machines have their previous settings, and waits until they say that they do.
-    async fn all_back(&self, way: &Way<'_>, nodes: &[Seen]) -> Result<(), ProviderError> {
-        for seen in nodes {
-            way.events.send(ApplyEvent::Progress(format!("node {} gets the previous settings", seen.name)));
-            want(way.connection, &seen.name, &seen.report.digest).await?;
-        }
-        for seen in nodes.iter().filter(|seen| seen.ready) {
-            self.is_back(way, seen).await?;
+    /// Lets the machines of a roll have the settings that the object has, in the order of `changed`, which has the nodes of the
+    /// failed turn and those before it.
+    async fn undo(
+        &self,
+        way: &Way<'_>,
+        before: &Before,
+        failure: &Failure,
+        changed: &[&[Seen]],
+    ) -> Result<(), ProviderError> {
+        let Some(digest) = before.digest.as_deref().filter(|digest| *digest != self.digest) else {
+            // The object has the settings already, and the next plan shows the nodes that do not. They keep those that they have.
+            let kept: Vec<(&Seen, &str)> =
+                failure.open.iter().map(|seen| (seen, seen.report.digest.as_str())).collect();
+            return back(way, &kept).await;
+        };
+        let all: usize = changed.iter().map(|nodes| nodes.len()).sum();
+        for nodes in changed {
+            for turn in nodes.chunks(turns::size(all, 1)) {
+                let turn: Vec<(&Seen, &str)> = turn.iter().map(|seen| (seen, digest)).collect();
+                back(way, &turn).await?;
+            }
         }
         Ok(())
     }
+}
 
-    /// Waits until a machine says that it has its previous settings, but not long: it takes them by itself.
-    async fn is_back(&self, way: &Way<'_>, seen: &Seen) -> Result<(), ProviderError> {
-        let begun = Instant::now();
-        let mut patience = Patience::new(u64::try_from(BACK.as_millis()).unwrap_or(u64::MAX));
-        while begun.elapsed() < BACK {
-            let found = Seen::look(way.connection, &seen.name, &seen.report.digest).await?;
+impl Before {
+    async fn read(way: &Way<'_>) -> Result<Self, ProviderError> {
+        let live = way.connection.ask(&Request::get(way.path.clone())).await?.found()?.unwrap_or_default();
+        let data = |key: &str| live.get("data")?.get(key)?.as_str();
+        Ok(Self { digest: data(SETTINGS).map(settings_digest), has_next: data(NEXT_SETTINGS).is_some() })
+    }
+}
+
+impl Failure {
+    /// The error of the step, with the number of nodes that were not touched.
+    fn into_error(self, left: usize) -> ProviderError {
+        let message = match left {
+            0 => self.message,
+            1 => format!("{}. 1 other node was not changed", self.message),
+            _ => format!("{}. {left} other nodes were not changed", self.message),
+        };
+        ProviderError::new(ErrorClass::Permanent, message)
+            .with_hint("correct the setting in the spec and apply it again")
+    }
+}
+
+/// Lets machines have settings that they had, and waits until they say that they do, but not long: they take them by themselves.
+async fn back(way: &Way<'_>, nodes: &[(&Seen, &str)]) -> Result<(), ProviderError> {
+    for (seen, digest) in nodes {
+        way.events.send(ApplyEvent::Progress(format!("node {} gets the previous settings", seen.name)));
+        want(way.connection, &seen.name, digest).await?;
+    }
+    let mut patience = Patience::new(BACK_MS);
+    for (seen, digest) in nodes.iter().filter(|(seen, _)| seen.ready) {
+        loop {
+            let found = Seen::look(way.connection, &seen.name, digest).await?;
             if matches!(found, Progress::Done) || !patience.pause(way.ticket).await? {
                 break;
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
-impl KubernetesSession {
-    /// The sentences of a plan for the change of an object from one manifest to another, if it has settings of nodes.
-    pub(super) async fn settings_reasons(
-        &self,
-        connection: &Connection,
-        before: &Json,
-        after: &Json,
-    ) -> Result<Vec<String>, ProviderError> {
-        match (Settings::of(before), Settings::of(after)) {
-            (Some(before), Some(after)) if before != after => after.reasons(connection, &before).await,
-            _ => Ok(Vec::new()),
-        }
-    }
-}
-
-/// Says which settings a node has to run with. A node that does not exist any more needs none.
-async fn want(connection: &Connection, node: &str, digest: &str) -> Result<(), ProviderError> {
+/// Says which settings a node has to run with. Returns the node; one that does not exist any more needs none.
+async fn want(connection: &Connection, node: &str, digest: &str) -> Result<Option<Json>, ProviderError> {
     let patch = json!({ "metadata": { "annotations": { WANTED_SETTINGS: digest } } });
     let path = format!("/api/v1/nodes/{node}?fieldManager={MANAGER}");
-    connection.ask(&Request::merge(path, &patch)).await?.found().map(drop)
-}
-
-/// Adds to a failure how many nodes were not touched.
-fn untouched(error: ProviderError, all: usize, passed: usize, count: usize) -> ProviderError {
-    if error.class != ErrorClass::Permanent {
-        return error;
-    }
-    let left = all.saturating_sub(passed + count);
-    let message = match left {
-        0 => error.message,
-        1 => format!("{}. 1 other node was not changed", error.message),
-        _ => format!("{}. {left} other nodes were not changed", error.message),
-    };
-    ProviderError { message, ..error }
+    connection.ask(&Request::merge(path, &patch)).await?.found()
 }

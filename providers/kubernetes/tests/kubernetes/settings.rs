@@ -12,7 +12,8 @@ use slipway_bootstrap::boot::{
 };
 use slipway_engine::Report;
 use slipway_plan::{Mode, Plan};
-use slipway_resource::Desired;
+use slipway_resource::provider::{Action, ApplyRequest, EventSink, Resolution, ResumeRequest};
+use slipway_resource::{Desired, Ownership, Token};
 
 use crate::lab::{Api, Lab, object, shown};
 use crate::nodes::register;
@@ -36,7 +37,8 @@ fn map(api: &Api) -> Result<Json> {
 
 fn report(api: &Api, node: &str, report: &SettingsReport) -> Result<()> {
     let text = serde_json::to_string(report)?;
-    let patch = json!({"metadata": {"annotations": { SETTINGS_REPORT: text }}}).to_string();
+    let labels = json!({ SETTINGS_OF: report.pool });
+    let patch = json!({"metadata": {"annotations": { SETTINGS_REPORT: text }, "labels": labels}}).to_string();
     api.kubectl(&["patch", "node", node, "--type=merge", "-p", &patch]).map(drop)
 }
 
@@ -154,5 +156,106 @@ async fn settings_reach_one_machine_after_the_other_and_come_back_where_they_do_
     assert_eq!(order[0], "node-a", "{order:?}");
     assert_eq!(running["node-a"], settings_digest(&new));
     assert_eq!(map(&api)?[SETTINGS], new);
+
+    // Only the nodes of the pool are read, whatever else is in the cluster.
+    let lists = api.requests("slipway")?.into_iter().filter(|request| request.contains("/api/v1/nodes?"));
+    let others: Vec<String> =
+        lists.filter(|request| !request.contains("labelSelector=slipway.dev")).collect();
+    assert!(others.is_empty(), "{others:?}");
+    Ok(())
+}
+
+/// What a run leaves that was killed after it had changed the first of two nodes.
+fn leave_mixed(api: &Api, running: &mut BTreeMap<&'static str, String>, next: &str) -> Result<()> {
+    let patch = json!({"data": { NEXT_SETTINGS: next }}).to_string();
+    let name = "slipway-settings-nodes";
+    api.kubectl(&["patch", "configmap", name, "--namespace", "kube-system", "--type=merge", "-p", &patch])?;
+    let digest = settings_digest(next);
+    let patch = json!({"metadata": {"annotations": { WANTED_SETTINGS: digest }}}).to_string();
+    api.kubectl(&["patch", "node", "node-a", "--type=merge", "-p", &patch])?;
+    machines(api, running, (&[], ""), &Mutex::default())
+}
+
+/// How the step that updates an object is resumed when its run was killed.
+async fn resumed(lab: &Lab, desired: &Desired) -> Result<Resolution> {
+    let snapshot = lab.state().await?.context("no state")?.snapshot;
+    let record = snapshot.resources.get(&desired.address).context("no record")?;
+    let attributes = desired.attributes.clone();
+    let request = ApplyRequest {
+        token: Token::new("killed"),
+        ownership: Ownership {
+            uid: snapshot.uid,
+            cluster: lab.cluster.clone(),
+            address: desired.address.clone(),
+        },
+        action: Action::Update {
+            identity: record.identity.clone(),
+            prior: attributes.clone(),
+            desired: attributes,
+        },
+        timeout_ms: 20_000,
+    };
+    let providers = lab.providers().await?;
+    let session = &providers.get("kubernetes").context("no provider")?.session;
+    let resume = ResumeRequest { request, identity: None, handle: None, superseded: false };
+    Ok(session.resume(resume, EventSink::discard()).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_shows_a_mixed_pool_and_an_apply_ends_it() -> Result<()> {
+    let api = Api::start(false)?;
+    let lab = Lab::new(&api, "demo");
+    let old = text(80);
+    lab.apply(&[settings(&old)]).await?;
+    let mut running = BTreeMap::new();
+    for node in NODES {
+        register(&api, node)?;
+        running.insert(node, settings_digest(&old));
+    }
+    machines(&api, &mut running, (&[], ""), &Mutex::default())?;
+    assert!(matches!(resumed(&lab, &settings(&old)).await?, Resolution::Done(_)));
+
+    // The spec has the old settings again: the node that has changed gets them back.
+    let new = text(70);
+    leave_mixed(&api, &mut running, &new)?;
+    assert_eq!(running["node-a"], settings_digest(&new));
+    let mixed = lab.plan(&[settings(&old)]).await?;
+    let reasons = mixed.changes.iter().flat_map(|change| change.reasons.iter());
+    let reasons: Vec<&str> = reasons.map(|reason| reason.message.as_str()).collect();
+    let expected = "node node-a changes in place, without a drain: its machine has other settings than its pool, as after a \
+                    run that did not end";
+    assert!(reasons.contains(&expected), "{reasons:?}");
+    assert!(reasons.iter().all(|reason| !reason.contains("node-b")), "{reasons:?}");
+    assert_eq!(resumed(&lab, &settings(&old)).await?, Resolution::NotDone);
+    let (_, report, order) = apply((&api, &lab), &settings(&old), &mut running, (&[], ""))?;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert_eq!(order, ["node-a"]);
+    assert_eq!(running["node-a"], settings_digest(&old));
+    assert_eq!(map(&api)?, json!({ SETTINGS: old }));
+    let again = lab.plan(&[settings(&old)]).await?;
+    assert!(again.changes.is_empty(), "{}", shown(&again));
+    assert!(matches!(resumed(&lab, &settings(&old)).await?, Resolution::Done(_)));
+
+    // The spec has the new settings still: the other node gets them too, and the first is not changed again.
+    leave_mixed(&api, &mut running, &new)?;
+    assert_eq!(resumed(&lab, &settings(&new)).await?, Resolution::NotDone);
+    let (plan, report, order) = apply((&api, &lab), &settings(&new), &mut running, (&[], ""))?;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    assert!(!shown(&plan).contains("node-a"), "{}", shown(&plan));
+    assert_eq!(order, ["node-b"]);
+    assert_eq!(map(&api)?, json!({ SETTINGS: new }));
+    assert!(lab.plan(&[settings(&new)]).await?.changes.is_empty());
+
+    // A step has the time for a machine as often as it has turns.
+    let step = plan.steps.iter().find(|step| step.address == settings(&new).address).context("no step")?;
+    assert_eq!(step.estimate_ms, 60_000);
+    for node in ["node-c", "node-d"] {
+        register(&api, node)?;
+        running.insert(node, settings_digest(&new));
+    }
+    machines(&api, &mut running, (&[], ""), &Mutex::default())?;
+    let plan = lab.plan(&[settings(&old)]).await?;
+    let step = plan.steps.iter().find(|step| step.address == settings(&new).address).context("no step")?;
+    assert_eq!((step.estimate_ms, step.timeout_ms), (240_000, 2_400_000));
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! What the Node of a machine says about its settings.
 
 use serde_json::Value as Json;
-use slipway_bootstrap::boot::{SETTINGS_REPORT, SettingsReport};
+use slipway_bootstrap::boot::{SETTINGS_REPORT, SettingsReport, WANTED_SETTINGS};
 use slipway_resource::ProviderError;
 
-use crate::api::{Connection, Request};
+use crate::api::{Connection, Request, Selector};
 use crate::object::text;
 
 /// A node whose machine reports its settings.
@@ -14,6 +14,8 @@ pub(super) struct Seen {
     pub name: String,
     /// Whether its kubelet reports it as ready.
     pub ready: bool,
+    /// The digest of the settings that its machine has to run with; `None` before it or a plan has named them.
+    pub wanted: Option<String>,
     /// What its machine says.
     pub report: SettingsReport,
 }
@@ -32,12 +34,32 @@ pub(super) enum Progress {
 impl Seen {
     /// The report of a node; `None` when there is none.
     pub(super) fn of(node: &Json) -> Option<Self> {
-        let report = node.pointer("/metadata/annotations")?.get(SETTINGS_REPORT)?.as_str()?;
+        let annotation = |name: &str| node.pointer("/metadata/annotations")?.get(name)?.as_str();
         Some(Self {
             name: text(node, "/metadata/name")?.to_owned(),
             ready: is_ready(node),
-            report: serde_json::from_str(report).ok()?,
+            wanted: annotation(WANTED_SETTINGS).map(str::to_owned),
+            report: serde_json::from_str(annotation(SETTINGS_REPORT)?).ok()?,
         })
+    }
+
+    /// The nodes with labels whose machines report settings.
+    ///
+    /// # Errors
+    /// As the API says.
+    pub(super) async fn all(connection: &Connection, labels: &str) -> Result<Vec<Self>, ProviderError> {
+        let nodes = connection.list_all("/api/v1/nodes", ("v1", "Node"), Selector::Labels(labels)).await?;
+        Ok(nodes.iter().filter_map(Self::of).collect())
+    }
+
+    /// Whether a plan has to bring settings to the machine. A machine that does not run takes those that its Node names when it
+    /// runs again.
+    pub(super) fn is_outdated(&self, digest: &str) -> bool {
+        match &self.wanted {
+            Some(wanted) if wanted == digest => self.ready && self.report.digest != digest,
+            Some(_) => true,
+            None => self.report.digest != digest,
+        }
     }
 
     /// How far a machine is with the settings of a digest.
