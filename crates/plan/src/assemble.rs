@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Fate, Member, Rollout, operation};
+use slipway_resource::provider::{ExpandNote, Fate, Member, Rollout, operation};
 use slipway_resource::{Address, ResourceType};
 
 use crate::cascade::Cascades;
@@ -14,7 +14,7 @@ use crate::exclusives;
 use crate::graph::Dependencies;
 use crate::nodes::Gates;
 use crate::providers::Providers;
-use crate::reason::Reason;
+use crate::reason::{Reason, ReasonCode};
 use crate::rollout::{self, Pool};
 use crate::state::Record;
 use crate::step::{Step, StepAction};
@@ -34,6 +34,8 @@ pub(crate) struct Decided {
     pub kept: Vec<ResourceChange>,
     /// Properties of the spec that the infrastructure of unchanged resources does not implement.
     pub infrastructure_only: BTreeSet<String>,
+    /// Remarks of providers on machines of unchanged pools.
+    pub notes: Vec<ExpandNote>,
 }
 
 impl Decided {
@@ -43,14 +45,23 @@ impl Decided {
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
-            if let Some(rollout) = decision.rollout.filter(|rollout| !rollout.members.is_empty()) {
-                *self.populated.entry(rollout.group).or_default() += rollout.members.len();
+            if let Some(rollout) = decision.rollout {
+                self.notes.extend(remarks(&decision.change));
+                if !rollout.members.is_empty() {
+                    *self.populated.entry(rollout.group).or_default() += rollout.members.len();
+                }
             }
             self.infrastructure_only.extend(decision.infrastructure_only);
         } else {
             self.by_address.insert(decision.change.address.clone(), Box::new(decision));
         }
     }
+}
+
+/// The remarks of a provider on a pool, which a plan has nowhere else if the pool does not change.
+fn remarks(change: &ResourceChange) -> impl Iterator<Item = ExpandNote> {
+    let said = change.reasons.iter().filter(|reason| reason.code == ReasonCode::Provider);
+    said.map(|reason| ExpandNote { field: change.address.to_string(), message: reason.message.clone() })
 }
 
 /// A decision that is only a change.
@@ -487,5 +498,22 @@ fn machine(member: &Member, node: Option<MachineNode>, replaced: bool, reason: &
         replaced,
         reason: reason.to_owned(),
         blockers: member.blockers.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::examples::workers;
+
+    #[test]
+    fn remarks_on_the_machines_of_an_unchanged_pool_become_notes() {
+        let mut change = ResourceChange::bare(&Address::new("pool", "nodes"), "any", 1);
+        change.reasons.push(Reason::new(ReasonCode::Provider, "machine a stays"));
+        let mut decided = Decided::default();
+        decided.insert(Decision { rollout: Some(workers()), ..plain(change) });
+        assert!(decided.by_address.is_empty());
+        let note = ExpandNote { field: "pool.nodes".to_owned(), message: "machine a stays".to_owned() };
+        assert_eq!(decided.notes, [note]);
     }
 }

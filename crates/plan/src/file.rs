@@ -59,7 +59,7 @@ pub struct Plan {
     /// Which ones, sorted by address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<LeftOut>,
-    /// Remarks of the providers on fields of the spec.
+    /// Remarks of the providers on fields of the spec, and on machines of pools that do not change.
     #[serde(default)]
     pub notes: Vec<ExpandNote>,
     /// Problems found by the providers that would stop it.

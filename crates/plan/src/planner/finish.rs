@@ -85,6 +85,7 @@ pub(super) async fn finish(
     name_data_of_machines(&mut decided);
     let mut notes = inputs.notes.clone();
     if inputs.mode == Mode::Apply {
+        notes.append(&mut decided.notes);
         name_removed_machines(&mut decided);
         notes.extend(succession::last_workers(&decided).filter(|_| !inputs.options.is_partial()));
     }

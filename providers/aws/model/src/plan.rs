@@ -107,8 +107,9 @@ fn removal(item: &PlanItem) -> Planned {
 
 /// Adds the rollout of a group's instances, and its disruption.
 fn with_rollout(mut planned: Planned, observed: &Value) -> Result<Planned, ProviderError> {
-    let rollout = rollout::rollout(&planned.normalised, Some(observed));
-    rollout::refuse_replacement(&rollout, &planned.normalised)?;
+    let mut rollout = rollout::rollout(&planned.normalised, Some(observed));
+    planned.reasons.extend(rollout::in_place::keep(&mut rollout, &planned.normalised, observed));
+    rollout::in_place::refuse(&rollout, &planned.normalised)?;
     if rollout.has_leaving() {
         planned.disruption = planned.disruption.max(Disruption::Rolling);
         planned.reasons.extend(rollout::reasons(&rollout));

@@ -1,7 +1,7 @@
 //! Plans each change. Pure: it depends only on the item and the seed.
 
 use slipway_resource::diff::same;
-use slipway_resource::provider::{Disruption, Fate, PlanItem, Planned};
+use slipway_resource::provider::{Disruption, Fate, Member, PlanItem, Planned};
 use slipway_resource::validate::misfits;
 use slipway_resource::{Entries, Mode, Path, ProviderError, Value};
 
@@ -52,9 +52,9 @@ pub(super) fn plan(seed: u64, item: &PlanItem) -> Result<Planned, ProviderError>
             planned.reasons = rollout::reasons(&rollout);
             let in_place_only =
                 attributes.get("rollout_strategy").and_then(Value::as_str) == Some("in-place");
-            if in_place_only
-                && rollout.members.iter().any(|member| matches!(member.fate, Fate::Replace { .. }))
-            {
+            // A place that is empty is filled, and replaces nothing.
+            let replaced = |member: &Member| matches!(member.fate, Fate::Replace { path: Some(_), .. });
+            if in_place_only && rollout.members.iter().any(replaced) {
                 let text = format!(
                     "the pool may only change in place (`rollout.strategy: inPlace`), but {}",
                     planned.reasons.join("; ")

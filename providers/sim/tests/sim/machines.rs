@@ -174,6 +174,10 @@ async fn without_surge_an_empty_place_is_filled_and_not_forgotten() {
     // Interrupted before the last machine came: the next plan brings it.
     let rollout = pool_of.plan(&wanted).await.rollout.unwrap();
     assert_eq!(leaving(&rollout).len(), 1, "{:?}", fates(&rollout));
+    // So does a plan of a pool that may only change in place: no machine is replaced.
+    let mut in_place = wanted.clone();
+    in_place["rollout_strategy"] = "in-place".into();
+    assert_eq!(leaving(&pool_of.plan(&in_place).await.rollout.unwrap()).len(), 1);
     pool_of.leave(&leaving(&rollout)[0]).await;
     pool_of.arrive("1").await;
     assert_eq!(pool_of.images(), ["two", "two", "two"]);

@@ -11,10 +11,12 @@
 //! * A version that changes by itself, `$Latest` or `$Default`, is no reason for a replacement, because its
 //!   meaning at the launch of an instance is not known.
 
+pub(super) mod in_place;
+
 use std::collections::BTreeMap;
 
 use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, PlanItem, Rollout, operation};
-use slipway_resource::{ErrorClass, Identity, Path, ProviderError, Value};
+use slipway_resource::{Identity, Path, Value};
 
 /// The strategy of pools whose instances are never replaced by a plan.
 const IN_PLACE: &str = "in-place";
@@ -110,27 +112,6 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
         ignore_budgets: manner.drain_budgets == "ignore",
         on_blocked: OnBlocked::of(&manner.drain_on_blocked),
     }
-}
-
-/// Refuses a rollout that replaces instances of a pool that may only change in place.
-///
-/// # Errors
-/// `invalid`, with the number of instances and why they would be replaced.
-pub(super) fn refuse_replacement(rollout: &Rollout, wanted: &Value) -> Result<(), ProviderError> {
-    let replaced = |member: &&Member| matches!(member.fate, Fate::Replace { .. });
-    if !Manner::of(wanted).in_place_only || !rollout.members.iter().any(|member| replaced(&member)) {
-        return Ok(());
-    }
-    let kept =
-        Rollout { members: rollout.members.iter().filter(replaced).cloned().collect(), ..rollout.clone() };
-    let text = format!(
-        "the pool may only change in place (`rollout.strategy: inPlace`), but {}",
-        reasons(&kept).join("; ")
-    );
-    Err(ProviderError::new(ErrorClass::Invalid, text).with_hint(
-        "take the change back, or write `rollout.strategy: inPlaceOrReplace`; the changes of the pool's launch template in \
-         `slipway plan` with that strategy are what cannot be made in place",
-    ))
 }
 
 /// Sentences on a rollout.

@@ -195,18 +195,6 @@ fn what_is_not_ready_says_so() {
 }
 
 #[test]
-fn a_pool_that_may_only_change_in_place_refuses_a_replacement() {
-    let observed = group(&[instance("i-1", "1"), instance("i-2", "1")]);
-    let refused = |version: &str, strategy: &str| {
-        let wanted = wanted(version, &json!({"rollout": {"strategy": strategy}}));
-        refuse_replacement(&rollout(&wanted, Some(&observed)), &wanted)
-    };
-    let error = refused("2", "in-place").unwrap_err();
-    assert!(error.message.contains("2 instances are replaced: version 1 → 2"), "{}", error.message);
-    assert!(refused("1", "in-place").is_ok() && refused("2", "in-place-or-replace").is_ok());
-}
-
-#[test]
 fn a_manner_survives_its_line() {
     let manner = Manner {
         group: "control-plane".to_owned(),
