@@ -1,8 +1,8 @@
 //! `slipway node settings`: brings the settings that the plan of the cluster has set to this machine, and reports.
 //!
-//! An annotation of the machine's own Node says which settings those are, a ConfigMap has them. The machine reads both with the
-//! certificate of its kubelet. It carries its plan out as a boot does, and goes back to the previous settings when its kubelet
-//! does not run well with the new ones.
+//! An annotation of the machine's own Node says which settings those are, a ConfigMap has them. A worker reads both with the
+//! certificate of its kubelet, a control plane as the administrator, from its own API server. The machine carries its plan out as
+//! a boot does, and goes back to the previous settings when its kubelet or a static pod does not run well with the new ones.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -98,7 +98,10 @@ impl Agent<'_> {
         };
         let document = attempt::document(boot)?;
         let name = followed(&document)?;
-        let api = Api::of_file(root, &below(root, "/etc/kubernetes/kubelet.conf"))?;
+        let api = match document.is_control_plane() {
+            true => Api::of_administrator_at(root, &spec.configuration.local_endpoint().url())?,
+            false => Api::of_file(root, &below(root, "/etc/kubernetes/kubelet.conf"))?,
+        };
         let own = format!("/api/v1/nodes/{}", spec.configuration.node.name);
         let node = api.get(&own).await?.body;
         let kept = Kept::of(root);
@@ -206,8 +209,12 @@ fn missing(name: &str) -> CommandError {
     CommandError::new("NODE0025", text).hint("the next `slipway apply` writes them")
 }
 
-/// Gives the node the labels of its new settings, as far as its kubelet may: a kubelet does so only when it registers.
+/// Gives the node the labels of its new settings, as far as its kubelet may: a kubelet does so only when it registers. The plan of
+/// a control plane has the labels of its node.
 async fn label(here: &Here<'_>, text: &str) -> Result<(), CommandError> {
+    if here.document.is_control_plane() {
+        return Ok(());
+    }
     let Some(before) = here.kept.previous()? else { return Ok(()) };
     let (before, after) = (settings::read(&before)?, settings::read(text)?);
     let (before, after) = (before.permitted_labels(), after.permitted_labels());

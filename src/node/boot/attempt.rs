@@ -138,12 +138,12 @@ impl Preparing<'_> {
                 }
                 _ => self.keys().await?,
             };
-        let configuration = self.document.configuration(&self.this, &endpoint, begins);
         let Keys { certificates } = keys;
+        let document = self.with_settings_of_control_planes(&endpoint, &certificates, begins).await?;
+        let configuration = document.configuration(&self.this, &endpoint, begins);
         if begins {
             let part = Part::Begins { certificates };
-            let document = self.document;
-            return self.done(Purpose::Init, document, configuration, (&endpoint, part, None));
+            return self.done(Purpose::Init, &document, configuration, (&endpoint, part, None));
         }
         let joined = match self.before.and_then(|before| before.joined.clone()).filter(|_| self.has_joined())
         {
@@ -155,8 +155,7 @@ impl Preparing<'_> {
             discovered: joined.discovered(),
             etcd_endpoints: joined.etcd_endpoints.clone(),
         };
-        let document = self.document;
-        self.done(Purpose::JoinControlPlane, document, configuration, (&endpoint, part, Some(joined)))
+        self.done(Purpose::JoinControlPlane, &document, configuration, (&endpoint, part, Some(joined)))
     }
 
     /// The keys of the cluster, and whether this machine begins it.
@@ -217,16 +216,60 @@ impl Preparing<'_> {
         certificates: &std::collections::BTreeMap<String, String>,
     ) -> Result<Joined, Stop> {
         let authority = certificates.get("ca.crt").cloned().unwrap_or_default();
-        let key = self.secrets.text_of(&NodeBootstrap::key("ca.key", None)).ok_or_else(|| {
-            CommandError::new("NODE0010", "the key of the cluster's CA is not known to this machine")
-        })?;
-        let administrator = Administrator::new(configuration, &endpoint.url(), &authority, &key)?;
+        let administrator = self.administrator(configuration, endpoint, &authority)?;
         let etcd_endpoints = administrator.etcd_endpoints().await?;
         if let Some(claim) = &self.claim {
             claim.has_begun(false).await?;
         }
         self.secrets.learn(&secret(administrator.token().await?));
         Ok(Joined { server: endpoint.url(), authority, etcd_endpoints, ..Joined::default() })
+    }
+
+    /// The cluster as its administrator sees it.
+    fn administrator(
+        &self,
+        configuration: &Configuration,
+        endpoint: &LocalEndpoint,
+        authority: &str,
+    ) -> Result<Administrator, CommandError> {
+        let key = self.secrets.text_of(&NodeBootstrap::key("ca.key", None)).ok_or_else(|| {
+            CommandError::new("NODE0010", "the key of the cluster's CA is not known to this machine")
+        })?;
+        Administrator::new(configuration, &endpoint.url(), authority, &key)
+    }
+
+    /// The document with the settings that the cluster has for the pool. The machine that begins the cluster has those of its
+    /// document, and so has one that joins before the cluster has any. They are read once; then `slipway node settings` follows
+    /// them.
+    async fn with_settings_of_control_planes(
+        &self,
+        endpoint: &LocalEndpoint,
+        certificates: &std::collections::BTreeMap<String, String>,
+        begins: bool,
+    ) -> Result<NodeBootstrap, Stop> {
+        let Some(name) = self.document.settings_name() else { return Ok(self.document.clone()) };
+        let kept = settings::Kept::of(&self.machine.root);
+        let text = match kept.current()? {
+            Some(text) => text,
+            None => {
+                let configuration = self.document.configuration(&self.this, endpoint, begins);
+                let authority = certificates.get("ca.crt").map_or("", String::as_str);
+                let found = match begins {
+                    true => None,
+                    false => self.administrator(&configuration, endpoint, authority)?.settings(name).await?,
+                };
+                let first = self.document.first_settings();
+                let text = found.or_else(|| first.map(str::to_owned)).ok_or_else(|| {
+                    CommandError::new(
+                        "NODE0025",
+                        "the bootstrap document of this control plane has no settings",
+                    )
+                })?;
+                kept.begin_with(&text)?;
+                text
+            }
+        };
+        Ok(self.document.with_settings(&settings::read(&text)?))
     }
 
     async fn worker(mut self) -> Result<Prepared, Stop> {

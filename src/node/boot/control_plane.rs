@@ -5,13 +5,13 @@
 //! certificate that it signs itself.
 
 use jiff::{SignedDuration, Timestamp};
-use slipway_bootstrap::boot::NodeBootstrap;
+use slipway_bootstrap::boot::{NodeBootstrap, SETTINGS};
 use slipway_bootstrap::configuration::{BootstrapTokenSettings, Configuration};
 use slipway_bootstrap::objects::{TokenObject, bootstrap_token};
 use slipway_bootstrap::token::Token;
 use slipway_resource::SecretText;
 
-use super::Stop;
+use super::{Stop, settings};
 use crate::error::CommandError;
 use crate::node::api::{Api, ApiError, Trust};
 use crate::node::authority::{Authority, SHORT};
@@ -45,6 +45,12 @@ impl Administrator {
         join::etcd_members(&self.api).await.map_err(|error| waits(&self.server, error))?.ok_or_else(|| {
             Stop::Waits(format!("waits for a member of etcd in the cluster behind {}", self.server))
         })
+    }
+
+    /// The settings that new machines of a pool get from a ConfigMap in `kube-system`; `None` when the cluster has none yet.
+    pub async fn settings(&self, name: &str) -> Result<Option<String>, Stop> {
+        let map = self.api.find(&settings::path(name)).await.map_err(|error| waits(&self.server, error))?;
+        Ok(map.and_then(|map| settings::text_of(&map, SETTINGS, None)))
     }
 
     /// A token with which the kubelet of this machine asks for its certificate.

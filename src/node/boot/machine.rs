@@ -106,15 +106,16 @@ async fn once(
     report.say(Phase::Applying, &format!("this machine becomes the node {node} of {cluster}"));
     let root = machine.root.clone();
     carry_out(context, machine, prepared, before.as_ref()).await?;
+    let has_systemd = init_system(&root) == "systemd";
     if !document.is_control_plane() {
         identity::forget(&root);
-        if document.settings_name().is_some() && init_system(&root) == "systemd" {
-            let command = [unit::own_program()?, "node".to_owned(), "settings".to_owned()];
-            unit::SETTINGS.install(&root, &command).await?;
-        }
-    } else if init_system(&root) == "systemd" && Identifier::find(document.provider()).is_some() {
+    } else if has_systemd && Identifier::find(document.provider()).is_some() {
         let command = [unit::own_program()?, "node".to_owned(), "identity".to_owned()];
         unit::IDENTITY.install(&root, &command).await?;
+    }
+    if has_systemd && document.settings_name().is_some() {
+        let command = [unit::own_program()?, "node".to_owned(), "settings".to_owned()];
+        unit::SETTINGS.install(&root, &command).await?;
     }
     report.say(Phase::Done, &format!("this machine is the node {node} of {cluster}"));
     Ok(())
@@ -127,7 +128,7 @@ pub(super) async fn settle(
     prepared: Prepared,
 ) -> Result<Option<String>, CommandError> {
     let Prepared { spec, phased, secrets, .. } = prepared;
-    let work = Work::open(context, machine, Selection::default(), secrets, (KUBELET, None)).await?;
+    let work = Work::open(context, machine, Selection::default(), secrets, access(&spec)).await?;
     let run = RunArguments { yes: true, ..RunArguments::default() };
     let manner = Manner { dry_run: false, full: false, output: OutputFormat::Text, run: &run, replace: &[] };
     let went = work.apply_telling(spec, phased, manner).await?;
@@ -170,10 +171,7 @@ async fn apply(
     before: Option<&NodeSpec>,
 ) -> Result<(), Stop> {
     let Prepared { spec, phased, secrets, .. } = prepared;
-    let is_control_plane = spec.role != Purpose::JoinWorker;
-    let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
-    let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
-    let work = Work::open(context, machine, Selection::default(), secrets, (files, server)).await?;
+    let work = Work::open(context, machine, Selection::default(), secrets, access(&spec)).await?;
     if before.is_none() {
         let arguments = MachineArguments {
             rootfs: "/".into(),
@@ -190,6 +188,14 @@ async fn apply(
     }
     Err(CommandError::new("NODE0018", "steps of the machine's plan failed; the messages above name them")
         .into())
+}
+
+/// How the plan of a machine reaches the API: the kubeconfigs, and the URL of the API server on a control plane.
+fn access(spec: &NodeSpec) -> (&'static [&'static str], Option<String>) {
+    match spec.role {
+        Purpose::JoinWorker => (KUBELET, None),
+        _ => (ADMINISTRATORS, Some(spec.configuration.local_endpoint().url())),
+    }
 }
 
 /// The signals that end the boot between two attempts. A run that is under way ends its steps first.

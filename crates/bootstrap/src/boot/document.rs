@@ -81,6 +81,9 @@ pub struct NodeBootstrap {
 pub(super) struct SettingsObject {
     /// The name of a ConfigMap in `kube-system`.
     pub config_map: String,
+    /// On control planes the text of the settings when the document was written. A machine that begins the cluster has them.
+    #[serde(default)]
+    pub first: Option<String>,
 }
 
 /// The cluster.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::Digest;
-use slipway_spec::model::{FileAsset, Kubelet};
+use slipway_spec::model::{Component, ComponentName, FileAsset, Kubelet};
 
 use super::NodeBootstrap;
 use super::labels::is_permitted;
@@ -73,6 +73,9 @@ pub struct NodeSettings {
     /// Files on the machines.
     #[serde(default)]
     files: Vec<FileAsset>,
+    /// Settings of the static pods of control planes.
+    #[serde(default)]
+    components: BTreeMap<ComponentName, Component>,
 }
 
 /// What a machine says about its settings.
@@ -122,6 +125,12 @@ impl NodeBootstrap {
         self.settings.as_ref().map(|settings| settings.config_map.as_str())
     }
 
+    /// The settings with which a control plane begins a cluster: there is no API then that has them.
+    #[must_use]
+    pub fn first_settings(&self) -> Option<&str> {
+        self.settings.as_ref()?.first.as_deref()
+    }
+
     /// The document with the settings of its pool.
     #[must_use]
     pub fn with_settings(&self, settings: &NodeSettings) -> Self {
@@ -130,6 +139,7 @@ impl NodeBootstrap {
         node.kubelet = node.kubelet.merged_with(&settings.kubelet);
         node.labels.extend(settings.labels.clone());
         node.files.extend(settings.files.iter().cloned());
+        document.components.extend(settings.components.clone());
         document
     }
 }

@@ -128,7 +128,7 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
 
     operator.expect(0, &["plan", "-f", "spec.yaml"])?;
     silent(&operator, (worker, joined), &kubectl)?;
-    settings::reach_a_running_machine(&operator, (worker, joined), &kubectl)?;
+    settings::reach_running_machines(&operator, [(*machine, status), (*worker, joined)], &kubectl)?;
     let left = rolls(&operator, joined["node"].as_str().unwrap_or_default(), &kubectl)?;
     let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
     ensure!(silver.lines().count() == 1 && silver.trim() != name(joined), "{silver}");

@@ -1,4 +1,4 @@
-//! Changes of settings that reach a running machine without replacing it.
+//! Changes of settings that reach running machines without replacing them.
 
 use std::time::{Duration, Instant};
 
@@ -8,37 +8,48 @@ use slipway_testkit::lab::LabInstance;
 
 use crate::life::Operator;
 
-/// Changes a field of the kubelet and a label in place. Then a field with which the kubelet does not start: the machine goes back
-/// by itself.
-pub fn reach_a_running_machine(
+/// Changes a flag of the API server, a field of the worker's kubelet and its label in place. Then a field with which the kubelet
+/// does not start: the machine goes back by itself.
+pub fn reach_running_machines(
     operator: &Operator<'_>,
-    (worker, status): (&LabInstance, &Json),
+    [(control_plane, first), (worker, status)]: [(&LabInstance, &Json); 2],
     kubectl: &dyn Fn(&[&str]) -> Result<String>,
 ) -> Result<()> {
-    let node = status["node"].as_str().context("no name")?;
+    let name = |status: &Json| status["node"].as_str().context("no name").map(str::to_owned);
+    let (first, node) = (name(first)?, name(status)?);
+    let api_server = || control_plane.check(["cat", "/etc/kubernetes/manifests/kube-apiserver.yaml"]);
+    ensure!(api_server()?.contains("--event-ttl=1h30m0s"), "{}", api_server()?);
     let kubelet = || worker.check(["cat", "/var/lib/kubelet/config.yaml"]);
     ensure!(kubelet()?.contains("imageGCLowThresholdPercent: 97"), "{}", kubelet()?);
     let id = worker.check(["cat", "/etc/machine-id"])?;
     // A plan names the nodes that have reported.
     let begun = Instant::now();
-    while !kubectl(&["get", "node", node, "-o", "jsonpath={.metadata.annotations}"])?
-        .contains("settings-applied")
-    {
-        ensure!(begun.elapsed() < Duration::from_secs(120), "{node} reports no settings");
-        std::thread::sleep(Duration::from_secs(1));
+    for node in [&first, &node] {
+        while !kubectl(&["get", "node", node, "-o", "jsonpath={.metadata.annotations}"])?
+            .contains("settings-applied")
+        {
+            ensure!(begun.elapsed() < Duration::from_secs(120), "{node} reports no settings");
+            std::thread::sleep(Duration::from_secs(1));
+        }
     }
 
     operator.edit("imageGCLowThresholdPercent: 97", "imageGCLowThresholdPercent: 98")?;
     operator.edit("tier: gold", "tier: silver")?;
+    operator.edit("event-ttl: 1h30m0s", "event-ttl: 2h0m0s")?;
     let planned: Json =
         serde_json::from_str(&operator.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out)?;
     let steps = planned["steps"].as_array().context("no steps")?;
     ensure!(steps.iter().all(|step| step["action"] == "update"), "{steps:#?}");
-    let reason = format!("node {node} changes in place");
-    ensure!(planned.to_string().contains(&reason), "no {reason:?}: {planned:#}");
+    for reason in [
+        format!("node {first} changes in place, without a drain: components.apiServer"),
+        format!("node {node} changes in place"),
+    ] {
+        ensure!(planned.to_string().contains(&reason), "no {reason:?}: {planned:#}");
+    }
     operator.expect(0, &["apply", "-f", "spec.yaml", "--yes"])?;
     ensure!(kubelet()?.contains("imageGCLowThresholdPercent: 98"), "{}", kubelet()?);
     ensure!(worker.check(["cat", "/etc/machine-id"])? == id, "the machine was replaced");
+    ensure!(api_server()?.contains("--event-ttl=2h0m0s"), "{}", api_server()?);
     let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
     ensure!(silver.trim() == format!("node/{node}"), "{silver}");
     operator.expect(0, &["plan", "-f", "spec.yaml"])?;

@@ -30,11 +30,17 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
             builder.add_other(desired);
         }
     }
-    for (field, object) in node_settings::objects(builder) {
-        let attributes = Value::map([("manifest", Value::from_json(&object))]);
-        let mut desired = Desired::new(Address::new(OBJECT, address_name(&object)), attributes);
-        desired.origins.insert(Path::root(), field);
-        desired.depends_on.clone_from(&behind);
+    // One control plane changes at a time, and workers after all of them.
+    let mut behind_settings = behind;
+    for object in node_settings::objects(builder) {
+        let attributes = Value::map([("manifest", Value::from_json(&object.manifest))]);
+        let address = Address::new(OBJECT, address_name(&object.manifest));
+        let mut desired = Desired::new(address.clone(), attributes);
+        desired.origins.insert(Path::root(), object.field);
+        desired.depends_on.clone_from(&behind_settings);
+        if object.is_of_control_planes {
+            behind_settings.push(address);
+        }
         builder.add_other(desired);
     }
     for missing in addons.missing {

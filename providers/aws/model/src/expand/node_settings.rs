@@ -1,12 +1,15 @@
-//! Settings of workers that change in place: an object in the cluster has them, and not the user data.
+//! Settings of machines that change in place: an object in the cluster has them, and not the user data.
 //!
 //! The rest of the settings stays in the user data (the seed), so that a change of it replaces the machines. A field that is not
-//! known to be safe belongs to the seed.
+//! known to be safe belongs to the seed. The user data of control planes has the settings as well, for the machine that begins the
+//! cluster; a plan does not change it because of these alone.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 use slipway_bootstrap::boot::{SETTINGS, SETTINGS_KIND, SETTINGS_OF, SETTINGS_VERSION, settings_name};
-use slipway_cluster_input::{FileAsset, Kubelet, NodePool, Role};
+use slipway_cluster_input::{Component, ComponentName, FileAsset, Kubelet, NodePool, Role};
 
 use super::build::Builder;
 use super::compute;
@@ -49,6 +52,10 @@ const SAFE: [&str; 26] = [
     "syncFrequency",
 ];
 
+/// The static pods whose settings change in place on control planes. etcd is not one of them: it has the data of the cluster.
+const STATIC_PODS: [ComponentName; 3] =
+    [ComponentName::ApiServer, ComponentName::ControllerManager, ComponentName::Scheduler];
+
 /// The settings of a pool, version `v1alpha1`. Missing fields have the spec's default.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -58,6 +65,17 @@ struct NodeSettings<'a> {
     kubelet: Kubelet,
     labels: Tags,
     files: &'a [FileAsset],
+    components: BTreeMap<ComponentName, &'a Component>,
+}
+
+/// An object of the cluster that settings need.
+pub(super) struct Object {
+    /// The field that it comes from.
+    pub field: String,
+    /// The object.
+    pub manifest: Json,
+    /// Whether it has the settings of control planes.
+    pub is_of_control_planes: bool,
 }
 
 /// Whether settings of a pool change in place.
@@ -67,8 +85,13 @@ pub(super) fn is_in_place(builder: &Builder<'_>, pool: &NodePool) -> bool {
 
 /// Why the settings of a pool cannot change in place.
 fn why_not(builder: &Builder<'_>, pool: &NodePool) -> Option<&'static str> {
-    if pool.role != Role::Worker {
-        return Some("only workers change in place yet");
+    match pool.role {
+        // They read their settings with the keys of the cluster.
+        Role::ControlPlane => return None,
+        Role::Worker => {}
+        Role::ApiServer | Role::Bastion => {
+            return Some("only control planes and workers change in place");
+        }
     }
     if !compute::is_group(builder, pool) {
         return Some("Karpenter starts and replaces the machines of this pool");
@@ -98,6 +121,16 @@ pub(super) fn kubelet_of_seed(builder: &Builder<'_>, pool: &NodePool) -> Kubelet
 /// The files in the user data of a pool. With hooks, all of them: a hook may read them when the machine boots.
 pub(super) fn files_of_seed<'a>(builder: &Builder<'_>, pool: &'a NodePool) -> &'a [FileAsset] {
     if is_in_place(builder, pool) && pool.node_files.hooks.is_empty() { &[] } else { &pool.node_files.files }
+}
+
+/// Whether the settings of a component are in the user data of a pool.
+pub(super) fn is_component_of_seed(builder: &Builder<'_>, pool: &NodePool, name: ComponentName) -> bool {
+    pool.role != Role::ControlPlane || !STATIC_PODS.contains(&name) || !is_in_place(builder, pool)
+}
+
+/// The settings with which a control plane begins the cluster.
+pub(super) fn first(builder: &Builder<'_>, pool: &NodePool) -> Option<String> {
+    (pool.role == Role::ControlPlane).then(|| text(builder, pool))
 }
 
 /// The part of the kubelet's configuration whose change replaces machines, and the part that changes in place.
@@ -154,40 +187,59 @@ fn split(kubelet: &Kubelet) -> (Kubelet, Kubelet) {
     (seed, settings)
 }
 
-/// The objects with the settings of all pools that change in place, and the permission to read them. Each with the field that it
-/// comes from.
-pub(super) fn objects(builder: &Builder<'_>) -> Vec<(String, Json)> {
-    let pools: Vec<&NodePool> =
-        builder.cluster.pools.iter().filter(|pool| is_in_place(builder, pool)).collect();
-    if pools.is_empty() {
+/// The objects with the settings of all pools that change in place, those of control planes first, and the permission of workers
+/// to read theirs.
+pub(super) fn objects(builder: &Builder<'_>) -> Vec<Object> {
+    let pools = builder.cluster.pools.iter().filter(|pool| is_in_place(builder, pool));
+    let (control_planes, workers): (Vec<&NodePool>, Vec<&NodePool>) =
+        pools.partition(|pool| pool.role == Role::ControlPlane);
+    let maps = control_planes.into_iter().map(|pool| map(builder, pool));
+    maps.chain(permission(&workers)).chain(workers.iter().map(|pool| map(builder, pool))).collect()
+}
+
+/// The object with the settings of a pool.
+fn map(builder: &Builder<'_>, pool: &NodePool) -> Object {
+    let mut metadata = metadata(&settings_name(&pool.name));
+    metadata["labels"] = json!({ SETTINGS_OF: pool.name });
+    let manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
+        "data": { SETTINGS: text(builder, pool) }});
+    let field = format!("pools[{}].rollout.strategy", pool.name);
+    Object { field, manifest, is_of_control_planes: pool.role == Role::ControlPlane }
+}
+
+/// The permission to read the settings of workers. Control planes need none.
+fn permission(workers: &[&NodePool]) -> Vec<Object> {
+    if workers.is_empty() {
         return Vec::new();
     }
-    let metadata = |name: &str| json!({"name": name, "namespace": "kube-system"});
-    let names: Vec<String> = pools.iter().map(|pool| settings_name(&pool.name)).collect();
+    let names: Vec<String> = workers.iter().map(|pool| settings_name(&pool.name)).collect();
     let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "Role", "metadata": metadata(ROLE),
         "rules": [{"apiGroups": [""], "resources": ["configmaps"], "resourceNames": names, "verbs": ["get"]}]});
     let binding = json!({"apiVersion": format!("{RBAC}/v1"), "kind": "RoleBinding", "metadata": metadata(ROLE),
         "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": ROLE},
         "subjects": [{"apiGroup": RBAC, "kind": "Group", "name": "system:nodes"}]});
-    let shared = [role, binding].map(|object| ("rollout.strategy".to_owned(), object));
-    let maps = pools.into_iter().map(|pool| {
-        let mut metadata = metadata(&settings_name(&pool.name));
-        metadata["labels"] = json!({ SETTINGS_OF: pool.name });
-        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata,
-            "data": { SETTINGS: text(builder, pool) }});
-        (format!("pools[{}].rollout.strategy", pool.name), map)
-    });
-    shared.into_iter().chain(maps).collect()
+    let field = "rollout.strategy".to_owned();
+    let object = |manifest| Object { field: field.clone(), manifest, is_of_control_planes: false };
+    vec![object(role), object(binding)]
+}
+
+fn metadata(name: &str) -> Json {
+    json!({"name": name, "namespace": "kube-system"})
 }
 
 /// The settings of a pool as text, so that a plan shows the lines that change.
 fn text(builder: &Builder<'_>, pool: &NodePool) -> String {
+    let components = builder.cluster.components.iter();
     let settings = NodeSettings {
         api_version: SETTINGS_VERSION,
         kind: SETTINGS_KIND,
         kubelet: split(&pool.kubelet).1,
         labels: node_labels(builder, pool),
         files: if pool.node_files.hooks.is_empty() { &pool.node_files.files } else { &[] },
+        components: components
+            .filter(|(name, _)| !is_component_of_seed(builder, pool, **name))
+            .map(|(name, component)| (*name, component))
+            .collect(),
     };
     let mut json = serde_json::to_value(&settings).unwrap_or_default();
     super::user_data::prune(&mut json);

@@ -4,6 +4,9 @@
 //! tool keeps that tool's user data, whatever the spec says. A change of the spec reaches the machines only
 //! if that tool has another way for it: labels of nodes are tags of their instances, which kOps' controller
 //! reads. Any other change is refused by name.
+//!
+//! Settings of control planes that change in place are in the user data for the machine that begins the cluster. A template
+//! keeps its user data if only they differ, because a new version replaces machines.
 
 use std::io::Read as _;
 
@@ -89,6 +92,12 @@ pub(super) fn kept(
         return Ok((wanted, Vec::new()));
     };
     if !of_another_tool(observed) {
+        if let Some(found) = observed.get(USER_DATA)
+            && text(found).is_some_and(|before| differ_in_first_settings(&before, &after))
+        {
+            wanted.set(&Path::key(USER_DATA), found.clone());
+            return Ok((wanted, Vec::new()));
+        }
         let reasons = compressed_change(observed, &wanted).into_iter().collect();
         return Ok((wanted, reasons));
     }
@@ -117,6 +126,21 @@ pub(super) fn kept(
     let reason =
         "the user data stays that of kOps; its controller sets the labels from the tags of the instances";
     Ok((wanted, if carried.is_empty() { Vec::new() } else { vec![reason.to_owned()] }))
+}
+
+/// Whether two versions of Slipway's user data differ in the settings alone with which a control plane begins the cluster.
+fn differ_in_first_settings(before: &str, after: &str) -> bool {
+    // The document without these settings, and the script without the document and its digest.
+    let rest = |text: &str| {
+        let mut document = document(text)?;
+        document.pointer_mut("/settings")?.as_object_mut()?.remove("first")?;
+        let (head, behind) = text.split_once("<<'DOCUMENT'")?;
+        let (_, tail) = behind.split_once("\nDOCUMENT\n")?;
+        let (command, digest) = tail.split_once(DIGEST)?;
+        let (_, end) = digest.split_once('\n')?;
+        Some((document, [head, command, end].map(str::to_owned)))
+    };
+    before != after && rest(before).is_some_and(|before| rest(after) == Some(before))
 }
 
 /// Refuses a new template of a cluster whose machines boot by the user data of another tool: Slipway does not write that user
@@ -297,6 +321,26 @@ mod tests {
         let (before, after) = (labels(""), labels(r#","taints":[{"key":"a"}]"#));
         assert_eq!(kept(after.clone(), &before, Some(&before)).unwrap().0, after);
         assert!(limits(&after).is_some() && limits(&template(NODEUP)).is_none());
+    }
+
+    #[test]
+    fn a_template_keeps_the_settings_with_which_its_cluster_began() {
+        let with = |first: &str, more: &str| {
+            let settings = format!(r#""settings":{{"configMap":"a"{first}}}"#);
+            let script = ours(&format!(r#"{{"node":{{"pool":"nodes"{more}}},{settings}}}"#));
+            template(&script.replace("sha256:0", &format!("sha256:{}", first.len())))
+        };
+        let (old, new) = (r#","first":"old""#, r#","first":"newer""#);
+        let before = with(old, "");
+        let (wanted, reasons) = kept(with(new, ""), &before, Some(&before)).unwrap();
+        assert_eq!((&wanted, reasons.len()), (&before, 0));
+        // Any other difference makes a version, which has the settings of now.
+        for other in [with(new, r#","taints":[]"#), with("", "")] {
+            assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
+        }
+        let text = text(with(new, "").get(USER_DATA).unwrap()).unwrap();
+        let other = template(&text.replace("SLIPWAY_ENDPOINT=\"api\"", "SLIPWAY_ENDPOINT=\"other\""));
+        assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
     }
 
     #[test]

@@ -1,11 +1,12 @@
-//! Settings of workers that change in place.
+//! Settings of workers and control planes that change in place.
 
 use serde_json::Value as Json;
 use slipway_aws_model::catalog::Catalog;
 use slipway_bootstrap::boot::{NodeBootstrap, NodeSettings};
-use slipway_resource::Digest;
+use slipway_resource::{Digest, Path};
 use slipway_spec::model::{
-    Architecture, Cluster, FileAsset, NodePool, ProgramFile, ProgramName, Programs, Strategy,
+    Architecture, Cluster, Component, ComponentName, FileAsset, NodePool, ProgramFile, ProgramName, Programs,
+    Role, Strategy,
 };
 
 use crate::harness::{expanded, inside, offline};
@@ -15,6 +16,8 @@ use crate::user_data::{text, written};
 const TEMPLATE: &str = "aws_launch_template.nodes-m-example-com";
 const GROUP: &str = "aws_autoscaling_group.nodes-m-example-com";
 const MAP: &str = "kubernetes_object.ConfigMap/kube-system/slipway-settings-nodes";
+const CONTROL_PLANES: &str = "aws_launch_template.masters-masters-m-example-com";
+const MAP_OF_CONTROL_PLANES: &str = "kubernetes_object.ConfigMap/kube-system/slipway-settings-masters";
 
 /// A cluster whose workers ask for the credential of their node.
 fn cluster(strategy: Strategy) -> Cluster {
@@ -118,4 +121,79 @@ fn a_pool_that_cannot_change_in_place_is_named() {
     let note = expansion.notes.iter().find(|note| note.field == "pools[nodes].rollout.strategy").unwrap();
     assert!(note.message.contains("assets.programs"), "{}", note.message);
     assert!(!document(&cluster).contains("configMap"));
+}
+
+/// The same cluster, with control planes that change in place.
+fn control_planes(strategy: Strategy) -> Cluster {
+    let mut cluster = cluster(Strategy::InPlaceOrReplace);
+    let flags = [("event-ttl".to_owned(), "2h".to_owned())].into();
+    cluster
+        .components
+        .insert(ComponentName::ApiServer, Component { extra_args: flags, ..Component::default() });
+    for pool in cluster.pools.iter_mut().filter(|pool| pool.role == Role::ControlPlane) {
+        pool.rollout.strategy = strategy;
+        pool.node_labels.insert("tier".to_owned(), "iron".to_owned());
+    }
+    cluster
+}
+
+/// The bootstrap document of the control planes.
+fn document_of_control_planes(cluster: &Cluster) -> String {
+    written(&text(offline(cluster).get(CONTROL_PLANES).get("user_data").unwrap()))
+}
+
+#[test]
+fn a_control_plane_that_begins_the_cluster_has_the_settings_of_the_object() {
+    let (replaced, in_place) =
+        (control_planes(Strategy::Replace), control_planes(Strategy::InPlaceOrReplace));
+    let document = document_of_control_planes(&in_place);
+    let mut seed: Json = serde_json::from_str(&document).unwrap();
+    for left in ["/node/labels", "/components/apiServer"] {
+        assert!(seed.pointer(left).is_none(), "{left}: {seed}");
+    }
+    let manifest = inside(&in_place).get(MAP_OF_CONTROL_PLANES).get("manifest").unwrap().to_json();
+    let text = manifest["data"]["settings"].as_str().unwrap();
+    // Byte by byte: the machine names the settings by their digest.
+    assert_eq!(read(&document).first_settings(), Some(text));
+    seed.as_object_mut().unwrap().remove("settings");
+    let whole = read(&seed.to_string()).with_settings(&NodeSettings::read(text).unwrap());
+    assert_eq!(whole, read(&document_of_control_planes(&replaced)));
+}
+
+#[test]
+fn a_flag_of_the_api_server_is_a_setting_and_one_of_etcd_replaces_machines() {
+    let before = control_planes(Strategy::InPlace);
+    let template = |cluster: &Cluster| {
+        let mut template = offline(cluster).get(CONTROL_PLANES).clone();
+        let mut seed: Json = serde_json::from_str(&document_of_control_planes(cluster)).unwrap();
+        seed["settings"].as_object_mut().unwrap().remove("first");
+        template.set(&Path::key("user_data"), seed.to_string().into());
+        template
+    };
+    let with = |name: ComponentName| {
+        let mut after = before.clone();
+        let flags = [("event-ttl".to_owned(), "3h".to_owned())].into();
+        after.components.insert(name, Component { extra_args: flags, ..Component::default() });
+        after
+    };
+    let settings = |cluster: &Cluster| {
+        let manifest = inside(cluster).get(MAP_OF_CONTROL_PLANES).get("manifest").unwrap().to_json();
+        manifest["data"]["settings"].as_str().unwrap().to_owned()
+    };
+    let (of_api, of_etcd) = (with(ComponentName::ApiServer), with(ComponentName::Etcd));
+    assert_eq!(template(&before), template(&of_api));
+    assert_ne!(settings(&before), settings(&of_api));
+    assert_ne!(template(&before), template(&of_etcd));
+    assert_eq!(settings(&before), settings(&of_etcd));
+}
+
+#[test]
+fn workers_change_after_control_planes_and_cannot_read_their_settings() {
+    let objects = inside(&control_planes(Strategy::InPlaceOrReplace));
+    let workers = objects.0.iter().find(|object| object.address.to_string() == MAP).unwrap();
+    let before: Vec<String> = workers.depends_on.iter().map(ToString::to_string).collect();
+    assert!(before.contains(&MAP_OF_CONTROL_PLANES.to_owned()), "{before:?}");
+    let role = objects.get("kubernetes_object.Role/kube-system/slipway-node-settings");
+    let names = role.get("manifest").unwrap().to_json()["rules"][0]["resourceNames"].clone();
+    assert_eq!(names, serde_json::json!(["slipway-settings-nodes"]));
 }

@@ -19,7 +19,9 @@ use crate::expand::build::Builder;
 use crate::expand::compute::has_nvidia;
 use crate::expand::compute::tags::node_labels;
 use crate::expand::links::balancer;
-use crate::expand::node_settings::{files_of_seed, is_in_place, kubelet_of_seed};
+use crate::expand::node_settings::{
+    files_of_seed, first, is_component_of_seed, is_in_place, kubelet_of_seed,
+};
 use crate::expand::topology::{has_api_server, load_balancer, names_machines, without_dns};
 
 /// The type of the core with the authorities of a cluster.
@@ -54,6 +56,9 @@ struct NodeBootstrap<'a> {
 #[serde(rename_all = "camelCase")]
 struct SettingsObject {
     config_map: String,
+    /// The settings with which a control plane begins the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first: Option<String>,
 }
 
 /// The programs that Slipway installs when the image lacks them.
@@ -198,7 +203,7 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
         cluster: about(builder),
         node: node(builder, pool),
         settings: is_in_place(builder, pool)
-            .then(|| SettingsObject { config_map: settings_name(&pool.name) }),
+            .then(|| SettingsObject { config_map: settings_name(&pool.name), first: first(builder, pool) }),
         runtime: &builder.cluster.container_runtime,
         egress_proxy: builder.cluster.egress_proxy.as_ref(),
         assets: Assets { programs: Programs::default(), ..builder.cluster.assets.clone() },
@@ -367,7 +372,8 @@ fn components<'a>(builder: &Builder<'a>, pool: &NodePool) -> BTreeMap<ComponentN
         _ => matches!(name, ComponentName::Kubelet | ComponentName::Proxy),
     };
     let all = builder.cluster.components.iter();
-    all.filter(|(name, _)| runs(**name)).map(|(name, component)| (*name, component)).collect()
+    let is_here = |name: ComponentName| runs(name) && is_component_of_seed(builder, pool, name);
+    all.filter(|(name, _)| is_here(**name)).map(|(name, component)| (*name, component)).collect()
 }
 
 /// Control planes install the add-ons; add-ons that change machines are for all machines.
