@@ -16,6 +16,7 @@ use slipway_limits::count;
 use crate::backend::{self, Key};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
+use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation, HolderId, Sequence};
 use crate::process::Process;
 
@@ -187,14 +188,14 @@ impl Head {
         // A head of an older format is written in the newest one.
         let newest = Self { format: FORMAT, ..self.clone() };
         let mut bytes = serde_json::to_vec_pretty(&newest)
-            .map_err(|error| backend::Error::corrupt(crate::layout::head(&self.cluster), error))?;
+            .map_err(|error| backend::Error::corrupt(layout::head(&self.cluster), error))?;
         bytes.push(b'\n');
         Ok(Bytes::from(bytes))
     }
 
     /// Decodes the stored head of `cluster`.
     pub(crate) fn decode(cluster: &ClusterName, bytes: &[u8]) -> Result<Self> {
-        let key = crate::layout::head(cluster);
+        let key = layout::head(cluster);
         check_format(&key, bytes, FORMAT)?;
         let head: Self =
             serde_json::from_slice(bytes).map_err(|error| backend::Error::corrupt(&key, error))?;
@@ -202,13 +203,11 @@ impl Head {
             let reason = format!("it is the head of {}", head.cluster);
             return Err(backend::Error::corrupt(&key, reason).into());
         }
-        // Readers and holders go through all of these epochs, which would not end.
-        let epochs = head.epoch.0.saturating_sub(head.journal_from.epoch.0);
-        if epochs > count::EPOCHS {
+        // No name of an object would hold the numbers after these.
+        if head.epoch.0.max(head.generation.0) >= layout::GREATEST {
             let reason = format!(
-                "its epoch {} is {epochs} takeovers after its last commit, and at most {} are read",
-                head.epoch,
-                count::EPOCHS
+                "its epoch {} or its generation {} is greater than any that a cluster reaches",
+                head.epoch, head.generation
             );
             return Err(backend::Error::corrupt(&key, reason).into());
         }
@@ -248,15 +247,18 @@ mod tests {
     }
 
     #[test]
-    fn an_epoch_that_no_cluster_reaches_is_refused() {
-        let mut head = new_head(&claim("ada"));
-        head.epoch = Epoch(head.journal_from.epoch.0 + count::EPOCHS);
-        assert!(Head::decode(&head.cluster, &head.encode().unwrap()).is_ok());
-        head.epoch = head.epoch.next();
-        let error = Head::decode(&head.cluster, &head.encode().unwrap()).unwrap_err();
-        assert_eq!(error.code(), "STATE0007");
-        head.epoch = Epoch(u64::MAX);
-        assert!(Head::decode(&head.cluster, &head.encode().unwrap()).is_err());
+    fn numbers_that_no_cluster_reaches_are_refused() {
+        let whole = new_head(&claim("ada"));
+        for number in [layout::GREATEST, u64::MAX] {
+            let later = Head { epoch: Epoch(number), ..whole.clone() };
+            let longer = Head { generation: Generation(number), ..whole.clone() };
+            for head in [later, longer] {
+                let error = Head::decode(&head.cluster, &head.encode().unwrap()).unwrap_err();
+                assert_eq!(error.code(), "STATE0007");
+            }
+        }
+        let far = Head { epoch: Epoch(layout::GREATEST - 1), ..whole };
+        assert!(Head::decode(&far.cluster, &far.encode().unwrap()).is_ok());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The durable record of a run: appended by one holder, in segments that concurrent callers share.
 
 pub(crate) mod fence;
+pub(crate) mod read;
 pub(crate) mod seal;
 pub(crate) mod segment;
 pub(crate) mod writer;

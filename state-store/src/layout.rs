@@ -18,6 +18,9 @@ use crate::backend::{Key, Prefix};
 use crate::digest::Digest;
 use crate::name::{ClusterName, Epoch, Generation, Sequence};
 
+/// The greatest number that fits into a key.
+pub(crate) const GREATEST: u64 = 999_999_999_999;
+
 /// The name of a head.
 pub const HEAD: &str = "head";
 
@@ -122,7 +125,8 @@ pub fn generation(key: &Key) -> Option<Generation> {
     number(name.split_once('-').map_or(name, |(number, _)| number)).map(Generation)
 }
 
-fn number(text: &str) -> Option<u64> {
+/// The number that a part of a key is.
+pub(crate) fn number(text: &str) -> Option<u64> {
     let is_number = text.len() == 12 && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse().ok() } else { None }
 }

@@ -1,20 +1,15 @@
 //! Reads a cluster's state: the snapshot, and the later records of the journal. Writes nothing.
 
 use bytes::Bytes;
-use futures_util::StreamExt;
-use futures_util::stream;
 
 use crate::backend::{self, Backend, Key, Prefix, Tag};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
-use crate::head::{Head, JournalStart, SnapshotRef};
-use crate::journal::fence::Chain;
-use crate::journal::segment::{self, Segment};
+use crate::head::{Head, SnapshotRef};
+use crate::journal;
+use crate::journal::segment;
 use crate::layout;
 use crate::name::{ClusterName, Epoch, Sequence};
-
-/// Number of segments that are fetched at once.
-const AT_ONCE: usize = 16;
 
 /// Maximum number of reads when commits replace the state during the read.
 const ATTEMPTS: u32 = 10;
@@ -136,7 +131,7 @@ async fn read_at(backend: &dyn Backend, head: &Head) -> Result<View> {
         refuse_replaced(backend, head).await?;
         Vec::new()
     } else {
-        read_journal(backend, head).await?
+        journal::read::records(backend, head).await?
     };
     Ok(View { head: head.clone(), snapshot, records })
 }
@@ -180,65 +175,4 @@ pub(crate) async fn read_snapshot(backend: &dyn Backend, reference: &SnapshotRef
         return Err(backend::Error::corrupt(key, "its digest is not the one that the head names").into());
     }
     Ok(bytes)
-}
-
-async fn read_journal(backend: &dyn Backend, head: &Head) -> Result<Vec<Record>> {
-    let (start, cluster) = (head.journal_from, &head.cluster);
-    // From the newest on: a listing that shows a segment of a later epoch is followed by ones that show all
-    // earlier seals.
-    let mut listed = Vec::new();
-    for epoch in (start.epoch.0..=head.epoch.0).rev().map(Epoch) {
-        listed.push((epoch, backend.list(&layout::journal(cluster, epoch)).await?));
-    }
-    let mut records = Vec::new();
-    let mut unsealed = None;
-    for (epoch, keys) in listed.into_iter().rev() {
-        let from = if epoch == start.epoch { start } else { JournalStart::of(epoch) };
-        let segments = read_epoch(backend, from, keys).await?;
-        if let (Some(before), false) = (unsealed, segments.is_empty()) {
-            let reason = format!("epoch {epoch} has segments, and epoch {before} before it has no seal");
-            return Err(backend::Error::corrupt(layout::journal(cluster, epoch), reason).into());
-        }
-        if segments.last().is_none_or(|(_, segment)| segment.seal.is_none()) {
-            unsealed = Some(epoch);
-        }
-        for (sequence, segment) in segments {
-            if head.is_before_seals() && segment.seal.is_some_and(|seal| seal.by > head.epoch) {
-                return Err(Error::replaced(head, &layout::segment(cluster, epoch, sequence)));
-            }
-            let record = |value| Record { epoch, sequence, value };
-            records.extend(segment.records.into_iter().map(record));
-        }
-    }
-    Ok(records)
-}
-
-/// The segments of an epoch, checked to be complete and each linked to the one before.
-async fn read_epoch(
-    backend: &dyn Backend,
-    from: JournalStart,
-    keys: Vec<Key>,
-) -> Result<Vec<(Sequence, Segment)>> {
-    let mut wanted = Vec::with_capacity(keys.len());
-    for key in keys {
-        let sequence =
-            layout::sequence(&key).ok_or_else(|| backend::Error::corrupt(&key, "it is not a segment"))?;
-        if sequence >= from.sequence {
-            wanted.push((key, sequence));
-        }
-    }
-    let fetch = |(key, sequence): (Key, Sequence)| async move {
-        let stored = backend.get(&key).await;
-        (key, sequence, stored)
-    };
-    let mut fetched = stream::iter(wanted).map(fetch).buffered(AT_ONCE);
-    let (mut segments, mut chain) = (Vec::new(), Chain::new(from));
-    while let Some((key, sequence, stored)) = fetched.next().await {
-        let corrupt = |reason: &str| backend::Error::corrupt(&key, reason);
-        let (bytes, _) = stored?.ok_or_else(|| corrupt("it was listed, and does not exist"))?;
-        let segment = segment::decode(&key, from.epoch, sequence, &bytes)?;
-        chain.follow(sequence, &segment).map_err(|reason| corrupt(&reason))?;
-        segments.push((sequence, segment));
-    }
-    Ok(segments)
 }

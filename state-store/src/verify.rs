@@ -14,6 +14,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::Head;
 use crate::history::{self, Entry};
+use crate::journal::fence;
 use crate::layout;
 use crate::name::{ClusterName, Generation};
 use crate::plans;
@@ -219,6 +220,7 @@ impl Look<'_> {
             });
         }
         self.begun_over(cluster, head, findings);
+        self.unreached(cluster, head, findings);
         journal::relations(head, &self.segments, findings);
         self.history(cluster, head, findings);
         self.strays(head, findings);
@@ -246,6 +248,16 @@ impl Look<'_> {
             let error = Error::replaced(head, seal.key());
             let key = layout::head(cluster).to_string();
             findings.push(Finding { key, problem: error.to_string(), mend: Mend::Rebuild });
+        }
+    }
+
+    /// Finds a head with an epoch that the journal does not lead to.
+    fn unreached(&self, cluster: &ClusterName, head: &Head, findings: &mut Vec<Finding>) {
+        let segments = self.seen.iter().filter(|key| group(key) == Some("journal"));
+        let newest = segments.filter_map(layout::epoch).filter(|epoch| *epoch <= head.epoch).max();
+        if let Some(problem) = fence::unreached(head, newest) {
+            let key = layout::head(cluster).to_string();
+            findings.push(Finding { key, problem, mend: Mend::Rebuild });
         }
     }
 

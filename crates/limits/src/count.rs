@@ -93,8 +93,8 @@ pub const RETRY_AFTER_MILLISECONDS: u64 = 3_600_000;
 /// The longest term of a lease that is waited for, in seconds: a day. Slipway's own leases have a minute.
 pub const LEASE_SECONDS: u64 = 86_400;
 
-/// Takeovers of a cluster since its last commit. Each has a journal of its own, and every reader lists all of them: a run that
-/// fails every five minutes gets there in a year.
+/// Takeovers of a cluster in a row that left nothing in the journal. Each holder seals the epochs before its own, so there are
+/// more only when so many holders were killed between two requests, or when the number in the head is damaged.
 pub const EPOCHS: u64 = 100_000;
 
 /// The greatest number of real seconds per simulated second, and factor of a simulated latency.

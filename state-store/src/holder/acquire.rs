@@ -1,6 +1,7 @@
 //! Acquires a cluster: waits for its holder, increments the epoch, and seals the journal of the earlier
 //! epoch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::head::protocol::{self, Claim, Event, Hold};
 use crate::head::{Head, Holding};
 use crate::history;
 use crate::journal::segment::Seal;
-use crate::journal::{fence, seal};
+use crate::journal::{fence, read, seal};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, HolderId};
 use crate::process::Identity;
@@ -145,6 +146,9 @@ impl Contending<'_> {
                 Some((bytes, tag)) => Some((Head::decode(self.cluster, &bytes)?, tag)),
                 None => None,
             };
+            if let Some((head, _)) = &stored {
+                read::refuse_unreached(&*self.writer.backend, head).await?;
+            }
             let look = Look { asked, answered: clock.elapsed() };
             let seen = stored.as_ref().map(|(head, tag)| (head, tag));
             match contender.look(seen, look, is_dead, crate::random::hex()?) {
@@ -223,8 +227,25 @@ impl Contending<'_> {
     /// Seals every epoch that may be unsealed: those that the snapshot does not include. The oldest comes
     /// first.
     async fn seal_all(&self, before: &Head, by: Epoch) -> Result<()> {
-        let seal = Seal { by, who: self.claim.identity.who.clone() };
-        for start in fence::unsealed(before) {
+        let (seal, backend) = (Seal { by, who: self.claim.identity.who.clone() }, &*self.writer.backend);
+        let newest = if before.epoch == before.journal_from.epoch {
+            // It is sealed in any case.
+            None
+        } else {
+            read::newest(backend, before).await?
+        };
+        let mut unsealed = BTreeMap::new();
+        if let (Some(newest), true) = (newest, self.acquire.over_damage) {
+            // A damaged segment may have been a seal.
+            for epoch in read::all(backend, before).await? {
+                unsealed.extend(fence::unsealed(before, Some(epoch)).next().map(|start| (epoch, start)));
+                if epoch >= newest {
+                    break;
+                }
+            }
+        }
+        unsealed.extend(fence::unsealed(before, newest).map(|start| (start.epoch, start)));
+        for start in unsealed.into_values() {
             seal::seal(self.writer, self.cluster, start, &seal, self.acquire.over_damage).await?;
         }
         Ok(())

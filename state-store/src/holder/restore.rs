@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::{CommitMeta, FORMAT, Head, JournalStart, SnapshotRef};
 use crate::history;
-use crate::journal::segment;
+use crate::journal::{read, segment};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation};
 use crate::plans;
@@ -21,7 +21,7 @@ pub enum HeadStands {
     Whole,
     /// It does not exist.
     Lost,
-    /// It cannot be decoded.
+    /// It cannot be decoded, or names an epoch that the journal does not lead to.
     Damaged,
     /// It is an earlier head, which somebody put back in the place of a later one.
     Old,
@@ -34,6 +34,10 @@ pub enum HeadStands {
 pub async fn head_stands(backend: &dyn Backend, cluster: &ClusterName) -> Result<HeadStands> {
     match read_head(backend, cluster).await {
         Ok(Some((head, tag))) => {
+            match read::refuse_unreached(backend, &head).await {
+                Err(Error::Backend(backend::Error::Corrupt { .. })) => return Ok(HeadStands::Damaged),
+                checked => checked?,
+            }
             let is_old = later_than(backend, &head).await?.is_some()
                 && read_head(backend, cluster).await?.is_some_and(|(_, now)| now == tag);
             Ok(if is_old { HeadStands::Old } else { HeadStands::Whole })

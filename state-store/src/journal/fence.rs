@@ -4,6 +4,8 @@
 //! appends at the end, and its successor creates the seal at the end. The later one of the two finds the key
 //! taken.
 
+use slipway_limits::count;
+
 use super::segment::{Place, Segment};
 use crate::digest::Digest;
 use crate::head::{Head, JournalStart};
@@ -42,12 +44,30 @@ pub(crate) fn replaced_by(found: Segment) -> String {
     found.seal.map_or_else(|| "another writer of the same epoch".to_owned(), |seal| seal.who)
 }
 
-/// Every epoch that may be unsealed when `before` was taken over: those that its snapshot does not include,
-/// the oldest first. The epochs after an unsealed one are then always empty.
-pub(crate) fn unsealed(before: &Head) -> impl Iterator<Item = JournalStart> {
+/// Every epoch that may be unsealed when `before` was taken over, the oldest first: those that its snapshot does not include,
+/// without those before `newest`, the newest epoch with segments. Holders seal the oldest epoch first, and append only after
+/// that, so all epochs before one with segments are sealed.
+pub(crate) fn unsealed(before: &Head, newest: Option<Epoch>) -> impl Iterator<Item = JournalStart> {
     let start = before.journal_from;
-    let epochs = (start.epoch.0..=before.epoch.0).map(Epoch);
+    let epochs = (first(before, newest).0..=before.epoch.0).map(Epoch);
     epochs.map(move |epoch| if epoch == start.epoch { start } else { JournalStart::of(epoch) })
+}
+
+/// The reason why the epoch of a head is wrong, if it is: no cluster is taken over this often without a seal. `newest` is the
+/// newest epoch with segments.
+pub(crate) fn unreached(head: &Head, newest: Option<Epoch>) -> Option<String> {
+    let takeovers = head.epoch.0.saturating_sub(first(head, newest).0);
+    (takeovers > count::EPOCHS).then(|| {
+        format!(
+            "its epoch {} is {takeovers} takeovers after the last one that the journal shows, and at most {} are possible",
+            head.epoch,
+            count::EPOCHS
+        )
+    })
+}
+
+fn first(head: &Head, newest: Option<Epoch>) -> Epoch {
+    newest.map_or(head.journal_from.epoch, |newest| newest.max(head.journal_from.epoch))
 }
 
 /// Ends one epoch: creates a seal after the last segment, and retries when another segment is created first.
@@ -84,27 +104,52 @@ impl Sealing {
     }
 }
 
+/// Follows the segments of all epochs as they are read, in order, and detects an earlier epoch without a seal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Epochs {
+    epoch: Epoch,
+    chain: Chain,
+}
+
+impl Epochs {
+    pub(crate) fn new(from: JournalStart) -> Self {
+        Self { epoch: from.epoch, chain: Chain::new(from) }
+    }
+
+    /// Checks the next segment, or says why it does not follow.
+    pub(crate) fn follow(
+        &mut self,
+        epoch: Epoch,
+        sequence: Sequence,
+        segment: &Segment,
+    ) -> Result<(), String> {
+        if epoch != self.epoch {
+            let is_next = epoch == self.epoch.next();
+            if !(self.chain.is_sealed && is_next) {
+                let before = if self.chain.is_sealed { self.epoch.next() } else { self.epoch };
+                return Err(format!("epoch {epoch} has segments, and epoch {before} before it has no seal"));
+            }
+            *self = Self::new(JournalStart::of(epoch));
+        }
+        self.chain.follow(sequence, segment)
+    }
+}
+
 /// Follows one epoch's segments as they are read, and detects missing, repeated and foreign ones.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Chain {
+struct Chain {
     next: Sequence,
     previous: Option<Digest>,
     is_sealed: bool,
 }
 
 impl Chain {
-    pub(crate) fn new(from: JournalStart) -> Self {
+    fn new(from: JournalStart) -> Self {
         Self { next: from.sequence, previous: from.previous, is_sealed: false }
     }
 
-    #[cfg(test)]
-    /// The epoch ends with a seal.
-    pub(crate) fn is_sealed(&self) -> bool {
-        self.is_sealed
-    }
-
     /// Checks the next segment, or says why it does not follow.
-    pub(crate) fn follow(&mut self, sequence: Sequence, segment: &Segment) -> Result<(), String> {
+    fn follow(&mut self, sequence: Sequence, segment: &Segment) -> Result<(), String> {
         if sequence != self.next {
             return Err(format!("segment {} before it is missing", self.next));
         }

@@ -377,7 +377,8 @@ impl Process {
         // A contender whose swap failed looks again.
         let Outcome::Written(tag) = outcome else { return self.look() };
         let belief = Box::new(Belief::new(head(put.value()), tag));
-        let mut left: Vec<JournalStart> = before.iter().flat_map(|before| fence::unsealed(before)).collect();
+        let mut left: Vec<JournalStart> =
+            before.iter().flat_map(|before| fence::unsealed(before, store.newest(before.epoch))).collect();
         if world.mutation == Some(Mutation::SealIsSkipped) {
             left.clear();
         }

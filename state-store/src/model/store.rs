@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::head::{Head, JournalStart, SnapshotRef};
-use crate::journal::fence::{self, Chain};
+use crate::journal::fence::Epochs;
 use crate::journal::segment::Segment;
 use crate::name::{Epoch, Sequence};
 use crate::write::put;
@@ -125,22 +125,18 @@ impl Store {
     pub(super) fn read(&self) -> Result<Vec<String>, String> {
         let Some((head, _)) = &self.head else { return Ok(Vec::new()) };
         let mut records = head.snapshot.as_ref().map(included).unwrap_or_default();
-        let mut unsealed = None;
-        for start in fence::unsealed(head) {
-            let mut chain = Chain::new(start);
-            let of_epoch = (start.epoch, start.sequence)..(start.epoch.next(), Sequence(0));
-            for ((_, sequence), segment) in self.segments.range(of_epoch) {
-                if let Some(before) = unsealed {
-                    return Err(format!("epoch {} has segments, and {before} has no seal", start.epoch));
-                }
-                chain.follow(*sequence, segment)?;
-                records.extend(texts(segment));
-            }
-            if !chain.is_sealed() {
-                unsealed = Some(start.epoch);
-            }
+        let (start, mut epochs) = (head.journal_from, Epochs::new(head.journal_from));
+        let since = (start.epoch, start.sequence)..(head.epoch.next(), Sequence(0));
+        for ((epoch, sequence), segment) in self.segments.range(since) {
+            epochs.follow(*epoch, *sequence, segment)?;
+            records.extend(texts(segment));
         }
         Ok(records)
+    }
+
+    /// The newest epoch with segments, up to this one.
+    pub(super) fn newest(&self, last: Epoch) -> Option<Epoch> {
+        self.segments.keys().map(|(epoch, _)| *epoch).filter(|epoch| *epoch <= last).max()
     }
 
     /// Whether an epoch has segments after its seal.
