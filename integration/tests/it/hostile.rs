@@ -1,6 +1,7 @@
 //! Providers that misbehave: each call of the contract in each way. Every one of them ends with an error, within bounds;
 //! nothing that was not done is recorded as done; and with a good provider the cluster comes to the same end.
 
+mod calls;
 mod proxy;
 mod words;
 
@@ -51,6 +52,23 @@ const CALLS: [Call; 10] = [
     Call::None,
 ];
 
+/// How any call may misbehave.
+const EVERYWHERE: [Misdeed; 13] = [
+    Misdeed::Status(Code::Internal),
+    Misdeed::Status(Code::Unimplemented),
+    Misdeed::Status(Code::ResourceExhausted),
+    Misdeed::Status(Code::Unavailable),
+    Misdeed::Hang,
+    Misdeed::Deaf,
+    Misdeed::Empty,
+    Misdeed::Fail(0),
+    Misdeed::Fail(5),
+    Misdeed::Fail(9),
+    Misdeed::Fail(99),
+    Misdeed::End,
+    Misdeed::Endless,
+];
+
 /// A provider that misbehaves in one way.
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -67,26 +85,11 @@ struct Case {
 fn cases() -> Vec<Case> {
     let case = |call, misdeed| Case { call, misdeed, after_loss: false, exists: false, changes: false };
     let update = |call, misdeed| Case { exists: true, changes: true, ..case(call, misdeed) };
-    let everywhere = [
-        Misdeed::Status(Code::Internal),
-        Misdeed::Status(Code::Unimplemented),
-        Misdeed::Status(Code::ResourceExhausted),
-        Misdeed::Status(Code::Unavailable),
-        Misdeed::Hang,
-        Misdeed::Deaf,
-        Misdeed::Empty,
-        Misdeed::Fail(0),
-        Misdeed::Fail(5),
-        Misdeed::Fail(9),
-        Misdeed::Fail(99),
-        Misdeed::End,
-        Misdeed::Endless,
-    ];
     let mut cases = Vec::new();
     for call in CALLS.into_iter().filter(|call| *call != Call::None) {
-        cases.extend(everywhere.map(|misdeed| case(call, misdeed)));
+        cases.extend(EVERYWHERE.map(|misdeed| case(call, misdeed)));
     }
-    cases.extend(everywhere.map(|misdeed| update(Call::Read, misdeed)));
+    cases.extend(EVERYWHERE.map(|misdeed| update(Call::Read, misdeed)));
     let resume = [
         Misdeed::Status(Code::Internal),
         Misdeed::Deaf,
@@ -312,5 +315,29 @@ async fn a_hostile_provider_is_named_and_nothing_is_taken_for_done() -> Result<(
         .await;
     ensure!(failed.is_empty(), "{} of them:\n{}", failed.len(), failed.join("\n"));
     ensure!(memory() < MEMORY, "{} MiB were used", memory() >> 20);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_is_reported_as_deleted_is_found_again() -> Result<()> {
+    let mut lab = Lab::new()?;
+    let wanted = cluster(SMALL)?;
+    let made = attempt(&lab, &wanted).await?;
+    ensure!(made.is_none(), "it is not made: {made:?}");
+    let misdeed = Misdeed::Lie(Lie::NotDeleted);
+    let case = Case { call: Call::Apply, misdeed, after_loss: false, exists: true, changes: false };
+    let hostile = Hostile::start(case).await?;
+    lab.use_provider(Arc::new(hostile.client.clone()));
+    let (_, report) = lab.delete(&wanted).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    drop(hostile);
+    lab.use_provider(Arc::new(Sim));
+    ensure!(lab.inventory()?.of_type("sim_network").count() == 1, "the network is left");
+    // The object has its ownership still, so it is part of the next plan.
+    let (plan, report) = lab.delete(&wanted).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    let addresses: Vec<String> = plan.changes.iter().map(|change| change.address.to_string()).collect();
+    ensure!(addresses.iter().any(|address| address == "sim_network.main"), "{addresses:?}");
+    ensure!(lab.inventory()?.objects.is_empty(), "objects are left");
     Ok(())
 }

@@ -87,6 +87,30 @@ impl RemoteSession {
         )
     }
 
+    /// Refuses answers for other addresses than those that were asked for.
+    fn in_order<'a>(
+        &self,
+        call: &str,
+        found: impl Iterator<Item = &'a Address>,
+        asked: &[Address],
+    ) -> Result<(), ProviderError> {
+        match found.zip(asked).find(|(found, asked)| found != asked) {
+            None => Ok(()),
+            Some((found, asked)) => {
+                let text = format!(
+                    "provider {} broke the contract: {call} answered {found} where {asked} was asked",
+                    self.connection.life.name()
+                );
+                Err(ProviderError::new(ErrorClass::Permanent, text))
+            }
+        }
+    }
+
+    /// A key from the key service. Without it, what it protects could never be read again.
+    fn not_empty(&self, call: &'static str, key: Vec<u8>) -> Result<Vec<u8>, ProviderError> {
+        if key.is_empty() { Err(self.malformed(&Malformed::new(call, "without a key"))) } else { Ok(key) }
+    }
+
     async fn read_batch(
         &self,
         asked: Vec<Address>,
@@ -106,15 +130,7 @@ impl RemoteSession {
         if found.len() != asked.len() {
             return Err(self.miscounted("Read", found.len(), asked.len()));
         }
-        if let Some((found, asked)) = found.iter().zip(&asked).find(|(found, asked)| found.address != **asked)
-        {
-            let text = format!(
-                "provider {} broke the contract: Read answered {} where {asked} was asked",
-                self.connection.life.name(),
-                found.address
-            );
-            return Err(ProviderError::new(ErrorClass::Permanent, text));
-        }
+        self.in_order("Read", found.iter().map(|found| &found.address), &asked)?;
         Ok(found)
     }
 
@@ -250,20 +266,21 @@ impl Session for RemoteSession {
     }
 
     async fn locate(&self, request: LocateRequest) -> Result<Vec<Located>, ProviderError> {
-        let asked = request.items.len();
+        let asked: Vec<Address> = request.items.iter().map(|item| item.address.clone()).collect();
         let message = proto::LocateRequest { session: self.id.clone(), ..request.into() };
         fitting(&message, &self.connection.life)?;
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.locate(message);
-        let mut located: Vec<Located> = Vec::with_capacity(asked);
+        let mut located: Vec<Located> = Vec::with_capacity(asked.len());
         let take = |page: proto::LocateResponse| {
             located.extend(self.all(page.located)?);
             Ok(())
         };
         self.connection.pages(self.connection.deadlines.observe, call, take).await?;
-        if located.len() != asked {
-            return Err(self.miscounted("Locate", located.len(), asked));
+        if located.len() != asked.len() {
+            return Err(self.miscounted("Locate", located.len(), asked.len()));
         }
+        self.in_order("Locate", located.iter().map(|located| &located.address), &asked)?;
         Ok(located)
     }
 
@@ -398,7 +415,10 @@ impl Session for RemoteSession {
             attributes: Some(WireValue::new(&attributes)),
         });
         let answer = self.connection.unary(self.connection.deadlines.pure, call).await?;
-        let upgraded = answer.attributes.unwrap_or_default();
+        // Nothing must not replace what the state has.
+        let upgraded = answer
+            .attributes
+            .ok_or_else(|| self.malformed(&Malformed::new("upgraded state", "without attributes")))?;
         upgraded.value().map_err(|error| self.malformed(&error))
     }
 
@@ -412,7 +432,9 @@ impl Session for RemoteSession {
         let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
         let observed =
             answer.observed.ok_or_else(|| self.malformed(&Malformed::new("observed object", "")))?;
-        observed.try_into().map_err(|error| self.malformed(&error))
+        let observed: Observed = observed.try_into().map_err(|error| self.malformed(&error))?;
+        self.in_order("Import", std::iter::once(&observed.address), std::slice::from_ref(address))?;
+        Ok(observed)
     }
 
     async fn wrap_key(&self, request: WrapKeyRequest) -> Result<Vec<u8>, ProviderError> {
@@ -423,7 +445,8 @@ impl Session for RemoteSession {
             plain: request.plain.to_vec(),
             scope: request.scope,
         });
-        Ok(self.connection.unary(self.connection.deadlines.observe, call).await?.wrapped)
+        let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
+        self.not_empty("answer of WrapKey", answer.wrapped)
     }
 
     async fn unwrap_key(&self, request: UnwrapKeyRequest) -> Result<Zeroizing<Vec<u8>>, ProviderError> {
@@ -431,7 +454,7 @@ impl Session for RemoteSession {
         let UnwrapKeyRequest { key, wrapped, scope } = request;
         let call = rpc.unwrap_key(proto::UnwrapKeyRequest { session: self.id.clone(), key, wrapped, scope });
         let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
-        Ok(Zeroizing::new(answer.plain))
+        self.not_empty("answer of UnwrapKey", answer.plain).map(Zeroizing::new)
     }
 
     async fn bootstrap_credential(&self, challenge: NodeChallenge) -> Result<Vec<u8>, ProviderError> {

@@ -8,12 +8,17 @@ use futures_util::{Stream, StreamExt, stream};
 use slipway_protocol::Answer;
 use slipway_protocol::generated as proto;
 use slipway_protocol::generated::apply_event::Event;
+use slipway_protocol::generated::apply_request::Action;
+use slipway_protocol::generated::observed::Observation;
 use slipway_protocol::generated::provider_client::ProviderClient;
 use slipway_protocol::generated::provider_server::Provider;
 use slipway_protocol::wire::WireValue;
 use slipway_resource::{Path, Value};
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status, Streaming};
+
+/// An address that is not asked for.
+const OTHER: &str = "sim_network.other";
 
 /// A call of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +34,16 @@ pub enum Call {
     Preflight,
     Apply,
     Resume,
+    ValidateConfig,
+    Locate,
+    Nodes,
+    Rehearse,
+    Price,
+    UpgradeState,
+    Import,
+    WrapKey,
+    UnwrapKey,
+    CloseSession,
     None,
 }
 
@@ -70,6 +85,8 @@ pub enum Lie {
     TooMany,
     TooFew,
     ForeignType,
+    OtherAddress,
+    NotDeleted,
 }
 
 /// The provider.
@@ -222,6 +239,40 @@ fn discovered(lie: Lie, mut message: proto::DiscoverResponse) -> proto::Discover
     message
 }
 
+/// Deletes no network: it is tagged instead, and that is reported as the end of the deletion.
+fn spared(mut message: proto::ApplyRequests) -> proto::ApplyRequests {
+    for request in &mut message.requests {
+        let identity = match &request.action {
+            Some(Action::Delete(delete)) if request.address.starts_with("sim_network.") => {
+                delete.identity.clone()
+            }
+            _ => continue,
+        };
+        request.action = Some(Action::Tag(proto::Tag { identity }));
+    }
+    message
+}
+
+fn located(lie: Lie, mut message: proto::LocateResponse) -> proto::LocateResponse {
+    if lie == Lie::OtherAddress {
+        for located in &mut message.located {
+            located.address = OTHER.to_owned();
+        }
+    }
+    message
+}
+
+/// An object that was not asked for.
+fn elsewhere() -> proto::ImportResponse {
+    let observed = proto::Observed {
+        address: OTHER.to_owned(),
+        identity: "net-666".to_owned(),
+        observation: Some(Observation::Present(WireValue::new(&Value::map([("name", "other")])))),
+        ..proto::Observed::default()
+    };
+    proto::ImportResponse { observed: Some(observed), error: None }
+}
+
 macro_rules! unary {
     ($self:ident, $call:expr, $method:ident, $request:ident) => {{
         let mut good = $self.good.clone();
@@ -264,7 +315,7 @@ impl Provider for Proxy {
         &self,
         request: Request<proto::ValidateConfigRequest>,
     ) -> Answered<proto::ValidateConfigResponse> {
-        unary!(self, Call::None, validate_config, request)
+        unary!(self, Call::ValidateConfig, validate_config, request)
     }
 
     async fn open_session(
@@ -278,7 +329,7 @@ impl Provider for Proxy {
         &self,
         request: Request<proto::CloseSessionRequest>,
     ) -> Answered<proto::CloseSessionResponse> {
-        unary!(self, Call::None, close_session, request)
+        unary!(self, Call::CloseSession, close_session, request)
     }
 
     async fn cancel(&self, request: Request<proto::CancelRequest>) -> Answered<proto::CancelResponse> {
@@ -302,15 +353,15 @@ impl Provider for Proxy {
     }
 
     async fn locate(&self, request: Request<proto::LocateRequest>) -> Answered<Self::LocateStream> {
-        paged!(self, Call::None, locate, request, truth)
+        paged!(self, Call::Locate, locate, request, located)
     }
 
     async fn nodes(&self, request: Request<proto::NodesRequest>) -> Answered<Self::NodesStream> {
-        paged!(self, Call::None, nodes, request, truth)
+        paged!(self, Call::Nodes, nodes, request, truth)
     }
 
     async fn rehearse(&self, request: Request<proto::PlanRequest>) -> Answered<Self::RehearseStream> {
-        paged!(self, Call::None, rehearse, request, truth)
+        paged!(self, Call::Rehearse, rehearse, request, truth)
     }
 
     async fn plan(&self, request: Request<proto::PlanRequest>) -> Answered<Self::PlanStream> {
@@ -325,11 +376,15 @@ impl Provider for Proxy {
     }
 
     async fn price(&self, request: Request<proto::PriceRequest>) -> Answered<proto::PriceResponse> {
-        unary!(self, Call::None, price, request)
+        unary!(self, Call::Price, price, request)
     }
 
     async fn apply(&self, request: Request<Streaming<proto::ApplyRequests>>) -> Answered<Self::ApplyStream> {
-        let requests = request.into_inner().filter_map(|message| std::future::ready(message.ok()));
+        let spares = self.call == Call::Apply && self.misdeed == Misdeed::Lie(Lie::NotDeleted);
+        let requests = request.into_inner().filter_map(move |message| {
+            let message = message.ok().map(|message| if spares { spared(message) } else { message });
+            std::future::ready(message)
+        });
         let mut good = self.good.clone();
         self.many(Call::Apply, async move { good.apply(requests).await }, told).await
     }
@@ -342,22 +397,25 @@ impl Provider for Proxy {
         &self,
         request: Request<proto::UpgradeStateRequest>,
     ) -> Answered<proto::UpgradeStateResponse> {
-        unary!(self, Call::None, upgrade_state, request)
+        unary!(self, Call::UpgradeState, upgrade_state, request)
     }
 
     async fn import(&self, request: Request<proto::ImportRequest>) -> Answered<proto::ImportResponse> {
-        unary!(self, Call::None, import, request)
+        if self.call == Call::Import && self.misdeed == Misdeed::Lie(Lie::OtherAddress) {
+            return Ok(Response::new(elsewhere()));
+        }
+        unary!(self, Call::Import, import, request)
     }
 
     async fn wrap_key(&self, request: Request<proto::WrapKeyRequest>) -> Answered<proto::WrapKeyResponse> {
-        unary!(self, Call::None, wrap_key, request)
+        unary!(self, Call::WrapKey, wrap_key, request)
     }
 
     async fn unwrap_key(
         &self,
         request: Request<proto::UnwrapKeyRequest>,
     ) -> Answered<proto::UnwrapKeyResponse> {
-        unary!(self, Call::None, unwrap_key, request)
+        unary!(self, Call::UnwrapKey, unwrap_key, request)
     }
 
     async fn bootstrap_credential(
