@@ -1,7 +1,7 @@
 //! Taken names, lost answers, and blockers.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::json;
 use slipway_resource::provider::{Action, EventSink, Resolution};
@@ -84,6 +84,47 @@ async fn a_lost_answer_is_found_by_the_name() {
         cloud.delete(name, &applied.identity.unwrap()).await;
         cloud.end().await;
     }
+}
+
+/// An answer without tags, as of a service that does not show a new object yet.
+fn no_tags() -> Verdict {
+    let body = "<DescribeTagsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\
+        <requestId>r</requestId><tagSet/></DescribeTagsResponse>";
+    let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+    Verdict::Answer { status: 200, headers, body: body.as_bytes().to_vec() }
+}
+
+/// This test waits for as long as an object is searched for: half a minute.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_that_appears_after_its_create_was_sent_again_is_removed() {
+    let moto = moto();
+    let lost = Arc::new(AtomicUsize::new(0));
+    let hidden = Arc::new(AtomicBool::new(true));
+    let (counter, hides) = (Arc::clone(&lost), Arc::clone(&hidden));
+    let proxy = proxy(&moto, move |action| match action {
+        "CreateInternetGateway" if counter.fetch_add(1, Ordering::SeqCst) == 0 => Verdict::DropAfter,
+        "DescribeTags" if hides.load(Ordering::SeqCst) => no_tags(),
+        _ => Verdict::Pass,
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let address: Address = "aws_internet_gateway.a".parse().unwrap();
+    let wanted = Value::from_json(&json!({"tags": {"Name": "a"}}));
+    let desired = crate::support::known(&cloud.plan(&address, Some(wanted), None).await.normalised);
+    let request = cloud.request(&address, Action::Create { desired });
+    let failed = cloud.session.apply(request.clone(), EventSink::discard()).await.unwrap_err();
+    assert_eq!(failed.class, ErrorClass::OutcomeUnknown, "{failed}");
+    assert!(matches!(cloud.resume(&request).await, Resolution::NotDone), "nothing shows it");
+    hidden.store(false, Ordering::SeqCst);
+    let twins: Vec<_> = cloud.discover().await.into_iter().filter(|found| found.address == address).collect();
+    assert_eq!(twins.len(), 1, "the first call made it: {twins:?}");
+    let applied = cloud.session.apply(request, EventSink::discard()).await.unwrap();
+    assert_eq!(lost.load(Ordering::SeqCst), 2, "the call is sent again");
+    let identity = applied.identity.unwrap();
+    assert_ne!(identity, twins[0].identity);
+    let left: Vec<_> = cloud.discover().await.into_iter().filter(|found| found.address == address).collect();
+    assert_eq!(left.iter().map(|found| &found.identity).collect::<Vec<_>>(), [&identity], "{left:?}");
+    cloud.delete("aws_internet_gateway.a", &identity).await;
+    cloud.end().await;
 }
 
 fn is_creating(request: &slipway_testkit::proxy::Request) -> bool {
