@@ -260,13 +260,18 @@ impl Opened {
 
 /// The linked providers that a plan and the state need.
 fn linked_of(plan: &Plan, prior: Option<&Snapshot>) -> Linked {
-    let has = |provider: &str| plan.changes.iter().any(|change| change.provider == provider);
+    let is_bound = |provider: &str| plan.binding.providers.contains_key(provider);
     let known = Linked::of_state(prior);
+    // A plan of a part may leave the keys and the objects out. It was made with their providers all the same, and needs them.
     Linked {
-        objects: known.objects || has(providers::KUBERNETES),
-        // A plan of a part may leave the keys out. It was made with their provider all the same, and needs it.
-        keys: known.keys || plan.binding.providers.contains_key(slipway_builtin::NAME),
+        objects: known.objects || is_bound(providers::KUBERNETES),
+        keys: known.keys || is_bound(slipway_builtin::NAME),
     }
+}
+
+/// Whether a plan changes something of a provider.
+fn changes_of(plan: &Plan, provider: &str) -> bool {
+    plan.changes.iter().any(|change| change.provider == provider)
 }
 
 /// The facts about the API of a cluster from a state.
@@ -363,8 +368,9 @@ impl Plannable for Opened {
         let api = self.known_api(plan.mode, prior);
         let vault = self.stage.vault.knowing(records(prior)).held(journal.clone());
         let linked = linked_of(plan, prior);
-        // A cluster of which only the nodes are used has no API here.
-        let exists = self.is_on_hosts() || linked.objects;
+        // A cluster of which only the nodes are used has no API here, and a part may be without it.
+        let known = Linked::of_state(prior);
+        let exists = self.is_on_hosts() || known.objects || changes_of(plan, providers::KUBERNETES);
         // Prefer the future address of the API to the earlier one, which may be about to be deleted.
         let api = KnownApi { exists, ..api }
             .first_at(composition::endpoints(&self.spec.cluster, &plan.binding.catalogs));

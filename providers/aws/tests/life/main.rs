@@ -40,6 +40,7 @@ type Test = fn() -> Result<()>;
 const TESTS: &[(&str, Test)] = &[
     ("whole::a_cluster_is_made_changed_rolled_adopted_and_deleted", whole::a_whole_life),
     ("whole::one_that_never_joins_stops_a_roll_and_is_named", whole::one_never_joins),
+    ("whole::a_part_of_a_new_cluster_is_applied_without_its_api", whole::a_part_of_a_new_cluster),
     ("adopted::every_case_of_kops", adopted::every_case),
     ("adopted::every_case_of_our_own", adopted::every_case_made),
     ("recorded::nothing_differs", recorded::nothing_differs),

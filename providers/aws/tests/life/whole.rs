@@ -66,6 +66,22 @@ fn is_refused_without_the_flag(world: &World) -> Result<()> {
     Ok(())
 }
 
+/// A part of a new cluster is applied without the flag. The plan was made with the providers of the keys and of the objects behind
+/// the API, although the part has neither.
+pub fn a_part_of_a_new_cluster() -> Result<()> {
+    const PART: &[&str] = &["-f", "spec.yaml", "--target", "aws_vpc.*"];
+    let world = World::new()?;
+    let setting = ", config: { clusterApi: { endpoint: CLUSTER_API } }";
+    ensure!(PUBLIC.contains(setting), "the spec has no {setting}");
+    world.spec(&PUBLIC.replace(setting, ""))?;
+    let [plan, apply] = [&["plan"][..], &["apply", "--yes"]].map(|verb| [verb, PART].concat());
+    world.expect(2, &plan)?;
+    world.expect(0, &apply)?;
+    world.expect(0, &plan)?;
+    world.delete()?;
+    world.is_empty()
+}
+
 /// Makes one change, and sees that it is all that is planned, and that nothing is left of it.
 fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Result<String> {
     for (from, to) in *edits {
