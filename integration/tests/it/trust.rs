@@ -190,6 +190,31 @@ fn a_spec_from_standard_input_opens_no_file() -> Result<()> {
     Ok(())
 }
 
+/// One run reports each manifest that the policy refuses.
+#[test]
+fn each_refused_manifest_is_reported() -> Result<()> {
+    let place = place()?;
+    let hostile = executables::root().join("fixtures/hostile/manifest-elsewhere/repo/a.yaml");
+    let text = std::fs::read_to_string(hostile)?;
+    let one = "    - name: extra\n      manifest: { file: '@PLACE@/outside/secret.yaml' }\n";
+    assert!(text.contains(one), "{text}");
+    let more = [
+        ("first", "file: /etc/hostname"),
+        ("second", "file: ../elsewhere.yaml"),
+        ("third", "url: { url: 'https://example.com/a.yaml', sha256: DIGEST }"),
+    ];
+    let addon =
+        |(name, manifest): (&str, &str)| format!("    - name: {name}\n      manifest: {{ {manifest} }}\n");
+    let addons: String = more.into_iter().map(addon).collect();
+    let text = text.replace(one, &addons.replace("DIGEST", &"0".repeat(64)));
+    place.write("specs/spec.yaml", &text)?;
+    let said = all(&place.expect(1, &["plan", "--offline", "-f", "specs/spec.yaml", "--untrusted"])?);
+    for part in ["`/etc/hostname`", "elsewhere.yaml", "https://example.com/a.yaml", "3 errors"] {
+        assert!(said.contains(part), "{part} is not named: {said}");
+    }
+    Ok(())
+}
+
 /// A spec that names the state store, or another folder with files, as its simulated cloud writes nothing there.
 #[test]
 fn a_folder_of_other_files_is_no_simulated_cloud() -> Result<()> {

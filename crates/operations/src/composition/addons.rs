@@ -7,7 +7,8 @@ use slipway_bootstrap::from_cluster::UserObjects;
 use slipway_limits::size;
 use slipway_provider_kubernetes::files;
 use slipway_resource::{Address, Desired, Secret, SecretText, Value};
-use slipway_spec::model::Manifest;
+use slipway_spec::diagnostic::Diagnostic;
+use slipway_spec::model::{Addon, Manifest};
 use slipway_trust::Refusal;
 
 use super::manifests::{self, Way};
@@ -16,6 +17,9 @@ use crate::environment::Download;
 use crate::error::{DownloadProblem, Error};
 use crate::spec::ClusterSpec;
 use crate::trust::Grounds;
+
+/// What messages call the file.
+const WHAT: &str = "the add-on's manifest";
 
 /// The prefix of the source of a secret in a manifest.
 pub(crate) const SOURCE: &str = "manifest";
@@ -44,20 +48,17 @@ pub(crate) struct Manifests<'a> {
 
 /// The objects of the add-ons that users bring.
 pub(crate) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> {
-    let Manifests { spec, grounds: Grounds { policy, tree }, downloads, offline, lenient } = manifests;
-    let cluster = &spec.cluster;
+    let Manifests { spec, grounds, downloads, offline, lenient } = manifests;
+    check(spec, grounds)?;
+    let (Grounds { policy, tree }, cluster) = (grounds, &spec.cluster);
     let mut all = Objects { objects: Vec::new(), secrets: BTreeMap::new(), unfetched: Vec::new() };
     let mut seen: BTreeMap<Address, String> = BTreeMap::new();
     for addon in cluster.addons.iter().filter(|addon| addon.enabled) {
-        let refused = |refusal: Refusal| {
-            let field = format!("addons[{}].manifest", addon.name);
-            Error::Specs(vec![diagnose::refusal(&refusal, spec.place(&field))])
-        };
+        let refused = |refusal: Refusal| Error::Specs(vec![at_addon(spec, addon, &refusal)]);
         let (place, text) = match &addon.manifest {
             Some(Manifest::File(path)) => {
-                let file = policy.file(tree, "the add-on's manifest", Path::new(path)).map_err(refused)?;
-                let failed =
-                    |source| Error::File { what: "the add-on's manifest", path: path.into(), source };
+                let file = policy.file(tree, WHAT, Path::new(path)).map_err(refused)?;
+                let failed = |source| Error::File { what: WHAT, path: path.into(), source };
                 (path.clone(), file.read_text(size::MANIFEST).map_err(failed)?)
             }
             Some(Manifest::Url { url, sha256 }) => {
@@ -85,6 +86,25 @@ pub(crate) async fn objects(manifests: Manifests<'_>) -> Result<Objects, Error> 
         all.objects.push(UserObjects { addon: addon.name.clone(), objects });
     }
     Ok(all)
+}
+
+/// Checks that the policy allows the manifests. All that it refuses are reported together.
+fn check(spec: &ClusterSpec, Grounds { policy, tree }: &Grounds) -> Result<(), Error> {
+    let enabled = spec.cluster.addons.iter().filter(|addon| addon.enabled);
+    let refused = enabled.filter_map(|addon| {
+        let refusal = match addon.manifest.as_ref()? {
+            Manifest::File(path) => policy.file(tree, WHAT, Path::new(path)).err()?,
+            Manifest::Url { url, .. } => policy.url(url).err()?,
+        };
+        Some(at_addon(spec, addon, &refusal))
+    });
+    let refused: Vec<Diagnostic> = refused.collect();
+    if refused.is_empty() { Ok(()) } else { Err(Error::Specs(refused)) }
+}
+
+fn at_addon(spec: &ClusterSpec, addon: &Addon, refusal: &Refusal) -> Diagnostic {
+    let field = format!("addons[{}].manifest", addon.name);
+    diagnose::refusal(refusal, spec.place(&field))
 }
 
 /// The annotation in which kubectl records the applied object, including secrets.
