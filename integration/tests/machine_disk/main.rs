@@ -105,6 +105,7 @@ fn a_run_without_room_for_its_state_loses_nothing() -> Result<()> {
         let ended = place.run(APPLY)?;
         if ended.code != Some(0) {
             names_the_full_disk(&ended, "STATE0008")?;
+            ensure!(ended.err.contains("hint: make room where the state is stored"), "{}", ended.err);
             failed.push(free);
         }
         // Reading needs no room.

@@ -216,6 +216,14 @@ impl Error {
                  denies the reading of what is absent to who may not list the bucket"
                     .into(),
             ),
+            Self::Io { source, .. }
+                if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) =>
+            {
+                Some(
+                    "make room where the state is stored, and run the command again: it continues from what is recorded"
+                        .into(),
+                )
+            }
             Self::Unfit { .. } => {
                 Some("use another store: on this one two operators would overwrite each other".into())
             }
