@@ -19,6 +19,12 @@ pub(crate) enum RotateCommand {
     /// Stage 1: all API servers accept tokens of a new key. Stage 2: they sign with it. Stage 3: the old key is deleted, and its
     /// tokens are refused. API servers are restarted in each stage, one control plane after the other.
     SaKey(RotateArguments),
+    /// Rotate the authority of the API: of its servers, its clients and the kubelets.
+    ///
+    /// Stage 1: API servers, kubelets and kubeconfigs trust a new authority too, and pods get both. Stage 2: all certificates are signed by
+    /// the new one. Stage 3: the old one is removed, and its key is deleted. Stages 1 and 3 restart API servers, controller
+    /// managers, schedulers and kubelets on one machine after the other, stage 2 only controller managers, schedulers and kubelets.
+    Ca(RotateArguments),
     /// Rotate the authority of the API's front proxies, which aggregated APIs trust.
     ///
     /// Stage 1: API servers accept a new authority too, and publish it for aggregated APIs. Stage 2: they present certificates of the
@@ -38,6 +44,7 @@ impl RotateCommand {
         match self {
             Self::EncryptionKey(arguments) => (Subject::EncryptionKey, arguments),
             Self::SaKey(arguments) => (Subject::SaKey, arguments),
+            Self::Ca(arguments) => (Subject::KubernetesCa, arguments),
             Self::FrontProxyCa(arguments) => (Subject::FrontProxyCa, arguments),
             Self::EtcdCa(arguments) => (Subject::EtcdCa, arguments),
         }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use slipway_bootstrap::configuration::{EncryptionAlgorithm, LocalEndpoint};
-use slipway_bootstrap::from_cluster::CA;
+use slipway_bootstrap::from_cluster::{CA, Rotation, name_of_generation};
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
 use slipway_builtin::{KEYPAIR, Vault};
@@ -36,6 +36,8 @@ pub struct KnownApi {
     pub recorded: bool,
     /// Whether a run was interrupted, so that missing objects may not have been created yet.
     pub interrupted: bool,
+    /// How far the authority of the API is rotated.
+    pub rotation: Rotation,
     /// A kubeconfig of the user, to read a cluster whose authority Slipway does not have.
     pub lent: Option<SecretText>,
     /// The way to the nodes of a cluster that Slipway did not make. None if the state has an API.
@@ -88,6 +90,19 @@ pub struct Entry {
     pub endpoint_only: bool,
 }
 
+/// The authority that signs credentials.
+struct Authority {
+    /// Its certificate, and then those of the other authorities that are trusted, in PEM.
+    certificates: String,
+    key: SecretText,
+}
+
+impl Authority {
+    fn parts(&self) -> (&str, &SecretText) {
+        (&self.certificates, &self.key)
+    }
+}
+
 impl ClusterAccess {
     /// Access to the API of a cluster whose keys are in a vault.
     #[must_use]
@@ -100,25 +115,32 @@ impl ClusterAccess {
     /// # Errors
     /// When the authority cannot be opened here.
     pub async fn for_entry(&self, entry: &Entry) -> Result<Option<Kubeconfig>, ProviderError> {
-        let Some((authority, key)) = self.authority().await? else { return Ok(None) };
+        let Some(authority) = self.authority().await? else { return Ok(None) };
         let server = match self.api.endpoints.first() {
             Some(endpoint) if entry.endpoint_only => Some(endpoint.clone()),
             _ => reachable(&self.api.endpoints, &self.api.networks).await,
         };
         let Some(server) = server else { return Ok(None) };
-        signed(&self.cluster, &server, (&authority, &key), entry).map(Some)
+        signed(&self.cluster, &server, authority.parts(), entry).map(Some)
     }
 
-    /// The certificate and the key of the cluster's authority; none when it does not have one yet.
-    async fn authority(&self) -> Result<Option<(String, SecretText)>, ProviderError> {
-        let address = Address::new(KEYPAIR, CA);
-        let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&address)) else {
+    /// The cluster's authority in use, and those that are trusted beside it; none when it does not have one yet.
+    async fn authority(&self) -> Result<Option<Authority>, ProviderError> {
+        let rotation = self.api.rotation;
+        let address = |generation| Address::new(KEYPAIR, name_of_generation(CA, generation));
+        let used = address(rotation.used());
+        let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&used)) else {
             return Ok(None);
         };
         let key = self.vault.text(uid, &identity, "private_key_pem").await?;
-        let shown = self.vault.attributes(uid, &identity).await?;
-        let certificate = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
-        Ok(Some((certificate.to_owned(), key)))
+        let mut certificates = String::new();
+        for generation in rotation.in_use_first() {
+            // The run that removes an authority may have been interrupted.
+            let Some(identity) = self.vault.known(&address(generation)) else { continue };
+            let shown = self.vault.attributes(uid, &identity).await?;
+            certificates.push_str(shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default());
+        }
+        Ok(Some(Authority { certificates, key }))
     }
 
     /// A kubeconfig of Slipway's own, for a server that the spec or its provider names.
@@ -147,7 +169,7 @@ pub(crate) async fn with_authority(
     Ok(Some(signed(cluster, &server, authority, &administrator())?.to_yaml()))
 }
 
-/// A kubeconfig for an identity, signed by an authority.
+/// A kubeconfig for an identity, signed by the first of these authorities. It trusts all of them.
 fn signed(
     cluster: &str,
     server: &LocalEndpoint,
@@ -221,10 +243,10 @@ impl Access for ClusterAccess {
     }
 
     async fn kubeconfig_at(&self, endpoint: &ApiEndpoint) -> Result<Option<SecretKubeconfig>, ProviderError> {
-        let Some((authority, key)) = self.authority().await? else { return Ok(None) };
+        let Some(authority) = self.authority().await? else { return Ok(None) };
         let ApiEndpoint { host, port } = endpoint.clone();
         let server = LocalEndpoint { host, port };
-        let kubeconfig = signed(&self.cluster, &server, (&authority, &key), &administrator())?;
+        let kubeconfig = signed(&self.cluster, &server, authority.parts(), &administrator())?;
         Ok(Some(self.own(&kubeconfig)))
     }
 }

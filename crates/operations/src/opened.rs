@@ -24,6 +24,7 @@ use crate::plannable::{Plannable, Planned};
 use crate::protection::Known;
 use crate::providers::{self, Asked};
 use crate::request::Request;
+use crate::rotation::{Subject, rotation};
 use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
@@ -284,14 +285,17 @@ fn known_api(
     let has_objects = prior.is_some_and(composition::has_objects);
     let exists = prior.is_some_and(|prior| composition::has_api(own, prior));
     let nothing = BTreeMap::new();
+    let catalogs = prior.map_or(&nothing, |prior| &prior.catalogs);
     let mut endpoints = prior.map(composition::answered).unwrap_or_default();
-    endpoints.extend(composition::endpoints(&spec.cluster, prior.map_or(&nothing, |prior| &prior.catalogs)));
+    endpoints.extend(composition::endpoints(&spec.cluster, catalogs));
     KnownApi {
         uid: prior.map(|prior| prior.uid.clone()),
         endpoints,
         exists,
         recorded: exists,
         interrupted: state.is_some_and(State::is_interrupted),
+        // A placement that cannot be read is refused by the plan.
+        rotation: rotation(catalogs, Subject::KubernetesCa).unwrap_or_default(),
         lent: None,
         // An API for which the state can sign credentials also gives access to its nodes.
         nodes: nodes.filter(|_| !has_objects).cloned(),

@@ -24,7 +24,7 @@ use crate::request::Request;
 use crate::spec::ClusterSpec;
 use crate::version_change::applied_here;
 
-pub(crate) use change::{RotationChange, check_interrupted, explained};
+pub(crate) use change::{RotationChange, check_interrupted, explained, rotation};
 pub use slipway_bootstrap::from_cluster::{Stage, Subject};
 
 /// The attribute that has the fingerprint of a key.

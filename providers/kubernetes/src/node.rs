@@ -17,6 +17,9 @@ use crate::object::{GroupKind, ObjectKey, text};
 /// The annotation with the taints that are Slipway's, as `key:effect`, separated by commas.
 const TAINTS: &str = "slipway.dev/taints";
 
+/// The annotation with the common name of the authority that has signed the serving certificate of the kubelet.
+pub(crate) const SERVING_AUTHORITY: &str = "slipway.dev/serving-authority";
+
 /// The kind of nodes.
 pub(crate) fn kind() -> GroupKind {
     GroupKind::new("", "Node")

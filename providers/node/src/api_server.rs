@@ -41,13 +41,23 @@ impl ApiServer {
             let missing = || not_found(format!("{path} is not there, with which the API server is asked"));
             disk.read(path)?.ok_or_else(missing)
         };
-        let trust = Trust {
-            authorities: Some(file("api_ca_path")?),
-            client: Some((file("api_cert_path")?, file("api_key_path")?)),
-        };
+        let client = (file("api_cert_path")?, file("api_key_path")?);
+        Self::at(wanted.text("api_url")?, file("api_ca_path")?, client)
+    }
+
+    /// The API server at a URL, verified by these CAs, for a client with this certificate and key; all in PEM.
+    ///
+    /// # Errors
+    /// When one of them has another form.
+    pub(crate) fn at(
+        url: &str,
+        authorities: Vec<u8>,
+        client: (Vec<u8>, Vec<u8>),
+    ) -> Result<Self, ProviderError> {
+        let trust = Trust { authorities: Some(authorities), client: Some(client) };
         let client = Client::new(&trust, ANSWER);
         let client = client.map_err(|error| permanent(format!("the API server: {error}")))?;
-        Ok(Self { client, url: wanted.text("api_url")?.trim_end_matches('/').to_owned() })
+        Ok(Self { client, url: url.trim_end_matches('/').to_owned() })
     }
 
     /// An object, as JSON; `None` when there is none.
@@ -59,6 +69,19 @@ impl ApiServer {
                 .map(Some)
                 .map_err(|error| transient(format!("{url}: {error}"))),
             404 => Ok(None),
+            _ => Err(refused(&url, &answer)),
+        }
+    }
+
+    /// Creates an object in a collection. Returns it as the API server keeps it.
+    pub(crate) async fn post(&self, path: &str, object: &Json) -> Result<Json, ProviderError> {
+        let url = format!("{}{path}", self.url);
+        let answer = self.client.post(&url, object).await;
+        let answer = answer.map_err(|error| transient(format!("{url}: {error}")))?;
+        match answer.status {
+            200 | 201 => {
+                serde_json::from_slice(&answer.body).map_err(|error| transient(format!("{url}: {error}")))
+            }
             _ => Err(refused(&url, &answer)),
         }
     }

@@ -111,6 +111,19 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "rotate ca",
+        Two("with `--dry-run`: changes are pending"),
+        &[
+            ("Show the next stage", "slipway rotate ca -f cluster.yaml --dry-run"),
+            ("Carry out the next stage", "slipway rotate ca -f cluster.yaml"),
+            ("Go back to the stage before", "slipway rotate ca -f cluster.yaml --back"),
+            (
+                "Delete the old key in the last stage",
+                "slipway rotate ca -f cluster.yaml --confirm keypair.kubernetes-ca",
+            ),
+        ],
+    ),
+    page(
         "rotate front-proxy-ca",
         Two("with `--dry-run`: changes are pending"),
         &[

@@ -24,9 +24,11 @@ pub const AT_REST: &str = "at-rest";
 /// The type of a configuration with several encryption keys.
 pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
 const ENCRYPTION_KEY: &str = "encryption_key";
+/// The common name of the first authority of the API, as in kubeadm.
+const FIRST_CA: &str = "kubernetes";
 
 /// The authorities that can be rotated.
-pub(super) const AUTHORITIES: [Subject; 2] = [Subject::FrontProxyCa, Subject::EtcdCa];
+pub(super) const AUTHORITIES: [Subject; 3] = [Subject::KubernetesCa, Subject::FrontProxyCa, Subject::EtcdCa];
 
 fn key_pair(name: &str) -> Address {
     Address::new("keypair", name)
@@ -57,12 +59,12 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
             Value::map([("algorithm", Value::from(algorithm)), ("certificate_authority", authority)]);
         Desired::new(key_pair(name), attributes)
     };
-    let mut resources = vec![authority(CA, "kubernetes")];
+    let mut resources = Vec::new();
     for subject in AUTHORITIES {
         for generation in subject.kept(placement.rotation(subject)) {
             // Each generation has a name of its own, which servers show as the authority that they accept.
             let name = name_of_generation(subject.key_name(), generation);
-            resources.push(authority(&name, &name));
+            resources.push(authority(&name, &common_name(subject, generation)));
         }
     }
     for generation in placement.rotation(Subject::SaKey).generations() {
@@ -126,9 +128,18 @@ pub(super) fn generation_of(subject: Subject, generation: u32) -> Address {
     key_pair(&name_of_generation(subject.key_name(), generation))
 }
 
+/// The common name in the certificate of a generation of an authority.
+pub(super) fn common_name(subject: Subject, generation: u32) -> String {
+    match (subject, generation) {
+        (Subject::KubernetesCa, 0 | 1) => FIRST_CA.to_owned(),
+        _ => name_of_generation(subject.key_name(), generation),
+    }
+}
+
 /// The file of an authority that can be rotated, below the folder of certificates and without its ending.
 pub(super) const fn file_of(subject: Subject) -> &'static str {
     match subject {
+        Subject::KubernetesCa => "ca",
         Subject::EtcdCa => "etcd/ca",
         _ => "front-proxy-ca",
     }
@@ -151,21 +162,20 @@ fn token_id(cluster: &ClusterInput) -> String {
     digest.as_str().get(7..13).unwrap_or("slipwa").to_owned()
 }
 
-/// The certificate of the API's authority.
-pub(super) fn ca_certificate() -> Value {
-    Value::reference(key_pair(CA), "certificate_pem")
+/// The certificates of the API's authorities that are trusted, the one in use first.
+pub(super) fn ca_certificates(placement: &Placement) -> Value {
+    in_use_first(Subject::KubernetesCa, placement.rotation(Subject::KubernetesCa), "certificate_pem")
 }
 
-/// The same in base64, as in kubeconfigs.
-pub(super) fn ca_certificate_base64() -> Value {
-    Value::reference(key_pair(CA), "certificate_base64")
+/// The certificate of the API's authority in use, in base64, as in kubeconfigs.
+pub(super) fn ca_certificate_base64(placement: &Placement) -> Value {
+    let used = placement.rotation(Subject::KubernetesCa).used();
+    Value::reference(generation_of(Subject::KubernetesCa, used), "certificate_base64")
 }
 
 /// The files of authorities that every control plane has, below the folder of certificates.
 pub(super) fn files(placement: &Placement) -> BTreeMap<String, Value> {
     let mut files = BTreeMap::new();
-    files.insert("ca.crt".to_owned(), Value::reference(key_pair(CA), "certificate_pem"));
-    files.insert("ca.key".to_owned(), private(&key_pair(CA)));
     for subject in AUTHORITIES {
         let (file, rotation) = (file_of(subject), placement.rotation(subject));
         files.insert(format!("{file}.crt"), in_use_first(subject, rotation, "certificate_pem"));

@@ -9,6 +9,7 @@ use slipway_cluster_input::{
 
 use super::authorities::join_token;
 use super::endpoint::PORT;
+use super::rotation::Subject;
 use super::{Machine, Placement};
 use crate::configuration::{
     ApiBalancer, ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration,
@@ -16,6 +17,10 @@ use crate::configuration::{
     LocalEtcd, Networking, NodeSettings, Taint, TokenDiscovery, argument_value,
 };
 use crate::kubelet::use_external_cloud_provider;
+
+/// The file with the certificate of the API's authority in use, below the folder of certificates. A cluster has it once the
+/// authority was rotated.
+pub(super) const SIGNING_FILE: &str = "cluster-signing.crt";
 
 /// The algorithm of all keys of a cluster: the found one of an adopted cluster; else a small and fast one,
 /// unless kubeadm's default is requested.
@@ -54,6 +59,11 @@ pub(crate) fn of_machine(
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
         kube_proxy: kube_proxy(cluster),
     };
+    if placement.rotations.contains_key(&Subject::KubernetesCa) {
+        let path = format!("{}/{SIGNING_FILE}", configuration.cluster.certificates_dir);
+        let arguments = &mut configuration.cluster.controller_manager.extra_args;
+        arguments.push(Argument::new("cluster-signing-cert-file", path));
+    }
     // Where kubelets wait for a cloud controller of the user's, the controller manager leaves its work to it.
     if argument_value(&configuration.node.kubelet_extra_args, "cloud-provider") == Some("external") {
         use_external_cloud_provider(&mut configuration);

@@ -1,5 +1,6 @@
 //! The nodes of a cluster as resources: founding, joining and leaving ones.
 
+mod api_authority;
 mod authorities_rotated;
 mod balancer;
 mod rotated;
@@ -89,6 +90,7 @@ pub(super) fn nodes(
     made.programs_come_first();
     made.keys_are_rotated(&members, leader);
     made.authorities_are_rotated(&members, leader);
+    made.api_authority_is_rotated(&members, leader);
     made.machines_change_in_turn();
     made.programs_come_in_turn();
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
@@ -250,7 +252,7 @@ impl Making<'_> {
         let own_defaults = cluster.profile.has_own_defaults();
         Inputs {
             shared_files: if control_plane { authorities::files(self.placement) } else { Default::default() },
-            authority_base64: Some(authorities::ca_certificate_base64()),
+            authority_base64: Some(authorities::ca_certificate_base64(self.placement)),
             tokens: Some(authorities::tokens(cluster, self.placement)),
             encryption: authorities::encryption(cluster, self.placement).filter(|_| control_plane),
             audit: objects::audit(cluster),
@@ -276,13 +278,14 @@ impl Making<'_> {
         let origin = format!("pools[{}].hosts", machine.pool);
         let settings = settings::of_machine(self.cluster.pool(&machine.pool), machine);
         let programs = programs::of_machine(self.cluster, self.placement, machine);
+        let authority = authorities::ca_certificates(self.placement);
         let address_of = |desired: &Desired| desired.address.clone();
         let installed: Vec<Address> = programs.iter().map(address_of).collect();
         let before: Vec<Address> = settings.iter().map(address_of).chain(installed.iter().cloned()).collect();
         self.resources.extend(settings);
         self.resources.extend(programs);
         for Phased { mut desired, .. } in expand::on_host(phased, &machine.name) {
-            desired.attributes = with_authority(&desired.attributes);
+            desired.attributes = with_authority(&desired.attributes, &authority);
             if desired.attributes.get("host").is_some() {
                 desired.origins.insert(Path::root(), origin.clone());
             }
@@ -482,12 +485,13 @@ fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {
 }
 
 /// A value with the authority's certificate in place of its placeholders.
-fn with_authority(value: &Value) -> Value {
+fn with_authority(value: &Value, authority: &Value) -> Value {
     match value {
-        Value::String(text) if text == AUTHORITY => authorities::ca_certificate(),
-        Value::List(items) => Value::List(items.iter().map(with_authority).collect()),
+        Value::String(text) if text == AUTHORITY => authority.clone(),
+        Value::List(items) => Value::List(items.iter().map(|item| with_authority(item, authority)).collect()),
         Value::Map(entries) => {
-            Value::Map(entries.iter().map(|(key, value)| (key.clone(), with_authority(value))).collect())
+            let entry = |(key, value): (&String, &Value)| (key.clone(), with_authority(value, authority));
+            Value::Map(entries.iter().map(entry).collect())
         }
         other => other.clone(),
     }

@@ -13,6 +13,8 @@ pub enum Subject {
     EncryptionKey,
     /// The key that signs the tokens of service accounts.
     SaKey,
+    /// The authority of the API: of its servers, its clients and the kubelets.
+    KubernetesCa,
     /// The authority of the API's front proxies, which aggregated APIs trust.
     FrontProxyCa,
     /// The authority of etcd's members and of their clients.
@@ -21,7 +23,8 @@ pub enum Subject {
 
 impl Subject {
     /// Everything that can be rotated.
-    pub const ALL: [Self; 4] = [Self::EncryptionKey, Self::SaKey, Self::FrontProxyCa, Self::EtcdCa];
+    pub const ALL: [Self; 5] =
+        [Self::EncryptionKey, Self::SaKey, Self::KubernetesCa, Self::FrontProxyCa, Self::EtcdCa];
 
     /// The name on the command line and in messages.
     #[must_use]
@@ -29,6 +32,7 @@ impl Subject {
         match self {
             Self::EncryptionKey => "encryption-key",
             Self::SaKey => "sa-key",
+            Self::KubernetesCa => "ca",
             Self::FrontProxyCa => "front-proxy-ca",
             Self::EtcdCa => "etcd-ca",
         }
@@ -40,6 +44,7 @@ impl Subject {
         match self {
             Self::EncryptionKey => super::AT_REST,
             Self::SaKey => super::SERVICE_ACCOUNTS,
+            Self::KubernetesCa => super::CA,
             Self::FrontProxyCa => super::FRONT_PROXY_CA,
             Self::EtcdCa => super::ETCD_CA,
         }
@@ -48,7 +53,7 @@ impl Subject {
     /// Whether it is an authority, which signs certificates.
     #[must_use]
     pub const fn is_authority(self) -> bool {
-        matches!(self, Self::FrontProxyCa | Self::EtcdCa)
+        matches!(self, Self::KubernetesCa | Self::FrontProxyCa | Self::EtcdCa)
     }
 
     /// Whether the state keeps its old generations: they no longer sign anything, and open sealed snapshots of etcd.

@@ -68,7 +68,7 @@ pub(super) fn kind() -> Kind {
     .irreplaceable(
         |attributes, _| of_public_key_pem(attributes.get("public_key_pem")?.as_str()?),
         "everything that it has signed is worth nothing under another key, on all nodes at once; on hosts, `slipway rotate` replaces \
-         the key of service accounts and the authorities of front proxies and etcd in stages",
+         the key of service accounts and the authorities in stages",
     )
 }
 

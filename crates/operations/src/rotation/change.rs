@@ -85,12 +85,22 @@ impl RotationChange {
 const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
     match (rotation.stage, subject) {
         (Stage::Rest, Subject::EncryptionKey | Subject::SaKey) => "there is one key",
-        (Stage::Rest, Subject::FrontProxyCa | Subject::EtcdCa) => "there is one authority",
+        (Stage::Rest, Subject::KubernetesCa | Subject::FrontProxyCa | Subject::EtcdCa) => {
+            "there is one authority"
+        }
         (Stage::Added, Subject::EncryptionKey | Subject::SaKey) => {
             "stage 1 of 3: all API servers accept the new key too, and use the old one"
         }
         (Stage::Used, Subject::EncryptionKey | Subject::SaKey) => {
             "stage 2 of 3: all API servers use the new key, and accept the old one too"
+        }
+        (Stage::Added, Subject::KubernetesCa) => {
+            "stage 1 of 3: API servers, kubelets and kubeconfigs trust the new authority too, and pods get both. API servers, controller \
+             managers, schedulers and kubelets are restarted on one machine after the other"
+        }
+        (Stage::Used, Subject::KubernetesCa) => {
+            "stage 2 of 3: the certificates of API servers, kubelets and kubeconfigs are signed by the new authority; both authorities are \
+             trusted"
         }
         (Stage::Added, Subject::FrontProxyCa) => {
             "stage 1 of 3: API servers accept the new authority too, and publish it for aggregated APIs"
@@ -111,6 +121,13 @@ const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
 /// What people do before the next stage: clients that Slipway does not manage trust the authority too.
 const fn before_next(subject: Subject, stage: Stage) -> Option<&'static str> {
     match (subject, stage) {
+        (Subject::KubernetesCa, Stage::Added) => Some(
+            "Before stage 2, restart pods that use the API and do not read their authorities again, and give both authorities to clients \
+             outside the cluster, as with `slipway kubeconfig`",
+        ),
+        (Subject::KubernetesCa, Stage::Used) => Some(
+            "Before stage 3, give clients with certificates of the old authority new ones, as with `slipway kubeconfig`",
+        ),
         (Subject::FrontProxyCa, Stage::Added) => Some(
             "Before stage 2, restart aggregated APIs that do not watch the ConfigMap kube-system/extension-apiserver-authentication",
         ),
@@ -131,6 +148,10 @@ const fn before_next(subject: Subject, stage: Stage) -> Option<&'static str> {
 const fn last(subject: Subject) -> &'static str {
     match subject {
         Subject::EncryptionKey | Subject::SaKey => "the old key is removed and deleted",
+        Subject::KubernetesCa => {
+            "the old authority is removed from API servers, kubelets, kubeconfigs and from what pods get, and its key is deleted. API \
+             servers, controller managers, schedulers and kubelets are restarted on one machine after the other"
+        }
         Subject::FrontProxyCa => {
             "the old authority is removed from API servers and from what they publish, and its key is deleted"
         }
@@ -151,6 +172,10 @@ const fn after_last(subject: Subject) -> &'static str {
              kubernetes.io/service-account-token, and bound tokens that their pods have not read again since stage 2. The kubelet \
              renews a bound token when 80 percent of its time is over, or after 24 hours"
         }
+        Subject::KubernetesCa => {
+            "Clients with a certificate of the old authority are refused afterwards, and clients that trust the old authority alone refuse \
+             the API"
+        }
         Subject::FrontProxyCa => {
             "An aggregated API that does not watch the ConfigMap kube-system/extension-apiserver-authentication, and was started before \
              stage 1, refuses requests afterwards: restart it before"
@@ -163,7 +188,7 @@ const fn after_last(subject: Subject) -> &'static str {
 }
 
 /// How far a key is rotated, by the pinned choices of the providers.
-fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: Subject) -> Result<Rotation, Error> {
+pub(crate) fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: Subject) -> Result<Rotation, Error> {
     for catalog in catalogs.values() {
         if let Some(placement) = composition::placement(catalog)? {
             return Ok(placement.rotation(subject));
@@ -278,6 +303,7 @@ mod tests {
         assert_eq!(of("keypair.service-accounts"), None);
         assert_eq!(of("keypair.service-accounts-3"), Some(Subject::SaKey));
         assert_eq!(of("keypair.kubernetes-ca"), None);
+        assert_eq!(of("keypair.kubernetes-ca-2"), Some(Subject::KubernetesCa));
         assert_eq!(of("keypair.etcd-ca"), None);
         assert_eq!(of("keypair.etcd-ca-2"), Some(Subject::EtcdCa));
         assert_eq!(of("keypair.front-proxy-ca-2"), Some(Subject::FrontProxyCa));

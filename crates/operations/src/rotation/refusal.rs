@@ -17,6 +17,18 @@ const ACCOUNT_FLAGS: [&str; 2] = ["service-account-key-file", "service-account-s
 const FRONT_PROXY_FLAGS: [&str; 3] =
     ["requestheader-client-ca-file", "proxy-client-cert-file", "proxy-client-key-file"];
 const ETCD_FLAGS: [&str; 4] = ["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile"];
+const API_FLAGS: [&str; 6] = [
+    "client-ca-file",
+    "tls-cert-file",
+    "tls-private-key-file",
+    "kubelet-certificate-authority",
+    "kubelet-client-certificate",
+    "kubelet-client-key",
+];
+
+/// Flags of controller managers with which they publish another authority, or sign with one.
+const SIGNER_FLAGS: [&str; 2] = ["root-ca-file", "client-ca-file"];
+const SIGNING_FLAGS: &str = "cluster-signing-";
 
 /// Refuses a cluster whose machines a provider makes.
 pub(super) fn check_provider(opened: &Opened, subject: Subject) -> Result<(), Error> {
@@ -39,6 +51,7 @@ pub(super) fn check_spec(spec: &ClusterSpec, subject: Subject) -> Result<(), Err
             Some(at_rest) => encryption(at_rest).or_else(|| flag(cluster, &ENCRYPTION_FLAGS)),
         },
         Subject::SaKey => flag(cluster, &ACCOUNT_FLAGS),
+        Subject::KubernetesCa => flag(cluster, &API_FLAGS).or_else(|| signer_flag(cluster)),
         Subject::FrontProxyCa => flag(cluster, &FRONT_PROXY_FLAGS),
         Subject::EtcdCa => flag(cluster, &ETCD_FLAGS),
     };
@@ -69,6 +82,15 @@ fn flag(cluster: &Cluster, flags: &[&str]) -> Option<String> {
     let arguments = cluster.component(ComponentName::ApiServer).extra_args;
     let found = flags.iter().find(|flag| arguments.contains_key(**flag))?;
     Some(format!("its spec sets the flag --{found} of the API server"))
+}
+
+fn signer_flag(cluster: &Cluster) -> Option<String> {
+    let arguments = cluster.component(ComponentName::ControllerManager).extra_args;
+    let is_of_signer = |flag: &str| {
+        SIGNER_FLAGS.contains(&flag) || (flag.starts_with(SIGNING_FLAGS) && flag.ends_with("-file"))
+    };
+    let found = arguments.keys().find(|flag| is_of_signer(flag))?;
+    Some(format!("its spec sets the flag --{found} of the controller manager"))
 }
 
 fn refused(spec: &ClusterSpec, subject: Subject, why: String) -> Error {

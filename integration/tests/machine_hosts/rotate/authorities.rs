@@ -14,12 +14,12 @@ use super::{End, done, restart_kubelet, restarted_on_change, rotate};
 use crate::lab::Lab;
 
 /// The write to the state at which a stage is killed: some files have the new authority, others do not.
-const KILL: &str = "6:after";
+pub(super) const KILL: &str = "6:after";
 
-const FOLDER: &str = "/etc/kubernetes/pki";
+pub(super) const FOLDER: &str = "/etc/kubernetes/pki";
 
 /// What a client saw.
-enum Seen {
+pub(super) enum Seen {
     Answer,
     /// The server or the client does not trust the other side.
     Refusal(String),
@@ -28,7 +28,7 @@ enum Seen {
 }
 
 /// Does something while a client asks again and again. It must be answered, and never be refused.
-fn never_refused<T>(what: &str, ask: impl Fn() -> Seen + Sync, work: impl FnOnce() -> T) -> T {
+pub(super) fn never_refused<T>(what: &str, ask: impl Fn() -> Seen + Sync, work: impl FnOnce() -> T) -> T {
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         let client = scope.spawn(|| {
@@ -55,7 +55,7 @@ fn never_refused<T>(what: &str, ask: impl Fn() -> Seen + Sync, work: impl FnOnce
 }
 
 /// Whether a client is answered, once the server runs.
-fn is_answered(ask: impl Fn() -> Seen) -> bool {
+pub(super) fn is_answered(ask: impl Fn() -> Seen) -> bool {
     until("an answer", || {
         Ok(match ask() {
             Seen::Answer => Some(true),
@@ -66,7 +66,7 @@ fn is_answered(ask: impl Fn() -> Seen) -> bool {
     .unwrap()
 }
 
-fn preview(lab: &Lab, authority: &str, parts: &[&str]) -> String {
+pub(super) fn preview(lab: &Lab, authority: &str, parts: &[&str]) -> String {
     let plan = lab.expect(2, &["rotate", authority, "-f", "spec", "--dry-run"]).unwrap();
     let plan = plan.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in parts {

@@ -14,7 +14,7 @@ use super::wait::Patience;
 use crate::api::{Answer, Connection, Request};
 use crate::manifest::invalid;
 use crate::marks::{MANAGER, Marks};
-use crate::node;
+use crate::node::{self, SERVING_AUTHORITY};
 use crate::object::{ObjectIdentity, ObjectKey, text};
 use crate::readiness::{Readiness, assess};
 use crate::schema::KUBELET_VERSION;
@@ -36,6 +36,7 @@ impl KubernetesSession {
             Action::Update { identity, desired, .. } => {
                 let identity = ObjectIdentity::parse(identity)?;
                 let live = self.node_of(connection, &identity).await?;
+                self.is_served_by(connection, request, (desired, &live), events, ticket).await?;
                 let live = self.describe(connection, request, desired, live).await?;
                 release(connection, &identity.key.name, desired).await?;
                 self.node_left(request, &live)
@@ -183,6 +184,49 @@ impl KubernetesSession {
                 let text = format!("node {} is not ready in time: {told}", key.name);
                 return Err(ProviderError::new(ErrorClass::Permanent, text)
                     .with_hint("look at its kubelet, and at the network of its pods"));
+            }
+        }
+    }
+
+    /// Approves the requests of a node's kubelet until it has a serving certificate of the authority that the annotation of the
+    /// node is to name. A node without the annotation has one of the authority that is in use.
+    async fn is_served_by(
+        &self,
+        connection: &Connection,
+        request: &ApplyRequest,
+        (desired, live): (&Value, &Json),
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let annotations = |of: &Value| attribute(of, "annotations").get(SERVING_AUTHORITY).cloned();
+        let (Some(wanted), Some(before), Some(known)) =
+            (annotations(desired), annotations(&node::attributes(live)), known(desired))
+        else {
+            return Ok(());
+        };
+        let Some(wanted) = wanted.as_str().filter(|_| wanted != before) else { return Ok(()) };
+        let name = text(live, "/metadata/name").unwrap_or_default();
+        let mut patience = Patience::new(request.timeout_ms);
+        let mut told = false;
+        loop {
+            match self.approve_serving(connection, name, &known).await {
+                Ok(approvals) if approvals.signers.iter().any(|signer| signer == wanted) => return Ok(()),
+                Ok(_) => {}
+                // The API may be away for a moment.
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+            if !std::mem::replace(&mut told, true) {
+                let text =
+                    format!("waits until its kubelet has a serving certificate of the authority {wanted}");
+                events.send(ApplyEvent::Progress(text));
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!(
+                    "the kubelet of node {name} has no serving certificate of the authority {wanted} in time"
+                );
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("look at the log of its kubelet, then run the command again"));
             }
         }
     }

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::approval::{self, Requester, SERVING_SIGNER};
-use slipway_bootstrap::pki::{AlternativeNames, Request as SigningRequest};
+use slipway_bootstrap::pki::{AlternativeNames, Certificate, Request as SigningRequest};
 use slipway_resource::{ProviderError, Value};
 
 use super::KubernetesSession;
@@ -21,6 +21,8 @@ pub(super) struct Approvals {
     pub approved: usize,
     /// The reasons for denials.
     pub denied: Vec<String>,
+    /// The common names of the authorities that have signed certificates for such requests.
+    pub signers: Vec<String>,
 }
 
 impl KubernetesSession {
@@ -42,6 +44,7 @@ impl KubernetesSession {
         let user = format!("system:node:{node}");
         let requests = list.get("items").and_then(Json::as_array).into_iter().flatten();
         for request in requests.filter(|request| text(request, "/spec/username") == Some(user.as_str())) {
+            approvals.signers.extend(signer(request));
             match decided(request) {
                 Some(true) => approvals.approved += 1,
                 Some(false) => {}
@@ -77,6 +80,13 @@ impl KubernetesSession {
             answer => answer.body().map(drop),
         }
     }
+}
+
+/// The common name of the authority that has signed the certificate for a request; `None` without a certificate.
+fn signer(request: &Json) -> Option<String> {
+    let pem = BASE64.decode(text(request, "/status/certificate")?).ok()?;
+    let certificate = Certificate::from_pem(&String::from_utf8(pem).ok()?).ok()?;
+    Some(certificate.issuer().common_name.clone())
 }
 
 /// Whether a request is approved (`true`) or denied; `None` when it is pending.

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use base64::Engine as _;
 use serde_json::json;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
-use slipway_bootstrap::pki::{AlternativeNames, PrivateKey, Request, Subject};
+use slipway_bootstrap::pki::{AlternativeNames, Certificate, PrivateKey, Request, Subject};
 use slipway_plan::Mode;
 use slipway_resource::provider::{Action, ApplyRequest, EventSink, NodeReference, operation};
 use slipway_resource::{
@@ -223,8 +223,11 @@ async fn a_serving_certificate_is_for_what_the_node_is_known_to_have() -> Result
     ask_for_certificate(&api, "forged", "node-a", &["node-a", "192.0.2.99"])?;
     ask_for_certificate(&api, "good", "node-a", &["node-a", "192.0.2.1"])?;
     ask_for_certificate(&api, "other", "node-b", &["node-b"])?;
-    let wanted = node(json!({"name": "node-a", "serving": ["192.0.2.1"]}));
-    let plan = lab.apply(&[wanted]).await?;
+    let served_by = |authority: &str| {
+        let annotations = json!({"slipway.dev/serving-authority": authority});
+        node(json!({"name": "node-a", "serving": ["192.0.2.1"], "annotations": annotations}))
+    };
+    let plan = lab.apply(&[served_by("of-before")]).await?;
     assert_eq!(plan.changes.len(), 1, "{}", shown(&plan));
     let conditions = |name: &str| -> Result<serde_json::Value> {
         Ok(api.get(&["csr", name])?["status"]["conditions"].clone())
@@ -234,5 +237,11 @@ async fn a_serving_certificate_is_for_what_the_node_is_known_to_have() -> Result
     assert!(forged[0]["message"].as_str().context("a message")?.contains("192.0.2.99"), "{forged}");
     assert_eq!(conditions("good")?[0]["type"], "Approved");
     assert_eq!(conditions("other")?, serde_json::Value::Null, "that of another node is nobody's matter here");
+
+    // In a rotation, the kubelet asks again, and a certificate of the other authority is waited for.
+    let authority = Certificate::from_pem(&std::fs::read_to_string(api.server().1)?)?;
+    ask_for_certificate(&api, "again", "node-a", &["node-a", "192.0.2.1"])?;
+    lab.apply(&[served_by(&authority.subject().common_name)]).await?;
+    assert_eq!(conditions("again")?[0]["type"], "Approved");
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! That running servers accept the authorities in a file, and no former ones.
 
+mod pods;
 mod published;
 
 use std::time::{Duration, SystemTime};
@@ -63,12 +64,24 @@ impl Kind for AuthorityTrust {
                         .write_only()
                         .describe("The CA of the certificates of these servers."),
                 ),
+                (
+                    "serves_first",
+                    Attribute::optional(Type::Bool).write_only().describe(
+                        "Whether the certificates of these servers are of the first authority in the file, with which they are verified.",
+                    ),
+                ),
                 ("former", list("Common names of authorities that are not accepted any more.")),
                 ("read_paths", list("Further files that the API server must have read since they changed.")),
                 (
                     "published_as",
                     Attribute::optional(Type::String).write_only().describe(
                         "The key in the ConfigMap extension-apiserver-authentication under which the API server publishes the authorities.",
+                    ),
+                ),
+                (
+                    "published_to_pods",
+                    Attribute::optional(Type::Bool).write_only().describe(
+                        "Whether the cluster publishes the authorities to pods, in the ConfigMaps kube-root-ca.crt.",
                     ),
                 ),
                 // It changes while other steps of a plan run: as a sensitive attribute, it is part of no precondition.
@@ -159,8 +172,13 @@ async fn remaining(
 ) -> Result<Option<String>, ProviderError> {
     let Some(authorities) = read_chain(disk, path)? else { return Ok(Some(format!("{path} is not there"))) };
     let former = wanted.texts("former");
-    let ca_path = wanted.text("server_ca_path")?;
-    let ca = disk.read(ca_path)?.ok_or_else(|| not_found(format!("{ca_path} is not there")))?;
+    let ca = match authorities.first() {
+        Some(first) if wanted.flag("serves_first") => first.to_pem().into_bytes(),
+        _ => {
+            let path = wanted.text("server_ca_path")?;
+            disk.read(path)?.ok_or_else(|| not_found(format!("{path} is not there")))?
+        }
+    };
     for url in wanted.texts("servers") {
         let accepted = accepted_authorities(&url, ca.clone(), ANSWER).await;
         let accepted = accepted.map_err(|failure| transient(format!("{url}: {failure}")))?;
@@ -171,6 +189,13 @@ async fn remaining(
     if let Some(key) = wanted.optional_text("published_as")? {
         let api = ApiServer::connect(disk, wanted)?;
         let why = published::remaining(&api, key, &authorities, &former, publishes).await?;
+        if why.is_some() {
+            return Ok(why);
+        }
+    }
+    if wanted.flag("published_to_pods") {
+        let api = ApiServer::connect(disk, wanted)?;
+        let why = pods::remaining(&api, &authorities).await?;
         if why.is_some() {
             return Ok(why);
         }

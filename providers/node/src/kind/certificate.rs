@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_bootstrap::material::FINGERPRINT;
-use slipway_bootstrap::pki::{Certificate as Made, Pin, PrivateKey, Template, Usage};
+use slipway_bootstrap::pki::{Certificate as Made, PrivateKey, Template, Usage};
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::{Attribute, Mode, Path, ProviderError, ResourceType, Type, Value};
 
 use super::form::{self, memorise, recall};
-use super::x509::{self, Authority, of_pki};
+use super::x509::{self, Authority, SIGNER, check_signer, of_pki};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
@@ -33,9 +33,6 @@ struct Memory {
 /// The attributes that a new certificate changes.
 const OUTPUTS: [&str; 6] =
     ["certificate_pem", "certificate_base64", "not_after", "serial", "public_key_sha256", "sha256"];
-
-/// The attribute with the fingerprint of the CA that signed a certificate.
-const SIGNER: &str = "signed_by";
 
 /// The attributes of a CA's certificate that never change.
 const OF_AUTHORITY: [&str; 7] =
@@ -329,21 +326,4 @@ fn issue(
     };
     let certificate = certificate.map_err(of_pki(path))?;
     disk.write(path, certificate.to_pem().as_bytes(), form::access(disk, wanted, "mode", 0o644)?)
-}
-
-/// Refuses another CA than the one that signs the certificate in this stage of a rotation.
-fn check_signer(path: &str, authority: &Made, wanted: Attributes<'_>) -> Result<(), ProviderError> {
-    match wanted.optional_text(SIGNER)? {
-        Some(signer) if signer != pin(authority) => {
-            let text =
-                format!("{path} is the CA {}, and the certificate is signed by {signer}", pin(authority));
-            Err(conflict(text).with_hint("run the command again: the file of the CA changes before"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The pin of a certificate's key.
-fn pin(certificate: &Made) -> String {
-    Pin::of(certificate.public_key()).to_string()
 }

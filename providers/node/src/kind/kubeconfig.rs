@@ -12,7 +12,7 @@ use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::{Attribute, Path, ProviderError, ResourceType, SecretText, Type, Value};
 
 use super::form::{self, memorise};
-use super::x509::{self, Authority, of_pki};
+use super::x509::{self, Authority, SIGNER, TRUSTS, check_signer, of_pki};
 use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::disk::Disk;
@@ -23,6 +23,9 @@ use there::There;
 /// A kubeconfig with a client certificate that this type makes, with a token, or with files that another
 /// program renews. An existing kubeconfig that fits is kept, as kubeadm does.
 pub(crate) struct Kubeconfig;
+
+/// The attributes of the CAs.
+const OF_AUTHORITIES: [&str; 2] = [TRUSTS, SIGNER];
 
 /// The digest of the written token, to notice another one.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -91,6 +94,18 @@ impl Kind for Kubeconfig {
                     "key_algorithm",
                     optional("The algorithm of its key when it is made; else RSA-2048.").write_only(),
                 ),
+                (
+                    TRUSTS,
+                    Attribute::optional_computed(Type::set(Type::String)).describe(
+                        "The fingerprints of the CAs that it trusts: all those in the file. Without, one of them is enough.",
+                    ),
+                ),
+                (
+                    SIGNER,
+                    Attribute::optional_computed(Type::String).describe(
+                        "The fingerprint of the CA that signs its client certificate; without, every CA in the file may have signed it.",
+                    ),
+                ),
                 ("mode", form::mode("0600")),
                 (
                     "not_after",
@@ -143,10 +158,12 @@ impl Kind for Kubeconfig {
             planned.normalised.set(&Path::key("server"), server.clone());
         }
         if let Some(applied) = item.last_applied.as_ref().filter(|_| has_done_its_work(observed)) {
-            // The kubeconfig is gone because it is not needed any more, so a renewed token need not be
+            // The kubeconfig is gone because it is not needed any more, so a renewed token or another CA need not be
             // written.
-            let kept = applied.get("token").cloned().unwrap_or_default();
-            planned.normalised.set(&Path::key("token"), kept);
+            for name in ["token", "certificate_authority"] {
+                let kept = applied.get(name).cloned().unwrap_or_default();
+                planned.normalised.set(&Path::key(name), kept);
+            }
         }
         x509::tolerate(&mut planned.normalised, observed, item.last_applied.as_ref(), "organizations");
         planned.reasons.extend(x509::renewal_reason(observed));
@@ -155,7 +172,10 @@ impl Kind for Kubeconfig {
         let changes =
             slipway_resource::diff::diff(&self.resource_type(), observed, &planned.normalised, None);
         if changes.iter().any(|change| change.path != Path::key("mode")) {
-            for name in ["not_after", "sha256"] {
+            let asked = item.desired.as_ref();
+            let is_left = |name: &&str| asked.and_then(|asked| asked.get(name)).is_none_or(Value::is_null);
+            for name in ["not_after", "sha256"].into_iter().chain(OF_AUTHORITIES.into_iter().filter(is_left))
+            {
                 planned.normalised.set(&Path::key(name), Value::Unknown);
                 planned.unknown_after.push(Path::key(name));
             }
@@ -331,6 +351,7 @@ fn credentials(
     let key = wanted.optional_text("ca_key_path")?;
     let key = key.map_or_else(|| format!("{}.key", path.trim_end_matches(".crt")), str::to_owned);
     let authority = Authority::read(disk, path, &key)?;
+    check_signer(path, &authority.certificate, wanted)?;
     let subject = Subject::new(wanted.text("common_name")?).with_organizations(wanted.texts("organizations"));
     let template = client_template(subject, &authority.certificate, Timestamp::now(), x509::validity(wanted))
         .map_err(of_pki("validity_seconds"))?;

@@ -1,5 +1,7 @@
 //! That the kubelet has the certificate which it renews itself.
 
+mod authority;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,7 +18,7 @@ use super::{Kind, Place, Work};
 use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::permanent;
-use crate::ledger::Found;
+use crate::ledger::{Entry, Found, Stage};
 use crate::ready::Condition;
 use crate::steady::{self, Steady};
 use crate::{purge, supervise};
@@ -24,6 +26,9 @@ use crate::{purge, supervise};
 /// How long a kubelet may run without its certificate. Its attempts to register become rarer, and the
 /// readiness of its node is delayed by up to 20 s. A restarted kubelet registers at once.
 const KUBELET_PATIENCE: Duration = Duration::from_secs(3);
+
+/// The attribute that shows whether the kubelet has read its files.
+const IS_CURRENT: &str = "is_current";
 
 /// How long another API may take to answer before the kubelet is sent to it, in seconds.
 const ANSWERS: i64 = 60;
@@ -74,6 +79,12 @@ impl Kind for KubeletCredentials {
                         .describe("The kubeconfig with which it asked for the certificate; it is removed."),
                 ),
                 (
+                    IS_CURRENT,
+                    Attribute::optional(Type::Bool).describe(
+                        "False while the kubelet may not have read files that have changed; else absent. Not to be set.",
+                    ),
+                ),
+                (
                     "timeout_seconds",
                     Attribute::optional(Type::Integer)
                         .write_only()
@@ -81,6 +92,7 @@ impl Kind for KubeletCredentials {
                 ),
             ],
         );
+        kind.attributes.extend(authority::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
         kind.attributes.extend(steady::attributes().map(|(name, attribute)| (name.to_owned(), attribute)));
         kind
     }
@@ -149,6 +161,7 @@ impl Kind for KubeletCredentials {
         }
         let late = begun.elapsed() > KUBELET_PATIENCE;
         let steady = Steady::of(wanted)?;
+        let has_others = authority::follow(work, limit).await?;
         if let Some(before) = work.blocking(|work| moves_from(&work.host().disk, work.wanted())).await?
             && !steady.is_empty()
         {
@@ -156,7 +169,11 @@ impl Kind for KubeletCredentials {
             return Ok(work.place.memory().clone());
         }
         let changed = work.blocking(|work| settle(&work.host().disk, work.wanted())).await?;
-        if changed || late {
+        // Files that changed before an interruption have not been read either.
+        let is_change = work.place.entry.as_ref().is_some_and(|entry| entry.stage == Stage::Changing);
+        if has_others || (is_change && authority::is_followed(wanted)) {
+            restart(work, &steady).await?;
+        } else if changed || late {
             supervise::of(work.host()).bounce(work, wanted.text("name")?).await?;
         }
         Ok(work.place.memory().clone())
@@ -196,7 +213,11 @@ impl Kind for KubeletCredentials {
                 return Ok(None);
             }
             let mut value = Value::map([("name", place.identity.as_str()), ("kubeconfig_path", kubeconfig)]);
-            value.set(&Path::key("certificate_path"), certificate.into());
+            value.set(&Path::key("certificate_path"), certificate.as_str().into());
+            if authority::is_followed(wanted) && !place.entry.as_ref().is_none_or(Entry::has_ended) {
+                value.set(&Path::key(IS_CURRENT), false.into());
+            }
+            authority::show(&host.disk, wanted, (&document, &certificate), &mut value)?;
             if (place.entry.is_none() || wanted.optional_text("server")?.is_some())
                 && let Ok(cluster) = document.cluster()
             {
@@ -206,6 +227,20 @@ impl Kind for KubeletCredentials {
         })
         .await
     }
+}
+
+/// Restarts the kubelet with other authorities, and waits until it runs well. The previous ones are accepted as well.
+async fn restart(work: &Work, steady: &Steady) -> Result<(), ProviderError> {
+    let was_ready = !steady.is_empty() && steady.is_node_ready(&work.host().disk).await;
+    let begun = Timestamp::now();
+    supervise::of(work.host()).bounce(work, work.wanted().text("name")?).await?;
+    if steady.is_empty() {
+        return Ok(());
+    }
+    steady.hold(work, begun, was_ready).await?.map_err(|why| {
+        let text = format!("the kubelet does not run well with its new authorities or certificates: {why}");
+        permanent(text).with_hint("see the log of the kubelet on the node, then run the command again")
+    })
 }
 
 /// The kubeconfig of a kubelet that asks another API than it should.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
-use slipway_bootstrap::pki::{self, AlternativeNames, Certificate, PrivateKey, Subject, Usage};
+use slipway_bootstrap::pki::{self, AlternativeNames, Certificate, Pin, PrivateKey, Subject, Usage, verify};
 use slipway_resource::{Attribute, Path, ProviderError, SecretText, Type, Value};
 
 use crate::attributes::Attributes;
@@ -14,6 +14,12 @@ use crate::error::{conflict, invalid, not_found, permanent};
 
 /// The default validity in seconds: a year, as in kubeadm.
 const VALIDITY: u64 = 31_536_000;
+
+/// The attribute with the fingerprint of the CA that signed a certificate.
+pub(super) const SIGNER: &str = "signed_by";
+
+/// The attribute with the fingerprints of the CAs that a kubeconfig trusts.
+pub(super) const TRUSTS: &str = "trusts";
 
 /// The attributes of a certificate's subject and names.
 pub(super) fn subject_attributes() -> [(&'static str, Attribute); 4] {
@@ -164,6 +170,41 @@ impl Authority {
             return Err(conflict(format!("{certificate} is the certificate of another key than the CA's")));
         }
         Ok(Self { certificate: first, key })
+    }
+}
+
+/// The fingerprint of a CA: the pin of its key.
+pub(super) fn fingerprint(authority: &Certificate) -> String {
+    Pin::of(authority.public_key()).to_string()
+}
+
+/// The fingerprint of the CA that signed a certificate, among those of a file.
+pub(super) fn signer(
+    disk: &Disk,
+    path: &str,
+    certificate: &Certificate,
+    intermediates: &[Certificate],
+) -> Option<String> {
+    let authorities = read_chain(disk, path).ok().flatten()?;
+    let signs = |authority: &&Certificate| verify::is_signed(certificate, intermediates, authority);
+    authorities.iter().find(signs).map(fingerprint)
+}
+
+/// Refuses another CA than the one that signs the certificate in this stage of a rotation.
+pub(super) fn check_signer(
+    path: &str,
+    authority: &Certificate,
+    wanted: Attributes<'_>,
+) -> Result<(), ProviderError> {
+    match wanted.optional_text(SIGNER)? {
+        Some(signer) if signer != fingerprint(authority) => {
+            let text = format!(
+                "{path} is the CA {}, and the certificate is signed by {signer}",
+                fingerprint(authority)
+            );
+            Err(conflict(text).with_hint("run the command again: the file of the CA changes before"))
+        }
+        _ => Ok(()),
     }
 }
 

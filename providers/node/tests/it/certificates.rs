@@ -131,6 +131,56 @@ async fn a_certificate_follows_the_authority_that_signs_it() {
     assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
 }
 
+/// A kubeconfig has the same stages, and trusts both authorities from the first one on.
+#[tokio::test]
+async fn a_kubeconfig_follows_the_authorities() {
+    const NEW: &str = "/etc/kubernetes/pki/new.crt";
+    const CONFIG: &str = "/etc/kubernetes/admin.conf";
+    let name = "kubeconfig.admin";
+    let bench = made().await;
+    let new = with(with(ca(), "path", NEW), "key_path", "/etc/kubernetes/pki/new.key");
+    bench.create("certificate.new", new).await.unwrap();
+    let (old_text, new_text) = (bench.text(CA), bench.text(NEW));
+    let pin = async |name: &str, path: &str| {
+        let attributes = bench.attributes(name, path).await;
+        attributes.get("public_key_sha256").and_then(Value::as_str).unwrap().to_owned()
+    };
+    let (old_pin, new_pin) = (pin("certificate.ca", CA).await, pin("certificate.new", NEW).await);
+    let plain = admin("https://192.0.2.10:6443");
+    let stage = |trusts: &[&String], signer: &String| {
+        let trusts = Value::list(trusts.iter().map(|pin| pin.as_str()));
+        with(with(plain.clone(), "trusts", trusts), "signed_by", signer.as_str())
+    };
+    let first = stage(&[&old_pin, &new_pin], &old_pin);
+    let second = stage(&[&old_pin, &new_pin], &new_pin);
+    let last = stage(&[&new_pin], &new_pin);
+    let trusted = || Kubeconfig::parse(&bench.text(CONFIG)).unwrap().cluster().unwrap().authority.unwrap();
+    let client = || Kubeconfig::parse(&bench.text(CONFIG)).unwrap().certificate().unwrap().unwrap();
+    bench.create(name, plain.clone()).await.unwrap();
+    let before = client();
+
+    // The file has both: nothing changes until the kubeconfig has to trust both.
+    bench.put(CA, &format!("{old_text}{new_text}"));
+    assert_eq!(bench.changes_since(name, CONFIG, &plain, &plain).await, [""; 0]);
+    let changes = bench.changes_since(name, CONFIG, &first, &plain).await;
+    assert!(changes.iter().any(|change| change.starts_with("trusts")), "{changes:?}");
+    bench.update(name, CONFIG, first.clone()).await.unwrap();
+    assert_eq!(bench.changes_since(name, CONFIG, &first, &first).await, [""; 0]);
+    assert_eq!((trusted(), client()), (format!("{old_text}{new_text}"), before.clone()));
+
+    bench.put(CA, &format!("{new_text}{old_text}"));
+    bench.put("/etc/kubernetes/pki/ca.key", &bench.text("/etc/kubernetes/pki/new.key"));
+    bench.update(name, CONFIG, second.clone()).await.unwrap();
+    assert_eq!(bench.changes_since(name, CONFIG, &second, &second).await, [""; 0]);
+    assert!(verify::is_signed(&client(), &[], &Certificate::from_pem(&new_text).unwrap()));
+
+    bench.put(CA, &new_text);
+    let after = client();
+    bench.update(name, CONFIG, last.clone()).await.unwrap();
+    assert_eq!(bench.changes_since(name, CONFIG, &last, &last).await, [""; 0]);
+    assert_eq!((trusted(), client()), (new_text, after));
+}
+
 #[tokio::test]
 async fn what_ends_soon_is_renewed_with_a_new_key() {
     let bench = Bench::new().await;

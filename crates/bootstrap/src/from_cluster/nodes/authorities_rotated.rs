@@ -2,8 +2,8 @@
 
 use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
-use super::super::authorities::{AUTHORITIES, file_of, generation_of, private_key};
-use super::super::rotation::{Stage, Subject, name_of_generation};
+use super::super::authorities::{AUTHORITIES, common_name, file_of, generation_of, private_key};
+use super::super::rotation::{Stage, Subject};
 use super::super::{Machine, Rotation};
 use super::{Making, inside};
 use crate::material::FINGERPRINT;
@@ -11,13 +11,14 @@ use crate::pki::inventory;
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, etcd_url};
 
 /// The type that waits until servers accept the authorities of a file.
-const TRUST: &str = "authority_trust";
+pub(super) const TRUST: &str = "authority_trust";
 
 /// The name of the input of static pods that are restarted when the authorities that they accept change.
 const INPUT: &str = "etcd-authorities";
 
-/// The key under which API servers publish the authority of front proxies.
-const PUBLISHED: &str = "requestheader-client-ca-file";
+/// The keys under which API servers publish the authorities of front proxies and of clients.
+const PROXIES_PUBLISHED: &str = "requestheader-client-ca-file";
+const CLIENTS_PUBLISHED: &str = "client-ca-file";
 
 /// The beginning of the names of files with private keys that only open snapshots of etcd.
 pub(super) const KEY_OF_SNAPSHOTS: &str = "etcd-snapshots-";
@@ -34,7 +35,7 @@ impl Making<'_> {
             let files = [format!("pki/{file}.crt"), format!("pki/{file}.key")];
             for machine in control_planes {
                 self.certificates_follow(subject, rotation, machine);
-                self.files_replace_others(subject, rotation, machine, [&files[0], &files[1]]);
+                self.files_replace_others(subject, rotation, machine, &files.each_ref().map(String::as_str));
                 if subject == Subject::EtcdCa {
                     self.etcd_is_restarted(rotation, machine);
                     self.snapshots_stay_readable(rotation, machine);
@@ -110,8 +111,19 @@ impl Making<'_> {
             let mut desired = self.trust(subject, rotation, machine);
             if machine.name == leader.name {
                 desired.depends_on.append(&mut awaited);
-                if subject == Subject::FrontProxyCa {
-                    desired.attributes.set(&Path::key("published_as"), PUBLISHED.into());
+                match subject {
+                    Subject::FrontProxyCa => {
+                        desired.attributes.set(&Path::key("published_as"), PROXIES_PUBLISHED.into());
+                    }
+                    Subject::KubernetesCa => {
+                        desired.attributes.set(&Path::key("published_as"), CLIENTS_PUBLISHED.into());
+                        // Any of the controller managers gives the authorities to all namespaces.
+                        desired.attributes.set(&Path::key("published_to_pods"), true.into());
+                        let signer =
+                            |machine: &&Machine| inside("static_pod", machine, "kube-controller-manager");
+                        desired.depends_on.extend(control_planes.iter().map(signer));
+                    }
+                    _ => {}
                 }
             }
             awaited.push(desired.address.clone());
@@ -148,6 +160,9 @@ impl Making<'_> {
         if subject == Subject::FrontProxyCa && rotation.stage == Stage::Used {
             attributes.push(("read_paths", Value::list([path("front-proxy-client.crt")])));
         }
+        if subject == Subject::KubernetesCa {
+            attributes.push(("serves_first", true.into()));
+        }
         let mut desired = Desired::new(inside(TRUST, machine, subject.name()), Value::map(attributes));
         desired.depends_on = vec![bundle];
         let certificates = certificates_of(subject).into_iter();
@@ -157,7 +172,7 @@ impl Making<'_> {
         desired
     }
 
-    fn depends(&mut self, address: &Address, on: &[Address]) {
+    pub(super) fn depends(&mut self, address: &Address, on: &[Address]) {
         for desired in self.resources.iter_mut().filter(|desired| desired.address == *address) {
             desired.depends_on.extend(on.iter().cloned());
             desired.depends_on.sort();
@@ -166,12 +181,12 @@ impl Making<'_> {
     }
 }
 
-fn fingerprint(subject: Subject, generation: u32) -> Reference {
+pub(super) fn fingerprint(subject: Subject, generation: u32) -> Reference {
     Reference { address: generation_of(subject, generation), path: Path::key(FINGERPRINT) }
 }
 
 /// The names of the certificates that an authority signs on a control plane.
-fn certificates_of(subject: Subject) -> Vec<&'static str> {
+pub(super) fn certificates_of(subject: Subject) -> Vec<&'static str> {
     let of_authority = |entry: &&inventory::Entry| {
         entry.authority_entry().is_some_and(|it| it.base_name == file_of(subject))
     };
@@ -183,5 +198,5 @@ fn former(subject: Subject, rotation: Rotation) -> Vec<String> {
     let accepted = rotation.generations();
     let beside = [rotation.generation.saturating_sub(1), rotation.new_generation()];
     let beside = beside.into_iter().filter(|generation| *generation > 0 && !accepted.contains(generation));
-    beside.map(|generation| name_of_generation(subject.key_name(), generation)).collect()
+    beside.map(|generation| common_name(subject, generation)).collect()
 }

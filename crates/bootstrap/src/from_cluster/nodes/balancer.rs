@@ -8,7 +8,7 @@ use super::{KUBELET_CREDENTIALS, Making, OBJECT, inside};
 use crate::kubelet;
 
 /// The CA of the API servers, on every node.
-const AUTHORITY: &str = "/etc/kubernetes/pki/ca.crt";
+pub(super) const AUTHORITY_FILE: &str = "/etc/kubernetes/pki/ca.crt";
 
 /// The settings of kube-proxy, with its kubeconfig, and its pods.
 const PROXY_SETTINGS: &str = "ConfigMap/kube-system/kube-proxy";
@@ -55,7 +55,7 @@ impl Making<'_> {
         };
         let settings = [
             ("server", Value::from(server.url())),
-            ("server_ca_path", AUTHORITY.into()),
+            ("server_ca_path", AUTHORITY_FILE.into()),
             ("steady_url", kubelet::health_url(&configuration).into()),
             ("steady_node", machine.name.as_str().into()),
             ("steady_kubeconfig_path", kubelet::KUBECONFIG_PATH.into()),

@@ -105,7 +105,7 @@ impl Making<'_> {
                 Value::Template(signs),
             );
         }
-        self.files_replace_others(Subject::SaKey, rotation, machine, ["pki/sa.key", "pki/sa.pub"]);
+        self.files_replace_others(Subject::SaKey, rotation, machine, &["pki/sa.key", "pki/sa.pub"]);
     }
 
     /// The key in use takes the place of the other one of its stage in these files. The state keeps the other one.
@@ -114,7 +114,7 @@ impl Making<'_> {
         subject: Subject,
         rotation: Rotation,
         machine: &Machine,
-        files: [&str; 2],
+        files: &[&str],
     ) {
         let others = rotation.generations().into_iter().filter(|generation| *generation != rotation.used());
         for other in others {

@@ -6,6 +6,7 @@ use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 
 use super::super::configuration::is_control_plane;
+use super::super::rotation::Subject;
 use super::super::{Machine, Placement, programs};
 use super::authorities_rotated::KEY_OF_SNAPSHOTS;
 use super::{KUBELET_CREDENTIALS, KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
@@ -93,7 +94,8 @@ impl Making<'_> {
             let host = desired.attributes.get("host").and_then(Value::as_str);
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
             let control_plane = is_control_plane(self.cluster, machine);
-            let follows = self.placement.balancer.is_some();
+            let follows = self.placement.balancer.is_some()
+                || self.placement.rotations.contains_key(&Subject::KubernetesCa);
             desired.lifecycle.turn = part_of(desired, follows).map(|part| Turn {
                 group: MACHINES.to_owned(),
                 unit: unit_of(part, control_plane, machine),
@@ -137,8 +139,8 @@ enum Part {
 
 /// The part of a machine that a change of a resource can break; `None` where it cannot. Certificates and keys
 /// are not settings, and encryption at rest must change everywhere at the same time. A kubelet moves to the balancer of its node,
-/// or back, in its turn; an endpoint that is gone is left at once.
-fn part_of(desired: &Desired, follows_balancer: bool) -> Option<Part> {
+/// or back, and to other authorities of the API, in its turn; an endpoint that is gone is left at once.
+fn part_of(desired: &Desired, kubelet_in_turn: bool) -> Option<Part> {
     let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
     match (desired.address.kind(), name) {
         ("static_pod", _)
@@ -148,7 +150,7 @@ fn part_of(desired: &Desired, follows_balancer: bool) -> Option<Part> {
         ("file", "encryption-configuration" | "ca" | "admin.conf") => None,
         ("file", name) if name.starts_with("pki/") || name.starts_with(KEY_OF_SNAPSHOTS) => None,
         ("service" | "file" | "sysctl" | "kernel_module" | "installed_programs", _) => Some(Part::Node),
-        (KUBELET_CREDENTIALS, _) if follows_balancer => Some(Part::Node),
+        (KUBELET_CREDENTIALS, _) if kubelet_in_turn => Some(Part::Node),
         _ => None,
     }
 }

@@ -25,6 +25,7 @@ fn an_authority_is_accepted_then_used_then_alone() {
     for (subject, file, name, leaf) in [
         (Subject::FrontProxyCa, "front-proxy-ca", "front-proxy-ca", "front-proxy-client"),
         (Subject::EtcdCa, "etcd/ca", "etcd-ca", "etcd-peer"),
+        (Subject::KubernetesCa, "ca", "kubernetes-ca", "apiserver"),
     ] {
         let new = format!("{name}-2");
         let stages = stages(subject);
@@ -43,14 +44,20 @@ fn an_authority_is_accepted_then_used_then_alone() {
         let authority = attribute(&stages[1], &format!("keypair.{new}"), "certificate_authority");
         assert!(authority.contains(&new), "{authority}");
         // The leader is the last one, and every server is awaited after its files.
-        for (stage, former) in stages.iter().zip([Some(&*new), None, None, Some(name)]) {
+        let old = if subject == Subject::KubernetesCa { "kubernetes" } else { name };
+        for (stage, former) in stages.iter().zip([Some(&*new), None, None, Some(old)]) {
             let trust = format!("authority_trust.cp-0/{}", subject.name());
             let before = stands_on(stage, &trust);
             for machine in ["cp-0", "cp-1", "cp-2"] {
                 assert!(before.contains(&format!("file.{machine}/pki/{file}.crt")), "{before:?}");
             }
             let shown = attribute(stage, &trust, "former");
-            assert_eq!(shown.contains("-ca"), former.is_some(), "{shown}");
+            assert_eq!(
+                former.is_some_and(|former| shown.contains(&format!("{former:?}"))),
+                former.is_some(),
+                "{shown}"
+            );
+            assert_eq!(shown.contains("String"), former.is_some(), "{shown}");
         }
     }
 }
@@ -59,7 +66,16 @@ fn an_authority_is_accepted_then_used_then_alone() {
 fn authorities_that_were_never_rotated_leave_no_trace() {
     let resources = expand(&cluster("elected: {}"), &placement(3), &[]).unwrap().resources;
     let all = format!("{resources:?}");
-    for part in ["authority_trust", "signed_by", "etcd-authorities", "etcd-snapshots-"] {
+    for part in [
+        "authority_trust",
+        "signed_by",
+        "trusts",
+        "etcd-authorities",
+        "api-authorities",
+        "serving-authority",
+        "cluster-signing",
+        "etcd-snapshots-",
+    ] {
         assert!(!all.contains(part), "{part}");
     }
 }
@@ -105,4 +121,86 @@ fn keys_of_snapshots_outlive_the_authority_of_etcd() {
     // The key of front proxies seals nothing.
     let after = stages(Subject::FrontProxyCa)[3].clone();
     assert!(after.iter().all(|desired| desired.address.to_string() != "keypair.front-proxy-ca"));
+}
+
+#[test]
+fn the_authority_of_the_api_reaches_all_that_use_it() {
+    let [_, added, used, after] = stages(Subject::KubernetesCa);
+    let names = |stage: &[Desired], address: &str, attribute: &str| {
+        let mut names = Vec::new();
+        if let Some(value) = find(stage, address).attributes.get(attribute) {
+            value.for_each_reference(&mut |reference| names.push(reference.address.name().to_owned()));
+        }
+        names.join(" ")
+    };
+    let (old, new) = ("kubernetes-ca", "kubernetes-ca-2");
+    for address in ["kubeconfig.cp-1/scheduler", "kubelet_credentials.cp-1/kubelet"] {
+        for (stage, trusted, signer) in [
+            (&added, format!("{old} {new}"), old),
+            (&used, format!("{old} {new}"), new),
+            (&after, new.to_owned(), new),
+        ] {
+            assert_eq!(names(stage, address, "trusts"), trusted, "{address}");
+            assert_eq!(names(stage, address, "signed_by"), signer, "{address}");
+        }
+    }
+    // The signer takes a file with one certificate.
+    for (stage, signer) in [(&added, old), (&used, new), (&after, new)] {
+        assert_eq!(of_file(stage, "cluster-signing.crt"), signer);
+        let manifest = attribute(stage, "static_pod.cp-1/kube-controller-manager", "manifest");
+        assert!(
+            manifest.contains("--cluster-signing-cert-file=/etc/kubernetes/pki/cluster-signing.crt"),
+            "{manifest}"
+        );
+        let before = stands_on(stage, "static_pod.cp-1/kube-controller-manager");
+        assert!(before.contains("file.cp-1/pki/cluster-signing.crt"), "{before:?}");
+    }
+    // API servers trust the same authorities in the first two stages.
+    let inputs =
+        |stage: &[Desired], pod: &str| attribute(stage, &format!("static_pod.cp-1/{pod}"), "volatile_inputs");
+    let [first, second, third] = [&added, &used, &after].map(|stage| inputs(stage, "kube-apiserver"));
+    assert!(first == second && second != third, "{first} {second} {third}");
+    let [first, second, third] =
+        [&added, &used, &after].map(|stage| inputs(stage, "kube-controller-manager"));
+    assert!(first != second && second != third, "{first} {second} {third}");
+    // The leader's certificate is the last one, and pods are restarted when they get the authorities.
+    let in_turn = &find(&used, "certificate.cp-0/apiserver").lifecycle.update_after;
+    assert!(in_turn.iter().any(|address| address.to_string() == "authority_trust.cp-2/ca"), "{in_turn:?}");
+    let proxies = find(&added, "kubernetes_object.DaemonSet/kube-system/kube-proxy");
+    assert!(proxies.depends_on.iter().any(|address| address.to_string() == "authority_trust.cp-0/ca"));
+    let restarted = |stage: &[Desired]| {
+        attribute(stage, "kubernetes_object.DaemonSet/kube-system/kube-proxy", "manifest").contains("\"1 2\"")
+    };
+    assert_eq!([&added, &used, &after].map(|stage| restarted(stage)), [true, true, false]);
+    let node = attribute(&used, "kubernetes_node.cp-1", "annotations");
+    assert!(node.contains("slipway.dev/serving-authority") && node.contains(new), "{node}");
+}
+
+/// A cluster with a worker: it has the certificates of the authorities only.
+#[test]
+fn workers_trust_the_authorities_of_the_stage() {
+    let pool = "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {name: workers}\nspec:\n  \
+                role: worker\n  size: { fixed: 1 }\n  hosts: { inventory: rack }\n";
+    let mut placed = placement(3);
+    let worker = serde_json::json!({ "name": "w-0", "pool": "workers", "address": "192.0.2.20" });
+    placed.machines.push(serde_json::from_value(worker).unwrap());
+    let of = |placed: &Placement| expand(&with_pool("elected: {}", pool), placed, &[]).unwrap().resources;
+    let plain = of(&placed);
+    assert_eq!(find(&plain, "file.w-0/ca").attributes.get("keep_existing"), Some(&Value::from(true)));
+    placed.rotations.insert(Subject::KubernetesCa, Rotation::default().next().next());
+    let used = of(&placed);
+    let file = find(&used, "file.w-0/ca");
+    let mut names = Vec::new();
+    file.attributes.for_each_reference(&mut |reference| names.push(reference.address.name().to_owned()));
+    assert_eq!(
+        names,
+        ["kubernetes-ca-2", "kubernetes-ca", "kubernetes-ca"],
+        "the content, and what it replaces"
+    );
+    assert_eq!(file.attributes.get("keep_existing"), Some(&Value::from(false)));
+    let credentials = find(&used, "kubelet_credentials.w-0/kubelet");
+    let signer = "static_pod.cp-2/kube-controller-manager";
+    assert!(credentials.lifecycle.update_after.iter().any(|address| address.to_string() == signer));
+    assert!(credentials.lifecycle.turn.is_some());
+    find(&used, "kubernetes_node.w-0");
 }

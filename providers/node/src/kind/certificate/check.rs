@@ -8,8 +8,7 @@ use slipway_bootstrap::pki::{Certificate, PrivateKey, Template, verify};
 use slipway_resource::{Path, ProviderError, Value};
 
 use super::super::file_digest;
-use super::super::x509::{self, of_pki};
-use super::{SIGNER, pin};
+use super::super::x509::{self, SIGNER, fingerprint, of_pki};
 use crate::attributes::Attributes;
 use crate::disk::Disk;
 
@@ -143,8 +142,7 @@ impl Pair {
     fn signer(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
         let (certificate, intermediates) = self.chain.as_ref()?.as_ref().ok()?.split_first()?;
         let path = wanted.optional_text(CA_PATH).ok().flatten()?;
-        let authorities = x509::read_chain(disk, path).ok().flatten()?;
-        authorities.iter().find(|authority| verify::is_signed(certificate, intermediates, authority)).map(pin)
+        x509::signer(disk, path, certificate, intermediates)
     }
 
     /// Puts what is there into attributes.
@@ -167,12 +165,12 @@ impl Pair {
         set("certificate_base64", BASE64_STANDARD.encode(certificate.to_pem()).into());
         set("not_after", x509::time(certificate.not_after()));
         set("serial", certificate.serial().into());
-        set("public_key_sha256", pin(certificate).into());
+        set("public_key_sha256", fingerprint(certificate).into());
         if let Some(signer) = self.signer(disk, wanted) {
             set(SIGNER, signer.into());
         }
         if certificate.is_ca() {
-            set(FINGERPRINT, pin(certificate).into());
+            set(FINGERPRINT, fingerprint(certificate).into());
         }
         set("sha256", file_digest(&self.bytes).into());
     }

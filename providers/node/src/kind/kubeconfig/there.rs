@@ -1,12 +1,14 @@
 //! An existing kubeconfig, and whether it is as desired.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig as Document};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage, verify};
 use slipway_resource::{Path, ProviderError, Value};
 
 use super::super::form::recall;
-use super::super::x509::{self, of_pki};
+use super::super::x509::{self, SIGNER, TRUSTS, fingerprint, of_pki};
 use super::super::{Place, file_digest};
 use super::Memory;
 use crate::attributes::Attributes;
@@ -22,6 +24,8 @@ enum Flaw {
     NoKey,
     #[error("its CA is not there")]
     NoAuthority,
+    #[error("the CA {0} did not sign its client certificate")]
+    OtherSigner(String),
     #[error(transparent)]
     Certificate(verify::Problem),
 }
@@ -102,28 +106,36 @@ impl There {
         self.document.cluster().ok().map(|cluster| cluster.server)
     }
 
-    /// Whether it trusts another CA than it should.
-    fn authority_problem(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
-        let text = |name: &str| wanted.optional_text(name).ok().flatten();
-        let given = text("certificate_authority").filter(|_| text("ca_path").is_none());
-        let path = text("ca_path").or(given.map(|_| "the one that is wanted"))?;
-        let there = self.document.cluster().ok()?;
-        let embedded = match (there.authority, there.authority_path) {
+    /// The CAs that it trusts.
+    fn authorities(&self, disk: &Disk) -> Vec<Certificate> {
+        let Ok(cluster) = self.document.cluster() else { return Vec::new() };
+        let text = match (cluster.authority, cluster.authority_path) {
             (Some(text), _) => Some(text),
             (None, Some(path)) => disk.read_text(&path).ok().flatten(),
             (None, None) => None,
         };
+        text.and_then(|text| Certificate::chain_from_pem(&text).ok()).unwrap_or_default()
+    }
+
+    /// Whether it trusts another CA than it should. Where no CAs are named, it has to trust some of the file and no others: the
+    /// file gets a second one in a rotation, before the kubeconfigs do.
+    fn authority_problem(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
+        let text = |name: &str| wanted.optional_text(name).ok().flatten();
+        let given = text("certificate_authority").filter(|_| text("ca_path").is_none());
+        let path = text("ca_path").or(given.map(|_| "the one that is wanted"))?;
+        self.document.cluster().ok()?;
+        let there = self.authorities(disk);
+        let named: BTreeSet<String> = wanted.texts(TRUSTS).into_iter().collect();
+        if !named.is_empty() {
+            let is_as_named = there.iter().map(fingerprint).collect::<BTreeSet<String>>() == named;
+            return (!is_as_named).then(|| format!("the CAs that it trusts are not those of {path}"));
+        }
         let asked = given.map(str::to_owned).or_else(|| disk.read_text(path).ok().flatten());
         let Some(asked) = asked else { return Some(format!("its CA {path} is not there")) };
-        let certificates = |text: &str| Certificate::chain_from_pem(text).ok();
-        let (there, asked) = (embedded.as_deref().and_then(certificates), certificates(&asked));
-        let ders = |chain: Option<Vec<Certificate>>| {
-            let mut ders: Vec<Vec<u8>> =
-                chain.into_iter().flatten().map(|certificate| certificate.as_der().to_vec()).collect();
-            ders.sort();
-            ders
-        };
-        (ders(there) != ders(asked)).then(|| format!("the CA that it trusts is not {path}"))
+        let asked = Certificate::chain_from_pem(&asked).unwrap_or_default();
+        let fits =
+            there.is_empty() == asked.is_empty() && there.iter().all(|authority| asked.contains(authority));
+        (!fits).then(|| format!("the CA that it trusts is not {path}"))
     }
 
     fn certificate_problems(&self, disk: &Disk, wanted: Attributes<'_>) -> Result<Vec<Flaw>, ProviderError> {
@@ -135,7 +147,8 @@ impl There {
         let template =
             Template::leaf(subject, now, x509::validity(wanted)).map_err(of_pki("validity_seconds"))?;
         let template = template.with_usages([Usage::Client]);
-        let authorities = x509::read_chain(disk, wanted.text("ca_path")?)?.unwrap_or_default();
+        let path = wanted.text("ca_path")?;
+        let authorities = x509::read_chain(disk, path)?.unwrap_or_default();
         let mut fewest: Option<Vec<Flaw>> = None;
         for authority in &authorities {
             let key = Some(key.public_key());
@@ -146,7 +159,13 @@ impl There {
                 fewest = Some(found);
             }
         }
-        Ok(fewest.unwrap_or_else(|| vec![Flaw::NoAuthority]))
+        let mut flaws = fewest.unwrap_or_else(|| vec![Flaw::NoAuthority]);
+        if let Some(signer) = wanted.optional_text(SIGNER)?
+            && x509::signer(disk, path, certificate, &[]).as_deref() != Some(signer)
+        {
+            flaws.push(Flaw::OtherSigner(signer.to_owned()));
+        }
+        Ok(flaws)
     }
 
     /// Whether its certificate must be renewed. Another program renews a certificate in a file.
@@ -185,6 +204,16 @@ impl There {
             && self.document.token().is_none_or(|token| file_digest(token.expose().as_bytes()) != digest)
         {
             problems.push("its token is another one".to_owned());
+        }
+        let trusted: BTreeSet<String> = self.authorities(disk).iter().map(fingerprint).collect();
+        if !trusted.is_empty() {
+            set(TRUSTS, Value::list(trusted));
+        }
+        let signer = wanted.optional_text("ca_path").ok().flatten().zip(self.certificate.as_ref());
+        if let Some((path, certificate)) = signer
+            && let Some(signer) = x509::signer(disk, path, certificate, &[])
+        {
+            set(SIGNER, signer.into());
         }
         if let Some((certificate, key)) = &self.files {
             set("client_certificate_path", certificate.as_str().into());
