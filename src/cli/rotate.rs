@@ -24,7 +24,7 @@ pub(crate) enum RotateCommand {
     /// Stage 1: API servers, kubelets and kubeconfigs trust a new authority too, and pods get both. Stage 2: all certificates are signed by
     /// the new one. Stage 3: the old one is removed, and its key is deleted. Stages 1 and 3 restart API servers, controller
     /// managers, schedulers and kubelets on one machine after the other, stage 2 only controller managers, schedulers and kubelets.
-    Ca(RotateArguments),
+    Ca(RotateCaArguments),
     /// Rotate the authority of the API's front proxies, which aggregated APIs trust.
     ///
     /// Stage 1: API servers accept a new authority too, and publish it for aggregated APIs. Stage 2: they present certificates of the
@@ -44,11 +44,26 @@ impl RotateCommand {
         match self {
             Self::EncryptionKey(arguments) => (Subject::EncryptionKey, arguments),
             Self::SaKey(arguments) => (Subject::SaKey, arguments),
-            Self::Ca(arguments) => (Subject::KubernetesCa, arguments),
+            Self::Ca(arguments) => (Subject::KubernetesCa, &arguments.rotate),
             Self::FrontProxyCa(arguments) => (Subject::FrontProxyCa, arguments),
             Self::EtcdCa(arguments) => (Subject::EtcdCa, arguments),
         }
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RotateCaArguments {
+    #[command(flatten)]
+    pub rotate: RotateArguments,
+    /// Start pods again that were started before the cluster published its present authorities, and carry out no stage.
+    ///
+    /// Deployments, DaemonSets and StatefulSets start their pods again by their own rollouts, as with `kubectl rollout restart`. Other
+    /// pods are listed. With `--dry-run`, all are listed and none is started again.
+    #[arg(long, conflicts_with = "back")]
+    pub restart_pods: bool,
+    /// Approve the restart of pods instead of making it, for a configuration that has `require-approval`.
+    #[arg(long, requires = "restart_pods", conflicts_with = "dry_run")]
+    pub approve: bool,
 }
 
 #[derive(Debug, Args)]

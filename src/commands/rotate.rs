@@ -1,7 +1,10 @@
 //! `slipway rotate`
 
+mod pods;
+
 use std::process::ExitCode;
 
+use slipway_operations::Opened;
 use slipway_operations::rotation::{Direction, RotationStep, Stage, Subject, next_stage};
 
 use super::{done, pending};
@@ -14,12 +17,20 @@ use crate::ui;
 
 /// Carries out the next stage of a rotation, and names the one after it.
 pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<ExitCode, CommandError> {
+    if let RotateCommand::Ca(arguments) = command
+        && arguments.restart_pods
+    {
+        return pods::restart(context, arguments).await;
+    }
     let (subject, arguments) = command.parts();
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
     let environment = context.environment()?;
     let direction = if arguments.back { Direction::Back } else { Direction::Forward };
     let step = next_stage(&environment, written, subject, direction).await?;
-    let RotationStep { opened, request, to, is_last, .. } = &step;
+    let RotationStep { opened, request, from, to, is_last } = &step;
+    if subject == Subject::KubernetesCa && (*from, *to) == (Stage::Added, Stage::Used) {
+        pods::warn(context, opened).await;
+    }
     if arguments.dry_run {
         let planned = opened.plan(request).await?;
         ui::show::plan(context, &planned.plan, &arguments.show)?;
@@ -29,6 +40,11 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
     let is_complete = carry_out(context, &environment, opened, request, dialogue).await?;
     if is_complete {
         context.output.message(&reached(subject, *to, *is_last));
+        let is_published = *is_last || (*from, *to) == (Stage::Rest, Stage::Added);
+        if subject == Subject::KubernetesCa && is_published {
+            let written = specs::one(context, &Selection::from(&arguments.specs))?;
+            pods::warn(context, &Opened::open(&environment, written).await?).await;
+        }
     }
     Ok(done(is_complete))
 }

@@ -5,6 +5,7 @@
 //! run that is repeated after an interruption changes what is left.
 
 mod change;
+mod pods;
 mod refusal;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use crate::spec::ClusterSpec;
 use crate::version_change::applied_here;
 
 pub(crate) use change::{RotationChange, check_interrupted, explained, rotation};
+pub use pods::{Workload, older_workloads, restart_change, restart_pods};
 pub use slipway_bootstrap::from_cluster::{Stage, Subject};
 
 /// The attribute that has the fingerprint of a key.

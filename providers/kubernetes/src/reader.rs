@@ -15,7 +15,7 @@ pub struct Reader {
 }
 
 /// An existing kubeconfig.
-struct Given(SecretKubeconfig);
+pub(crate) struct Given(pub(crate) SecretKubeconfig);
 
 #[async_trait]
 impl Access for Given {

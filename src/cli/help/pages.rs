@@ -121,6 +121,10 @@ pub(crate) const PAGES: &[Page] = &[
                 "Delete the old key in the last stage",
                 "slipway rotate ca -f cluster.yaml --confirm keypair.kubernetes-ca",
             ),
+            (
+                "Restart pods that are older than the authorities",
+                "slipway rotate ca -f cluster.yaml --restart-pods",
+            ),
         ],
     ),
     page(

@@ -490,8 +490,8 @@ fn with_authority(value: &Value, authority: &Value) -> Value {
         Value::String(text) if text == AUTHORITY => authority.clone(),
         Value::List(items) => Value::List(items.iter().map(|item| with_authority(item, authority)).collect()),
         Value::Map(entries) => {
-            let entry = |(key, value): (&String, &Value)| (key.clone(), with_authority(value, authority));
-            Value::Map(entries.iter().map(entry).collect())
+            let entries = entries.iter();
+            Value::Map(entries.map(|(key, value)| (key.clone(), with_authority(value, authority))).collect())
         }
         other => other.clone(),
     }

@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::Value as Json;
 use slipway_testkit::Said;
+use slipway_testkit::wait::until;
 
 use super::authorities::{FOLDER, KILL, Seen, is_answered, never_refused, preview};
 use super::{done, restart_kubelet, rotate};
@@ -12,15 +13,37 @@ use crate::lab::Lab;
 /// The client certificate of the agent and of the API server, and its key.
 const CLIENT: &str = "apiserver-kubelet-client";
 
+/// Pods that get the authorities, as the profile `hardened` admits them.
+const OLDER: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: { name: older, namespace: default }
+spec:
+  replicas: 1
+  selector: { matchLabels: { app: older } }
+  template:
+    metadata: { labels: { app: older } }
+    spec:
+      terminationGracePeriodSeconds: 0
+      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: RuntimeDefault } }
+      containers:
+      - name: pause
+        image: \"registry.k8s.io/pause:3.10.1\"
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } }
+";
+
 pub(super) fn is_replaced(lab: &Lab) {
     let bundle = || String::from_utf8(lab.machines[0].read(&format!("{FOLDER}/ca.crt")).unwrap()).unwrap();
     keep(lab, "old", &bundle());
     let parts = ["stage 1 of 3", "+ keypair.kubernetes-ca-2", "+ authority_trust.server/ca"];
     preview(lab, "ca", &parts);
+    fs::write(lab.file("../older.yaml"), OLDER).unwrap();
+    lab.kubectl(&["apply", "-f", &lab.file("../older.yaml").to_string_lossy()]);
+    lab.kubectl(&["wait", "--for=condition=available", "--timeout=60s", "deployment/older"]);
     restart_kubelet(lab);
     never_refused("a client of the old authority", || client(lab, "old", "old"), || done(lab, "ca", &[]));
     lab.is_as_wanted();
     assert_eq!(given_to_pods(lab), 2);
+    older_pods_are_restarted(lab);
 
     // Some certificates are of the new authority when the stage is killed, others are not.
     let before = bundle();
@@ -59,6 +82,23 @@ pub(super) fn is_replaced(lab: &Lab) {
     assert_eq!(given_to_pods(lab), 1);
     serves_logs(lab);
     lab.done(&["validate", "hosts-single", "--wait", "2m"]);
+}
+
+/// Slipway's own pods were restarted by the stage; the others are listed, and restarted when that is asked for.
+fn older_pods_are_restarted(lab: &Lab) {
+    let listed = lab.expect(2, &["rotate", "ca", "-f", "spec", "--restart-pods", "--dry-run"]).unwrap();
+    assert!(listed.lines().any(|line| line.contains("Deployment") && line.contains("older")), "{listed}");
+    for own in ["coredns", "kube-proxy", "kube-flannel"] {
+        assert!(!listed.contains(own), "{own} is older:\n{listed}");
+    }
+    done(lab, "ca", &["--restart-pods"]);
+    until("no older pod is left", || {
+        let said = lab.run(&["rotate", "ca", "-f", "spec", "--restart-pods", "--dry-run"]);
+        let is_listed = said.out.contains("older");
+        Ok((matches!(said.code, Some(0 | 2)) && !is_listed).then_some(()))
+    })
+    .unwrap();
+    lab.kubectl(&["delete", "deployment", "older"]);
 }
 
 /// Keeps these authorities, and the present client certificate with its key.
