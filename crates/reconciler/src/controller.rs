@@ -125,7 +125,7 @@ impl Controller {
         let deliveries = Deliveries::start(&shared.notices, shared.configuration.retry, &shared.metrics)?;
         let now = Instant::now();
         let folder = shared.configuration.data.join("sources");
-        let source = |source| SourceState::new(Reader::new(source, &folder), now);
+        let source = |source| SourceState::new(Reader::new(source, &folder).on(&shared.source_threads), now);
         let sources = shared.configuration.sources.iter().map(source).collect();
         let desks = shared.configuration.sources.iter().map(|source| Desk::new(source, &folder)).enumerate();
         let reviews =

@@ -1,4 +1,5 @@
-//! The jobs of a controller. They run beside each other on one thread, and the controller gets their results.
+//! The jobs of a controller. They run beside each other on one thread, and the controller gets their results. Work that keeps a
+//! processor busy is done on `threads`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
@@ -64,23 +65,31 @@ pub(crate) async fn read(
 ) -> Done {
     let place = reader.place();
     let given_up = |limit| Error::TooSlow { place, limit };
-    let read = tokio::select! {
+    let result = tokio::select! {
         biased;
         () = ending.cancelled() => Err(given_up(Duration::ZERO)),
-        read = timeout(LONGEST_READ, reader.read(last.as_ref().map(|last| &last.revision))) => {
+        read = timeout(LONGEST_READ, content((&shared, source), &mut reader, last)) => {
             read.unwrap_or_else(|_| Err(given_up(LONGEST_READ)))
         }
     };
-    let result = match read {
-        Ok(revision) => {
-            let known = last.as_ref().map(|last| (&last.revision, &last.units));
-            let policy = shared.configuration.sources.get(source).map(Shared::policy).unwrap_or_default();
-            let units = units::all(&policy, &revision, known);
-            Ok(Content { revision, units })
-        }
-        Err(error) => Err(error),
-    };
     Done::Read { source, reader, result }
+}
+
+/// What a source has now. Specs that have not changed since the last time are not read again.
+async fn content(
+    (shared, source): (&Shared, usize),
+    reader: &mut Reader,
+    last: Option<Content>,
+) -> Result<Content, Error> {
+    let revision = reader.read(last.as_ref().map(|last| &last.revision)).await?;
+    let policy = shared.configuration.sources.get(source).map(Shared::policy).unwrap_or_default();
+    let units = units::all_on(&shared.source_threads, policy, revision.clone(), last).await;
+    let units = units.map_err(|lost| Error::File {
+        what: "the source",
+        path: reader.place().into(),
+        source: std::io::Error::other(lost),
+    })?;
+    Ok(Content { revision, units })
 }
 
 /// A look at the board, a sign of life, and the clusters whose plans have other approvals than their statuses show.

@@ -1,7 +1,8 @@
 //! The GitOps reconciler: reads specs from sources, plans, applies by a policy for each cluster, and reports.
 //!
 //! It is the library of operations in a loop; there is no second engine. A [`Controller`] is made of a [`Configuration`]
-//! and an `Environment`. It works on one thread, so it runs inside of a `tokio::task::LocalSet` or `block_on`.
+//! and an `Environment`. Its jobs run on one thread, so it runs inside of a `tokio::task::LocalSet` or `block_on`. Specs are parsed,
+//! and pull requests are planned, on a few threads beside it.
 //!
 //! | part | module |
 //! | --- | --- |
@@ -36,6 +37,7 @@ mod shared;
 pub mod source;
 pub mod status;
 mod systemd;
+mod threads;
 mod units;
 mod webhooks;
 

@@ -14,6 +14,7 @@ use crate::configuration::{Configuration, Source};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::notify::Notices;
+use crate::threads::Threads;
 
 /// What all jobs of a controller share. It does not change.
 #[derive(Clone)]
@@ -24,6 +25,10 @@ pub(crate) struct Shared {
     pub health: Health,
     /// What receivers of notifications are told.
     pub notices: Notices,
+    /// The threads that read sources and their specs.
+    pub source_threads: Threads,
+    /// The threads that plan pull requests. Strangers cannot keep sources from being read.
+    pub review_threads: Threads,
     environment: Environment,
 }
 
@@ -38,7 +43,16 @@ impl Shared {
             Actor::here(configuration.actor.clone()).map_err(|error| Error::Actor(Box::new(error)))?;
         let environment = Environment { actor, ..environment };
         let notices = Notices::new(&configuration.notifications);
-        Ok(Self { configuration: Arc::new(configuration), backend, metrics, health, notices, environment })
+        Ok(Self {
+            configuration: Arc::new(configuration),
+            backend,
+            metrics,
+            health,
+            notices,
+            source_threads: Threads::default(),
+            review_threads: Threads::default(),
+            environment,
+        })
     }
 
     /// The name of the controller as a person, in messages.

@@ -5,7 +5,7 @@ mod folder;
 pub mod git;
 pub(crate) mod oci;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +14,7 @@ use slipway_state_store::{Digest, Settings};
 
 use crate::configuration::Source;
 use crate::error::Error;
+use crate::threads::Threads;
 
 /// Numbers the checkouts of this process, so that two of one revision are different folders.
 static CHECKOUTS: AtomicU64 = AtomicU64::new(0);
@@ -73,6 +74,7 @@ impl Drop for Checkout {
 pub struct Reader {
     paths: Vec<String>,
     kind: Kind,
+    threads: Threads,
 }
 
 #[derive(Debug)]
@@ -101,7 +103,12 @@ impl Reader {
             // The configuration was checked: it is a folder.
             (None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
         };
-        Self { paths: source.paths.clone(), kind }
+        Self { paths: source.paths.clone(), kind, threads: Threads::default() }
+    }
+
+    /// The same with threads that other readers use too.
+    pub(crate) fn on(self, threads: &Threads) -> Self {
+        Self { threads: threads.clone(), ..self }
     }
 
     /// The folder or the URL, for people.
@@ -122,7 +129,13 @@ impl Reader {
     pub async fn read(&mut self, last: Option<&Revision>) -> Result<Revision, Error> {
         match &mut self.kind {
             Kind::Folder(folder) => {
-                let (listing, root) = folder::list(folder, &self.paths)?;
+                let (place, paths) = (folder.clone(), self.paths.clone());
+                let listed = self.threads.run(move || folder::list(&place, &paths)).await;
+                let (listing, root) = listed.map_err(|lost| Error::File {
+                    what: "the source",
+                    path: folder.clone(),
+                    source: std::io::Error::other(lost),
+                })??;
                 let id = digest_of(listing.iter());
                 let units = units(&self.paths, &listing);
                 Ok(Revision { id, folder: Arc::new(Checkout::of(root)), units })
@@ -177,10 +190,10 @@ fn is_in(path: &str, file: &str) -> bool {
 
 /// The paths with specs, each with the digest of its files. A path with `/*` stands for every folder in its folder.
 pub(crate) fn units(paths: &[String], listing: &Listing) -> BTreeMap<String, String> {
-    let mut units: Vec<String> = Vec::new();
+    let mut units: BTreeSet<String> = BTreeSet::new();
     for path in paths {
         match path.strip_suffix("/*") {
-            None => units.push(path.clone()),
+            None => drop(units.insert(path.clone())),
             Some(folder) => units.extend(listing.keys().filter_map(|file| {
                 let rest = match folder {
                     "." => file.as_str(),
@@ -192,11 +205,20 @@ pub(crate) fn units(paths: &[String], listing: &Listing) -> BTreeMap<String, Str
         }
     }
     let digest = |unit: String| {
-        let files = listing.iter().filter(|(file, _)| is_in(&unit, file));
-        let digest = digest_of(files);
+        let digest = digest_of(files_in(listing, &unit));
         (unit, digest)
     };
     units.into_iter().map(digest).collect()
+}
+
+/// The files that are a path, or in the folder of this path. Others are not looked at: a source may have thousands of both.
+fn files_in<'a>(listing: &'a Listing, path: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
+    let (itself, inside) = match path {
+        "." => (None, String::new()),
+        path => (listing.get_key_value(path), format!("{path}/")),
+    };
+    let files = listing.range(inside.clone()..).take_while(move |(file, _)| file.starts_with(&inside));
+    itself.into_iter().chain(files)
 }
 
 fn digest_of<'a>(files: impl Iterator<Item = (&'a String, &'a String)>) -> String {
@@ -230,6 +252,19 @@ mod tests {
         assert_eq!(first["clusters/prod"], second["clusters/prod"]);
         assert_eq!(units(&["./*".to_owned()], &after).len(), 2);
         assert_eq!(units(&[".".to_owned()], &after).len(), 1);
+    }
+
+    #[test]
+    fn the_files_of_a_path_are_those_in_it() {
+        let files = ["a", "a-b/x", "a/x", "a/y/z", "a0", "b/x"].map(|file| (file, file));
+        let listing = listing(&files);
+        let of = |path: &str| files_in(&listing, path).map(|(file, _)| file.as_str()).collect::<Vec<_>>();
+        for path in ["a", "a-b", "a/y", "b/x", "c", "."] {
+            let each: Vec<&str> =
+                listing.keys().map(String::as_str).filter(|file| is_in(path, file)).collect();
+            assert_eq!(of(path), each, "{path}");
+        }
+        assert_eq!(of("a"), ["a", "a/x", "a/y/z"]);
     }
 
     #[test]

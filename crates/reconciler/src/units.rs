@@ -6,8 +6,10 @@ use std::path::Path;
 use slipway_operations::Specs;
 use slipway_trust::Policy;
 
+use crate::job::Content;
 use crate::source::Revision;
 use crate::status::Problem;
+use crate::threads::{Lost, Threads};
 
 /// The clusters of one path, or why its specs cannot be read.
 pub(crate) type Unit = Result<Vec<String>, Problem>;
@@ -18,8 +20,25 @@ pub(crate) fn read(policy: &Policy, folder: &Path, path: &str) -> Result<Specs, 
     Specs::read(policy, &[place])
 }
 
+/// The clusters of all paths of a revision, read on a thread: a source may have many and large specs.
+///
+/// # Errors
+/// When the thread ends without a result.
+pub(crate) async fn all_on(
+    threads: &Threads,
+    policy: Policy,
+    revision: Revision,
+    last: Option<Content>,
+) -> Result<BTreeMap<String, Unit>, Lost> {
+    let read = move || {
+        let known = last.as_ref().map(|last| (&last.revision, &last.units));
+        all(&policy, &revision, known)
+    };
+    threads.run(read).await
+}
+
 /// The clusters of all paths of a revision. A path whose digest is that of `known` is not read again.
-pub(crate) fn all(
+fn all(
     policy: &Policy,
     revision: &Revision,
     known: Option<(&Revision, &BTreeMap<String, Unit>)>,

@@ -10,7 +10,8 @@
 //! | write comments and statuses, store approvals | [`posting`] |
 //! | mark comments as out of date | [`stale`] |
 //!
-//! [`review`] does all of them for one pull request.
+//! [`review`] does all of them for one pull request. [`plan`] and [`show`] are its halves: a controller makes plans on another
+//! thread.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod checkout;
@@ -26,4 +27,4 @@ pub use clusters::{Finding, Paths};
 pub use error::Error;
 pub use material::{Material, prepare};
 pub use posting::Review;
-pub use review::{Reviewed, review};
+pub use review::{Reviewed, plan, review, show};

@@ -3,7 +3,8 @@
 use slipway_forges::{StatusState, report};
 use slipway_operations::Environment;
 
-use crate::clusters::{self, Finding, Paths};
+use crate::checkout::Extracted;
+use crate::clusters::{self, Affected, Finding, Paths};
 use crate::error::Error;
 use crate::material::Material;
 use crate::posting::Review;
@@ -22,20 +23,46 @@ pub struct Reviewed {
 /// Plans and shows all affected clusters. Without material, the pull request has conflicts with its base branch.
 ///
 /// # Errors
-/// When the forge or the state store refuses. Whatever is wrong with specs and plans is shown on the pull request instead.
+/// As [`show`].
 pub async fn review(
     review: &Review<'_>,
     material: Option<&Material>,
     paths: &Paths,
     environment: &Environment,
 ) -> Result<Reviewed, Error> {
+    let planned = match material {
+        Some(material) => Some((&material.merged, plan(material, paths, environment).await)),
+        None => None,
+    };
+    show(review, planned, environment.policy.is_untrusted()).await
+}
+
+/// Plans all clusters that a merge affects. It calls no forge, so it may run on another thread than [`show`].
+///
+/// # Errors
+/// When the specs cannot be read after the merge.
+pub async fn plan(material: &Material, paths: &Paths, environment: &Environment) -> Result<Affected, Error> {
+    let Material { before, merged, changed } = material;
+    clusters::plan(environment, paths, (before, merged), changed).await
+}
+
+/// Shows what a merge would do: the files after it, and the plans of all affected clusters. Without them, the pull request has
+/// conflicts with its base branch.
+///
+/// # Errors
+/// When the forge or the state store refuses. Whatever is wrong with specs and plans is shown on the pull request instead.
+pub async fn show(
+    review: &Review<'_>,
+    planned: Option<(&Extracted, Result<Affected, Error>)>,
+    untrusted: bool,
+) -> Result<Reviewed, Error> {
     let problem = |sentence: &str| Reviewed { problem: Some(sentence.to_owned()), ..Reviewed::default() };
-    let Some(Material { before, merged, changed }) = material else {
+    let Some((merged, planned)) = planned else {
         let sentence = "The pull request cannot be merged: it has conflicts with its base branch.";
         review.problem(sentence, "").await?;
         return Ok(problem(sentence));
     };
-    let planned = match clusters::plan(environment, paths, (before, merged), changed).await {
+    let planned = match planned {
         Ok(planned) => planned,
         Err(error) => {
             let sentence = "The specs cannot be read after a merge. Nothing was planned.";
@@ -44,7 +71,6 @@ pub async fn review(
         }
     };
     review.resolved().await?;
-    let untrusted = environment.policy.is_untrusted();
     let mut reviewed = Reviewed { remarks: merged.without_place(&planned.remarks), ..Reviewed::default() };
     let mut states = Vec::new();
     for (cluster, finding) in &planned.findings {

@@ -5,7 +5,8 @@ use std::time::Instant;
 use jiff::Timestamp;
 use slipway_engine::State;
 use slipway_operations::{
-    Environment, Error, Opened, Planned, Request, Saved, plans, protection, state, stop_at_findings, weakened,
+    Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state, stop_at_findings,
+    weakened,
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
@@ -59,10 +60,10 @@ impl Pass {
         status: &mut Status,
         mut deadline: Deadline,
     ) -> Result<End, Error> {
-        let read = units::read(&environment.policy, place.folder.path(), &place.path);
-        let specs = match read {
-            Ok(specs) => specs,
-            Err(error) => {
+        let specs = match self.in_time(deadline, self.specs(environment, place)).await {
+            Err(end) => return Ok(end),
+            Ok(Ok(specs)) => specs,
+            Ok(Err(error)) => {
                 let problem = units::in_source(Problem::of(&error), place.folder.path());
                 return Ok(End::Fails(Reason::SpecInvalid, problem));
             }
@@ -97,6 +98,14 @@ impl Pass {
         };
         self.shared.metrics.plan_seconds.observe(begun.elapsed().as_secs_f64());
         Box::pin(self.decide_about(environment, &opened, &planned, status)).await
+    }
+
+    /// Reads the specs of the cluster's path on a thread, where they keep no lease from being renewed.
+    async fn specs(&self, environment: &Environment, place: &Place) -> Result<Specs, Error> {
+        let (policy, folder, path) = (environment.policy.clone(), place.folder.clone(), place.path.clone());
+        let read = move || units::read(&policy, folder.path(), &path);
+        let read = self.shared.source_threads.run(read).await;
+        read.unwrap_or_else(|lost| Err(Error::internal("the specs were not read", lost)))
     }
 
     async fn decide_about(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_forges::{
@@ -9,9 +10,10 @@ use slipway_forges::{
     Treatment, connect,
 };
 use slipway_limits::{count, file, size};
-use slipway_reviews::clusters::Reading;
+use slipway_operations::Environment;
+use slipway_reviews::clusters::{Affected, Reading};
 use slipway_reviews::stale::{self, Generations};
-use slipway_reviews::{Checkout, Material, Paths, Review, Reviewed, prepare, review};
+use slipway_reviews::{Checkout, Material, Paths, Review, Reviewed, prepare, show};
 use tokio_util::sync::CancellationToken;
 
 use super::evidence::Basis;
@@ -22,6 +24,7 @@ use crate::metrics::outcome;
 use crate::shared::Shared;
 use crate::source::git::Commits;
 use crate::status::Problem;
+use crate::threads::Lost;
 
 /// How long a call waits in all when the forge's rate limit is used up. Longer waits are made between looks.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -352,16 +355,26 @@ async fn plan(
         with: settings.with.iter().map(PathBuf::from).collect(),
         reading: Reading::Separately,
     };
-    let (_checkout, material) = read(commits.path(), pull_request, &paths).await?;
+    let (_checkout, material) = read(place.shared, commits.path(), (pull_request, &paths)).await?;
     let name = format!("pull request {}", pull_request.number);
     let environment = match is_trusted {
         true => place.shared.environment(place.source, &name),
         false => place.shared.untrusted_environment(&name),
     };
     let limit = place.source.plan_limit(is_trusted).saturating_mul(PLANS);
+    let work = async {
+        let planned = match &material {
+            Some(material) => {
+                let planned = on_thread(place.shared, material, (&paths, &environment)).await?;
+                Some((&material.merged, planned))
+            }
+            None => None,
+        };
+        Ok::<_, Failure>(show(about, planned, environment.policy.is_untrusted()).await?)
+    };
     let reviewed = tokio::select! {
         biased;
-        reviewed = review(about, material.as_ref(), &paths, &environment) => Some(reviewed),
+        reviewed = work => Some(reviewed),
         () = place.stop.cancelled() => None,
         () = tokio::time::sleep(limit) => {
             environment.processes.end().await;
@@ -375,25 +388,35 @@ async fn plan(
     Ok(Some(reviewed))
 }
 
+/// Plans the affected clusters on a thread: the specs of a stranger may take long to read, and leases are renewed meanwhile.
+async fn on_thread(
+    shared: &Shared,
+    material: &Arc<Material>,
+    (paths, environment): (&Paths, &Environment),
+) -> Result<Result<Affected, slipway_reviews::Error>, Failure> {
+    let (material, paths, environment) = (material.clone(), paths.clone(), environment.clone());
+    let work = move || async move { slipway_reviews::plan(&material, &paths, &environment).await };
+    shared.review_threads.run_async(work).await.map_err(lost)
+}
+
+fn lost(lost: Lost) -> Failure {
+    let error = slipway_operations::Error::internal("a pull request was not read", lost);
+    slipway_reviews::Error::from(error).into()
+}
+
 /// Reads both sides of a merge on a thread of its own. The files exist as long as the checkout.
 async fn read(
+    shared: &Shared,
     repository: &Path,
-    pull_request: &PullRequest,
-    paths: &Paths,
-) -> Result<(Checkout, Option<Material>), Failure> {
+    (pull_request, paths): (&PullRequest, &Paths),
+) -> Result<(Checkout, Option<Arc<Material>>), Failure> {
     let (repository, pull_request, paths) = (repository.to_owned(), pull_request.clone(), paths.all());
-    let prepared = tokio::task::spawn_blocking(move || {
+    let prepared = shared.review_threads.run(move || {
         let checkout = Checkout::open_private(&repository)?;
         let material = prepare(&checkout, &pull_request, &paths)?;
-        Ok::<_, slipway_reviews::Error>((checkout, material))
+        Ok::<_, slipway_reviews::Error>((checkout, material.map(Arc::new)))
     });
-    match prepared.await {
-        Ok(prepared) => Ok(prepared?),
-        Err(error) => {
-            let error = slipway_operations::Error::internal("a pull request was not read", error);
-            Err(slipway_reviews::Error::from(error).into())
-        }
-    }
+    Ok(prepared.await.map_err(lost)??)
 }
 
 /// Why a pull request was not reviewed.
