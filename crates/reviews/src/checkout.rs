@@ -8,19 +8,23 @@
     reason = "the caller names the repository; git writes into a temporary folder"
 )]
 
+mod bounds;
 mod tree;
 
 use std::ffi::OsStr;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use slipway_forges::Revision;
 use slipway_limits::text::{shorten, visible};
-use slipway_limits::{Size, size};
+use slipway_limits::{Exceeded, Size, size};
 use tempfile::TempDir;
 
 use crate::error::{Error, Said};
+pub use bounds::Interrupt;
+use bounds::{Bounds, Ended, within};
 pub use tree::Extracted;
 
 /// Settings that hold whatever the configuration of the repository says.
@@ -36,6 +40,16 @@ const SHOWN: Size = Size { what: "a message of Git", bytes: 400 };
 
 /// The most processor time of one call of git, in seconds.
 const SECONDS: &str = "120";
+
+/// The most time of one call of git: it may wait for a slow disk, too.
+const LONGEST: Duration = Duration::from_secs(180);
+
+/// The most memory of one call of git, in KiB. Packs are mapped and do not count.
+const MEMORY: u32 = 2 << 20;
+
+/// Sets the bounds of memory and processor time, and becomes git. A bound of memory that is lower already stays.
+const BOUNDED: &str =
+    "ulimit -t \"$1\" && { ulimit -d \"$2\" 2>/dev/null || :; } && shift 2 && exec git \"$@\"";
 
 /// The exit code of a shell that does not find a program.
 const NOT_FOUND: i32 = 127;
@@ -54,6 +68,9 @@ pub struct Checkout {
     objects: PathBuf,
     scratch: TempDir,
     is_private: bool,
+    interrupt: Interrupt,
+    /// The most memory of a call, in KiB.
+    memory: u32,
 }
 
 impl Checkout {
@@ -62,23 +79,25 @@ impl Checkout {
     /// # Errors
     /// When it is no repository, or no temporary folder can be made.
     pub fn open(folder: &Path) -> Result<Self, Error> {
-        Self::open_as(folder, false)
+        Self::open_as(folder, None, MEMORY)
     }
 
-    /// Opens a repository that a program keeps for itself. Settings of git of the user and of the system are not read.
+    /// Opens a repository that a program keeps for itself. Settings of git of the user and of the system are not read. The interrupt
+    /// ends whatever runs.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_private(folder: &Path) -> Result<Self, Error> {
-        Self::open_as(folder, true)
+    pub fn open_private(folder: &Path, interrupt: &Interrupt) -> Result<Self, Error> {
+        Self::open_as(folder, Some(interrupt), MEMORY)
     }
 
-    fn open_as(folder: &Path, is_private: bool) -> Result<Self, Error> {
+    fn open_as(folder: &Path, private: Option<&Interrupt>, memory: u32) -> Result<Self, Error> {
         let scratch = tempfile::tempdir()
             .map_err(|error| Error::file("the temporary folder", &std::env::temp_dir(), error))?;
         let folder =
             std::fs::canonicalize(folder).map_err(|error| Error::file("the checkout", folder, error))?;
-        let mut checkout = Self { objects: PathBuf::new(), folder, scratch, is_private };
+        let (is_private, interrupt) = (private.is_some(), private.cloned().unwrap_or_default());
+        let mut checkout = Self { objects: PathBuf::new(), folder, scratch, is_private, interrupt, memory };
         let found = checkout.text(&["rev-parse", "--git-path", "objects"])?;
         checkout.objects = checkout.folder.join(found.trim_end());
         std::fs::create_dir(checkout.new_objects())
@@ -103,7 +122,7 @@ impl Checkout {
         let output = self.run(&["merge-tree", "--write-tree", "-z", base.as_str(), head.as_str()])?;
         match output.status.code() {
             Some(0) => {
-                let text = String::from_utf8_lossy(&output.stdout);
+                let text = String::from_utf8_lossy(&output.output);
                 let tree = text.split(['\0', '\n']).next().unwrap_or_default();
                 let tree = Revision::parse(tree).ok_or_else(|| failed("merge-tree", &output))?;
                 Ok(Merge::Tree(tree.to_string()))
@@ -163,19 +182,16 @@ impl Checkout {
         }
         std::io::Seek::rewind(&mut names).map_err(scratch)?;
         let mut command = self.command(&["cat-file", "--batch"]);
-        let mut git = command
+        let folder = TempDir::new_in(self.scratch.path()).map_err(scratch)?;
+        let git = command
             .stdin(names)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
             .map_err(Error::NoGit)?;
-        let folder = TempDir::new_in(self.scratch.path()).map_err(scratch)?;
-        let written = match git.stdout.take() {
-            Some(blobs) => tree::write(folder.path(), &entries, blobs),
-            None => Ok(()),
-        };
-        let _ = git.wait();
-        written?;
+        let written =
+            self.bounds("cat-file").end(git, |blobs| tree::write(folder.path(), &entries, blobs))?;
+        written.output?;
         Extracted::new(folder)
     }
 
@@ -185,23 +201,38 @@ impl Checkout {
         if !output.status.success() {
             return Err(failed(name, &output));
         }
-        String::from_utf8(output.stdout).map_err(|_| {
+        String::from_utf8(output.output).map_err(|_| {
             Error::content("the repository has a path that is not UTF-8", "rename the file in the repository")
         })
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Output, Error> {
-        let output = self.command(arguments).stdin(Stdio::null()).output().map_err(Error::NoGit)?;
-        if output.status.code() == Some(NOT_FOUND) {
+    fn run(&self, arguments: &[&str]) -> Result<Ended<Vec<u8>>, Error> {
+        let name = arguments.first().copied().unwrap_or_default();
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let git = command.spawn().map_err(Error::NoGit)?;
+        let Ended { status, output, errors } =
+            self.bounds(name).end(git, |output| within(output, size::FILE_LIST))?;
+        if status.code() == Some(NOT_FOUND) {
             return Err(Error::NoGit(std::io::ErrorKind::NotFound.into()));
         }
-        Ok(output)
+        let output = output.map_err(|error| match Exceeded::of(&error) {
+            Some(_) => Error::content(
+                format!("the answer of `git {name}` has more than {}", size::FILE_LIST),
+                "make a smaller pull request, or name only the folders of the specs with `-f`",
+            ),
+            None => Error::NoGit(error),
+        })?;
+        Ok(Ended { status, output, errors })
+    }
+
+    fn bounds<'a>(&'a self, command: &'a str) -> Bounds<'a> {
+        Bounds { command, longest: LONGEST, interrupt: &self.interrupt }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        // The shell bounds the processor time of git, which works on trees of others, and becomes git.
         let mut git = Command::new("/bin/sh");
-        git.args(["-c", "ulimit -t \"$1\" && shift && exec git \"$@\"", "sh", SECONDS]);
+        git.args(["-c", BOUNDED, "sh", SECONDS, &self.memory.to_string()]);
         git.env_clear();
         let of_user: &[&str] = if self.is_private { &[] } else { &["HOME", "XDG_CONFIG_HOME"] };
         for name in ["PATH", "TMPDIR"].iter().chain(of_user) {
@@ -239,8 +270,56 @@ impl Checkout {
     }
 }
 
-fn failed(name: &str, output: &Output) -> Error {
-    let said = String::from_utf8_lossy(&output.stderr);
+fn failed(name: &str, ended: &Ended<Vec<u8>>) -> Error {
+    let said = String::from_utf8_lossy(&ended.errors);
     let said = Said(visible(&shorten(said.trim(), SHOWN)).into_owned());
     Error::Git { command: name.to_owned(), said }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A repository with a file of 8 MiB, and its commit.
+    fn repository(folder: &Path) -> String {
+        let git = |arguments: &[&str]| {
+            let settings = ["-c", "user.name=Ada", "-c", "user.email=ada@example.com", "-c", "gc.auto=0"];
+            let ended = Command::new("git").args(settings).arg("-C").arg(folder).args(arguments).output();
+            let ended = ended.unwrap();
+            assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+            String::from_utf8(ended.stdout).unwrap().trim().to_owned()
+        };
+        git(&["init", "--quiet"]);
+        std::fs::write(folder.join("large.yaml"), vec![b'x'; 8 << 20]).unwrap();
+        git(&["add", "."]);
+        git(&["commit", "--quiet", "--message", "large"]);
+        // Git streams a file that is in no pack.
+        git(&["repack", "--quiet", "-a", "-d"]);
+        git(&["rev-parse", "HEAD"])
+    }
+
+    #[test]
+    fn git_has_a_bound_of_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let commit = repository(folder.path());
+        let file = [PathBuf::from("large.yaml")];
+        let within = |memory| {
+            let checkout = Checkout::open_as(folder.path(), None, memory)?;
+            checkout.extract(&commit, &file).map(drop)
+        };
+        within(MEMORY).unwrap();
+        assert!(within(6 << 10).is_err(), "git holds the whole file in memory");
+    }
+
+    #[test]
+    fn an_interrupt_ends_what_would_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let commit = repository(folder.path());
+        let interrupt = Interrupt::default();
+        let checkout = Checkout::open_private(folder.path(), &interrupt).unwrap();
+        let paths = [PathBuf::from("large.yaml")];
+        checkout.extract(&commit, &paths).map(drop).unwrap();
+        interrupt.raise();
+        assert!(checkout.extract(&commit, &paths).is_err());
+    }
 }

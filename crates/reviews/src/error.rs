@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use slipway_limits::text::{shorten, visible};
 use slipway_limits::{Exceeded, count, size};
@@ -53,6 +54,20 @@ pub enum Error {
         #[source]
         said: Said,
     },
+    /// A command of git took too long.
+    #[error("`git {command}` did not end within {} s in the checkout", limit.as_secs())]
+    TooSlow {
+        /// The command.
+        command: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// A command of git was ended early, because nobody waits for it any more.
+    #[error("`git {command}` was interrupted")]
+    Interrupted {
+        /// The command.
+        command: String,
+    },
     /// The content of the repository is refused.
     #[error("{message}")]
     Content {
@@ -103,7 +118,11 @@ impl Error {
             Self::Operation(error) => return error.code(),
             Self::Store(error) => error.code(),
             Self::File { source, .. } => Exceeded::of(source).map_or("CLI0001", Exceeded::code),
-            Self::NoGit(_) | Self::NoCommit { .. } | Self::Git { .. } => "FORGE0013",
+            Self::NoGit(_)
+            | Self::NoCommit { .. }
+            | Self::Git { .. }
+            | Self::TooSlow { .. }
+            | Self::Interrupted { .. } => "FORGE0013",
             Self::Content { .. } => "FORGE0014",
             Self::Duplicate { .. } => "FORGE0016",
         })
@@ -128,7 +147,10 @@ impl Error {
                  is needed"
                     .to_owned(),
             ),
-            Self::Git { .. } => None,
+            Self::TooSlow { .. } => {
+                Some("split the pull request, or remove large files from the repository".to_owned())
+            }
+            Self::Git { .. } | Self::Interrupted { .. } => None,
             Self::Content { hint, .. } => Some((*hint).to_owned()),
             Self::Duplicate { .. } => Some("give each cluster its own name".to_owned()),
         };

@@ -22,7 +22,7 @@ pub mod posting;
 mod review;
 pub mod stale;
 
-pub use checkout::{Checkout, Merge};
+pub use checkout::{Checkout, Interrupt, Merge};
 pub use clusters::{Finding, Paths};
 pub use error::Error;
 pub use material::{Material, prepare};

@@ -13,7 +13,8 @@ use slipway_limits::{count, file, size};
 use slipway_operations::Environment;
 use slipway_reviews::clusters::{Affected, Reading};
 use slipway_reviews::stale::{self, Generations};
-use slipway_reviews::{Checkout, Material, Paths, Review, Reviewed, prepare, show};
+use slipway_reviews::{Checkout, Interrupt, Material, Paths, Review, Reviewed, prepare, show};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::evidence::Basis;
@@ -28,6 +29,9 @@ use crate::threads::Lost;
 
 /// How long a call waits in all when the forge's rate limit is used up. Longer waits are made between looks.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the merge of a pull request may take to be made and read.
+const LONGEST_READ: Duration = Duration::from_secs(300);
 
 /// How many times the limit of a plan a review may take: it plans all clusters that a pull request changes.
 const PLANS: u32 = 5;
@@ -355,7 +359,13 @@ async fn plan(
         with: settings.with.iter().map(PathBuf::from).collect(),
         reading: Reading::Separately,
     };
-    let (_checkout, material) = read(place.shared, commits.path(), (pull_request, &paths)).await?;
+    let reading = timeout(LONGEST_READ, read(place.shared, commits.path(), (pull_request, &paths)));
+    let too_slow = |_| Error::TooSlow { place: commits.url().to_owned(), limit: LONGEST_READ };
+    let (_checkout, material) = tokio::select! {
+        biased;
+        read = reading => read.map_err(too_slow)??,
+        () = place.stop.cancelled() => return Ok(None),
+    };
     let name = format!("pull request {}", pull_request.number);
     let environment = match is_trusted {
         true => place.shared.environment(place.source, &name),
@@ -404,15 +414,26 @@ fn lost(lost: Lost) -> Failure {
     slipway_reviews::Error::from(error).into()
 }
 
-/// Reads both sides of a merge on a thread of its own. The files exist as long as the checkout.
+/// Ends calls of git when nobody waits for them any more.
+struct Interrupts(Interrupt);
+
+impl Drop for Interrupts {
+    fn drop(&mut self) {
+        self.0.raise();
+    }
+}
+
+/// Reads both sides of a merge on a thread. The files exist as long as the checkout.
 async fn read(
     shared: &Shared,
     repository: &Path,
     (pull_request, paths): (&PullRequest, &Paths),
 ) -> Result<(Checkout, Option<Arc<Material>>), Failure> {
     let (repository, pull_request, paths) = (repository.to_owned(), pull_request.clone(), paths.all());
+    let interrupt = Interrupt::default();
+    let _interrupts = Interrupts(interrupt.clone());
     let prepared = shared.review_threads.run(move || {
-        let checkout = Checkout::open_private(&repository)?;
+        let checkout = Checkout::open_private(&repository, &interrupt)?;
         let material = prepare(&checkout, &pull_request, &paths)?;
         Ok::<_, slipway_reviews::Error>((checkout, material.map(Arc::new)))
     });

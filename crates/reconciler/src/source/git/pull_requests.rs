@@ -27,6 +27,11 @@ impl Commits {
         self.0.caller.repository()
     }
 
+    /// The URL of the repository.
+    pub fn url(&self) -> &str {
+        self.0.url()
+    }
+
     /// The branch into which pull requests are merged.
     pub fn branch(&self) -> String {
         match self.0.settings.reference() {
