@@ -109,6 +109,12 @@ impl PullRequests {
         }
     }
 
+    /// Whether the approvals of a login may count for some cluster.
+    #[must_use]
+    pub fn names(&self, login: &str) -> bool {
+        self.approvers.iter().any(|name| name.to_lowercase() == login.to_lowercase())
+    }
+
     /// Why the table cannot be used with its source; `None` if it can.
     pub(super) fn problem(&self, git: Option<&Git>) -> Option<String> {
         match git.map(Git::reference) {

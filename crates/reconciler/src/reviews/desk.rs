@@ -17,7 +17,7 @@ use slipway_reviews::{Checkout, Interrupt, Material, Paths, Review, Reviewed, pr
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::evidence::Basis;
+use super::evidence::{Answered, Attempts, Basis};
 use super::{Looked, Wanted};
 use crate::configuration::{PullRequests, Source};
 use crate::error::Error;
@@ -52,6 +52,8 @@ pub(crate) struct Desk {
 struct Known {
     /// What the last review was made from.
     reviewed: Option<Basis>,
+    /// Whose attempts to approve were answered although the policy does not name them.
+    answered: Answered,
     /// How often in a row a review failed.
     failures: u32,
     /// The problem that was logged last.
@@ -229,24 +231,28 @@ impl Desk {
         let number = pull_request.number;
         let policy = Policy { forks: self.settings.forks.clone(), ..Policy::default() };
         let treatment = policy.treatment(pull_request);
-        let mut comments = place.forge.comments(number).await?;
+        let comments = place.forge.comments(number).await?;
         let reviews = place.forge.reviews(number).await?;
-        let basis = Basis::of(pull_request, &treatment, (place.own, &comments, &reviews));
+        let settings = &self.settings;
+        let names = |login: &str| settings.names(login);
+        let attempts = Attempts { own: place.own, comments: &comments, reviews: &reviews, names: &names };
+        let basis = Basis::of(pull_request, &treatment, &attempts);
         let (backend, about) = (&*place.shared.backend, (pull_request, &*comments));
         let by = (place.own, place.page);
         let is_moved = stale::mark(place.forge, backend, about, generations, by).await? > 0;
         let known = self.known.entry(number).or_default();
-        if known.reviewed.as_ref() == Some(&basis) && !is_moved {
+        if known.reviewed.as_ref() == Some(&basis) && !known.answered.lacks(&attempts) && !is_moved {
             return Ok(None);
         }
         known.reviewed = None;
-        if is_moved {
-            comments = place.forge.comments(number).await?;
-        }
+        let marked = match is_moved {
+            true => Some(place.forge.comments(number).await?),
+            false => None,
+        };
+        let comments_now = marked.as_deref().unwrap_or(&comments);
         let statuses = place.forge.statuses(&pull_request.head).await?;
-        let settings = &self.settings;
         let approvals = |cluster: &str| settings.approvals(&place.source.policy(cluster));
-        let review = place.review(pull_request, (&comments, &reviews, &statuses), &approvals);
+        let review = place.review(pull_request, (comments_now, &reviews, &statuses), &approvals);
         let reviewed = match treatment {
             Treatment::Refused(reason) => {
                 review.overall(StatusState::Pending, &format!("not planned: {reason}")).await?;
@@ -269,6 +275,7 @@ impl Desk {
         };
         if let Some(known) = self.known.get_mut(&number) {
             known.reviewed = Some(basis);
+            known.answered.take(&attempts);
         }
         Ok(Some(reviewed))
     }
