@@ -54,7 +54,9 @@ impl MergeRequest {
     fn with_base(self, path: &str, base: Revision) -> Result<PullRequest, Error> {
         Ok(PullRequest {
             number: self.iid,
-            open: self.state == "opened",
+            // While it is being merged, it is locked.
+            open: matches!(self.state.as_str(), "opened" | "locked"),
+            merged: self.state == "merged",
             author: User::login(self.author.as_ref()),
             head: revision(path, self.sha.as_deref().unwrap_or_default())?,
             base,

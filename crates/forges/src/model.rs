@@ -42,6 +42,8 @@ pub struct PullRequest {
     pub number: u64,
     /// Whether it can still be merged or closed.
     pub open: bool,
+    /// Whether it was merged; one that is not open and was not merged was closed.
+    pub merged: bool,
     /// The login of its author, in lower case.
     pub author: String,
     /// The last commit that it proposes.

@@ -147,6 +147,7 @@ mod tests {
         PullRequest {
             number: 1,
             open: true,
+            merged: false,
             author: "eve".to_owned(),
             head: revision.clone(),
             base: revision,

@@ -49,6 +49,11 @@ pub(crate) struct Pull {
     base: Side,
     #[serde(default)]
     labels: Option<Vec<Label>>,
+    /// Lists of GitHub do not have it.
+    #[serde(default)]
+    merged: Option<bool>,
+    #[serde(default)]
+    merged_at: Option<Timestamp>,
 }
 
 impl Pull {
@@ -65,6 +70,7 @@ impl Pull {
         Ok(PullRequest {
             number: self.number,
             open: self.state == "open",
+            merged: self.merged.unwrap_or(self.merged_at.is_some()),
             author: login(self.user.as_ref()),
             head: revision(path, &self.head.sha)?,
             base,

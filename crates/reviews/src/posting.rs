@@ -177,13 +177,14 @@ impl Review<'_> {
         approvals::count(&(self.approvals)(cluster), digest, cluster, &evidence)
     }
 
-    /// Stores the approvals of the plans that the comments of a closed pull request show. Somebody may approve and merge within
-    /// one moment.
+    /// Stores the approvals of the plans that the comments of a merged pull request show: somebody may approve and merge within
+    /// one moment. Those of a pull request that was closed without a merge are not taken any more.
     ///
     /// # Errors
     /// When the state store refuses.
     pub async fn closed(&self) -> Result<(), Error> {
-        let Some(backend) = self.record.as_ref().filter(|_| !self.pull_request.from_fork) else {
+        let counts = self.pull_request.merged && !self.pull_request.from_fork;
+        let Some(backend) = self.record.as_ref().filter(|_| counts) else {
             return Ok(());
         };
         for (_, marker) in sticky::ours(self.comments, self.own) {

@@ -15,6 +15,7 @@ fn pull_request() -> PullRequest {
     PullRequest {
         number: 7,
         open: true,
+        merged: false,
         author: "ada".to_owned(),
         head: revision("b"),
         base: revision("a"),

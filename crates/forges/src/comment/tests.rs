@@ -82,6 +82,7 @@ fn pull_request(branch: &str) -> PullRequest {
     PullRequest {
         number: 7,
         open: true,
+        merged: false,
         author: "ada".to_owned(),
         head: Revision::parse(&"b".repeat(40)).unwrap(),
         base: Revision::parse(&"a".repeat(40)).unwrap(),

@@ -148,6 +148,14 @@ async fn a_pull_request_is_reviewed_on_a_real_forge() {
     let known = story.forge.comments(number).await.unwrap();
     assert!(known.iter().any(|comment| comment.body.contains("> **Out of date:** the base branch moved")));
     fork(&story).await;
+    ends(&story, number).await;
+}
+
+/// A merge is told from a pull request that is closed.
+async fn ends(story: &Story, number: u64) {
+    story.ask(&story.ada, "PATCH", &format!("Ada/infra/pulls/{number}"), &json!({ "state": "closed" }));
+    let closed = story.forge.pull_request(number).await.unwrap();
+    assert!(!closed.open && !closed.merged);
 }
 
 /// A webhook for everything.

@@ -59,6 +59,25 @@ async fn a_pull_request_has_the_current_tip_of_its_base() {
 }
 
 #[tokio::test]
+async fn a_merge_is_told_from_other_ends() {
+    let served = Served::start().await;
+    let forge = served.forge(Kind::GitHub, Duration::ZERO);
+    let mut ended = pull(&json!({ "id": 12 }));
+    ended["state"] = json!("closed");
+    ended["merged_at"] = Json::Null;
+    for is_merged in [false, true] {
+        if is_merged {
+            ended["merged"] = json!(true);
+            ended["merged_at"] = json!("2026-11-17T17:43:43Z");
+        }
+        served.on(&format!("GET {API}/repos/o/r/pulls/7"), 200, &ended);
+        served.on(&format!("GET {API}/repos/o/r/branches/release/1.x"), 200, &branch());
+        let found = forge.pull_request(7).await.unwrap();
+        assert_eq!((found.open, found.merged), (false, is_merged));
+    }
+}
+
+#[tokio::test]
 async fn open_pull_requests_ask_for_each_branch_once() {
     let served = Served::start().await;
     let repository = json!({ "id": 12 });

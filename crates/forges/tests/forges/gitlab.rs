@@ -54,6 +54,23 @@ async fn a_merge_request_has_the_current_tip_of_its_base() {
 }
 
 #[tokio::test]
+async fn a_merge_is_told_from_other_ends() {
+    let served = Served::start().await;
+    let forge = served.forge(Kind::GitLab, Duration::ZERO);
+    for (state, open, merged) in
+        [("opened", true, false), ("locked", true, false), ("closed", false, false), ("merged", false, true)]
+    {
+        let mut found = request(&json!(15));
+        found["state"] = json!(state);
+        served.on(&format!("GET {PROJECT}/merge_requests/7"), 200, &found);
+        let branch = json!({ "name": "release/1.x", "commit": { "id": sha("a") } });
+        served.on(&format!("GET {PROJECT}/repository/branches/release%2F1.x"), 200, &branch);
+        let found = forge.pull_request(7).await.unwrap();
+        assert_eq!((found.open, found.merged), (open, merged), "{state}");
+    }
+}
+
+#[tokio::test]
 async fn notes_of_people_are_read_and_written() {
     let served = Served::start().await;
     let forge = served.forge(Kind::GitLab, Duration::ZERO);

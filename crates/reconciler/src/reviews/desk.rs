@@ -324,9 +324,10 @@ impl Desk {
         Ok(Some((number, place.shared.configuration.retry.wait(known.failures, &salt))))
     }
 
-    /// Takes the last approvals of a pull request that was closed.
+    /// Takes the last approvals of a pull request that was merged.
     async fn close(&self, place: &Place<'_>, pull_request: &PullRequest) -> Result<(), Failure> {
-        if !self.known.contains_key(&pull_request.number) || self.settings.approvers.is_empty() {
+        let is_known = self.known.contains_key(&pull_request.number);
+        if !is_known || !pull_request.merged || self.settings.approvers.is_empty() {
             return Ok(());
         }
         let number = pull_request.number;

@@ -101,6 +101,7 @@ mod tests {
         let pull_request = PullRequest {
             number: 1,
             open: true,
+            merged: false,
             author: "eve".to_owned(),
             head: revision("a"),
             base: revision("b"),
