@@ -309,6 +309,9 @@ pub(crate) struct ApproveArguments {
     /// Comment to store with the approval.
     #[arg(long, value_name = "TEXT")]
     pub comment: Option<String>,
+    /// Take the own approval of the plan back. A run that has begun goes on.
+    #[arg(long, conflicts_with = "comment")]
+    pub revoke: bool,
     /// Do not ask for a confirmation.
     #[arg(short, long)]
     pub yes: bool,

@@ -22,7 +22,7 @@ pub const FORMAT: u32 = 1;
 /// How many approvals are fetched at once.
 const AT_ONCE: usize = 16;
 
-/// The approval of one plan by one person. Each person has one for a plan, and it never changes.
+/// The approval of one plan by one person. Each person has one for a plan. It never changes, and its person can take it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
@@ -74,6 +74,23 @@ pub async fn approve(backend: &Arc<dyn Backend>, approval: Approval) -> Result<A
         Outcome::Written(_) => Ok(approval),
         Outcome::Taken { value, .. } => Approval::decode(&key, &value),
     }
+}
+
+/// Removes the approval of a plan by a person. Returns it; `None` if there is none. A run that has counted it already goes on.
+///
+/// # Errors
+/// When it cannot be read or removed, or is damaged.
+pub async fn revoke(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    plan: Digest,
+    person: &str,
+) -> Result<Option<Approval>> {
+    let key = layout::approval(cluster, plan, Digest::of(person.as_bytes()));
+    let Some((bytes, _)) = backend.get(&key).await? else { return Ok(None) };
+    let approval = Approval::decode(&key, &bytes)?;
+    backend.delete(&key).await?;
+    Ok(Some(approval))
 }
 
 /// The approvals of a plan, the earliest first, each by another person.

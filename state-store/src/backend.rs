@@ -91,7 +91,7 @@ pub trait Backend: fmt::Debug + Send + Sync {
     async fn list_children(&self, prefix: &Prefix) -> Result<Vec<String>>;
 
     /// Removes an object, if there is one. Only for snapshots and journal segments that a later snapshot
-    /// replaced, and for objects of a probe; never for a head.
+    /// replaced, plans and approvals, and for objects of a probe; never for a head.
     ///
     /// # Errors
     /// When the backend refuses.

@@ -6,7 +6,7 @@
 //! - A review is bound to it by the commit that was reviewed, and by the statuses of that commit. The status that the
 //!   commit had when the review was submitted must be ours, and must name this plan. Nobody can change an old status.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use slipway_resource::Digest;
@@ -73,6 +73,8 @@ pub enum Reason {
     Unbound,
     /// The person requested changes afterwards.
     ChangesRequested,
+    /// The review was dismissed.
+    Dismissed,
 }
 
 impl Reason {
@@ -89,6 +91,7 @@ impl Reason {
             Self::NotShown => "another plan was shown when the review was submitted",
             Self::Unbound => "the forge does not say which plan was approved; write a comment",
             Self::ChangesRequested => "this person requested changes afterwards",
+            Self::Dismissed => "the review was dismissed",
         }
     }
 }
@@ -102,6 +105,8 @@ pub struct Outcome {
     pub given: Vec<Given>,
     /// Those that do not: the latest attempt of each person without an approval that counts.
     pub refused: Vec<Refused>,
+    /// The logins of persons who approved this plan, and whose approvals were taken back since.
+    pub withdrawn: Vec<String>,
 }
 
 impl Outcome {
@@ -118,6 +123,8 @@ struct Attempt<'a> {
     at: Option<Timestamp>,
     /// Why it is none, whoever made it.
     flaw: Option<Reason>,
+    /// Whether it was taken back by itself.
+    is_dismissed: bool,
 }
 
 /// Counts the approvals of a plan of a cluster.
@@ -125,6 +132,7 @@ struct Attempt<'a> {
 pub fn count(policy: &ApprovalPolicy, digest: &Digest, cluster: &str, evidence: &Evidence<'_>) -> Outcome {
     let mut given: BTreeMap<&str, Timestamp> = BTreeMap::new();
     let mut refused: BTreeMap<&str, Reason> = BTreeMap::new();
+    let mut withdrawn: BTreeSet<&str> = BTreeSet::new();
     for attempt in attempts(digest, cluster, evidence) {
         if attempt.person == evidence.own || attempt.person.is_empty() {
             continue;
@@ -136,6 +144,9 @@ pub fn count(policy: &ApprovalPolicy, digest: &Digest, cluster: &str, evidence: 
         } else {
             attempt.flaw.or_else(|| revoked(&attempt, evidence.reviews))
         };
+        if matches!(reason, Some(Reason::ChangesRequested | Reason::Dismissed)) {
+            withdrawn.insert(attempt.person);
+        }
         match (reason, attempt.at) {
             (None, Some(at)) => {
                 let first = given.entry(attempt.person).or_insert(at);
@@ -145,12 +156,14 @@ pub fn count(policy: &ApprovalPolicy, digest: &Digest, cluster: &str, evidence: 
         }
     }
     refused.retain(|person, _| !given.contains_key(person));
+    withdrawn.retain(|person| !given.contains_key(person));
+    let withdrawn = withdrawn.into_iter().map(str::to_owned).collect();
     let mut given: Vec<Given> =
         given.into_iter().map(|(person, at)| Given { person: person.to_owned(), at }).collect();
     given.sort_by(|left, right| left.at.cmp(&right.at).then_with(|| left.person.cmp(&right.person)));
     let refused =
         refused.into_iter().map(|(person, reason)| Refused { person: person.to_owned(), reason }).collect();
-    Outcome { needed: policy.needed, given, refused }
+    Outcome { needed: policy.needed, given, refused, withdrawn }
 }
 
 /// Every attempt, in the order of the forge.
@@ -171,7 +184,8 @@ fn attempts<'a>(digest: &Digest, cluster: &str, evidence: &Evidence<'a>) -> Vec<
             }
             _ => Some(Reason::Unbound),
         };
-        Attempt { person: &review.author, at: review.at, flaw }
+        let is_dismissed = review.verdict == Verdict::Dismissed;
+        Attempt { person: &review.author, at: review.at, flaw, is_dismissed }
     };
     let of_comment = |comment: &'a Comment| {
         let rest = command(&comment.body)?;
@@ -180,14 +194,17 @@ fn attempts<'a>(digest: &Digest, cluster: &str, evidence: &Evidence<'a>) -> Vec<
             None => Some(Reason::NoDigest),
             Some(named) => (named != *digest).then_some(Reason::OtherPlan),
         };
-        Some(Attempt { person: &comment.author, at: Some(comment.created), flaw })
+        Some(Attempt { person: &comment.author, at: Some(comment.created), flaw, is_dismissed: false })
     };
-    let approving = evidence.reviews.iter().filter(|review| review.verdict == Verdict::Approved);
+    let approving = evidence.reviews.iter().filter(|review| review.verdict != Verdict::ChangesRequested);
     approving.map(of_review).chain(evidence.comments.iter().filter_map(of_comment)).collect()
 }
 
-/// Whether the same person requested changes after an attempt.
+/// Whether an attempt was dismissed, or the same person requested changes after it.
 fn revoked(attempt: &Attempt<'_>, reviews: &[Review]) -> Option<Reason> {
+    if attempt.is_dismissed {
+        return Some(Reason::Dismissed);
+    }
     let later = reviews.iter().any(|review| {
         review.verdict == Verdict::ChangesRequested
             && review.author == attempt.person

@@ -84,7 +84,7 @@ impl Preview<'_> {
 
     /// Who approved, who tried to, and how to approve. Nothing where no approval is needed.
     fn approvals(&self, digest: &Digest) -> String {
-        let Outcome { needed, given, refused } = self.approvals;
+        let Outcome { needed, given, refused, .. } = self.approvals;
         if *needed == 0 || self.plan.is_empty() && self.weakened.is_empty() {
             return String::new();
         }

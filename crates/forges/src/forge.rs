@@ -113,7 +113,7 @@ pub trait Forge: Send + Sync {
     /// When the forge refuses it.
     async fn update_comment(&self, number: u64, comment: CommentId, body: &str) -> Result<(), Error>;
 
-    /// All reviews that approve or request changes, the earliest first. Dismissed ones are not among them.
+    /// All reviews that approve or request changes, and approvals that were dismissed, the earliest first.
     ///
     /// # Errors
     /// When they cannot be read.

@@ -131,9 +131,11 @@ pub enum Verdict {
     Approved,
     /// The change must not be merged as it is.
     ChangesRequested,
+    /// An approval that was dismissed since, by its author or by somebody else. GitHub does not say what a dismissed review was.
+    Dismissed,
 }
 
-/// A review that says whether the change may be merged.
+/// A review that says, or said, whether the change may be merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Review {
     /// The login of the reviewer, in lower case.

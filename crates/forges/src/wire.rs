@@ -116,14 +116,15 @@ pub(crate) struct PullReview {
 }
 
 impl PullReview {
-    /// The review; `None` for one that neither approves nor requests changes.
+    /// The review; `None` for one that neither approves nor requests changes. A dismissed request for changes has no effect.
     pub(crate) fn decisive(self) -> Option<Review> {
-        let verdict = match self.state.as_str() {
-            "APPROVED" => Verdict::Approved,
-            "CHANGES_REQUESTED" | "REQUEST_CHANGES" => Verdict::ChangesRequested,
+        let verdict = match (self.state.as_str(), self.dismissed) {
+            ("APPROVED", false) => Verdict::Approved,
+            ("APPROVED", true) | ("DISMISSED", _) => Verdict::Dismissed,
+            ("CHANGES_REQUESTED" | "REQUEST_CHANGES", false) => Verdict::ChangesRequested,
             _ => return None,
         };
-        (!self.dismissed).then(|| Review {
+        Some(Review {
             author: login(self.user.as_ref()),
             verdict,
             revision: self.commit_id.as_deref().and_then(Revision::parse),

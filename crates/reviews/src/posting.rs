@@ -10,7 +10,7 @@ use slipway_forges::{
 };
 use slipway_operations::{Actor, plans};
 use slipway_plan::Plan;
-use slipway_state_store::approvals::{Approval, FORMAT, approve};
+use slipway_state_store::approvals::{Approval, FORMAT, approve, revoke};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
 use crate::checkout::Extracted;
@@ -218,7 +218,7 @@ impl Review<'_> {
     }
 }
 
-/// Stores the approvals that count, for an apply of exactly this plan.
+/// Stores the approvals that count, for an apply of exactly this plan, and removes those that were taken back.
 async fn record(
     backend: &Arc<dyn Backend>,
     (cluster, plan, generation): (&str, Digest, Generation),
@@ -239,5 +239,121 @@ async fn record(
         };
         approve(backend, approval).await?;
     }
+    for login in &outcome.withdrawn {
+        let actor = Actor::new(login.as_str(), host)?;
+        revoke(&**backend, &ClusterName::new(cluster)?, plan, &actor.person).await?;
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_forges::{Address, CommentId, Connection, Marker, Repository, Revision, Verdict, connect};
+    use slipway_state_store::{MemoryBackend, approvals};
+
+    use super::*;
+
+    /// A pull request whose plan Grace has approved in a comment, by its end.
+    struct Scene {
+        pull_request: PullRequest,
+        comments: Vec<Comment>,
+        reviews: Vec<slipway_forges::Review>,
+        backend: Arc<dyn Backend>,
+    }
+
+    fn shown() -> slipway_resource::Digest {
+        slipway_resource::Digest::of_bytes(b"plan")
+    }
+
+    impl Scene {
+        fn new(merged: bool) -> Self {
+            let revision = |digit: &str| Revision::parse(&digit.repeat(40)).unwrap();
+            let (base, head) = (revision("a"), revision("b"));
+            let marker = Marker {
+                subject: Subject::Cluster("prod".to_owned()),
+                base: base.clone(),
+                head: head.clone(),
+                digest: Some(shown()),
+                generation: Some(3),
+                stale: false,
+            };
+            let comment = |id, author: &str, body: String| Comment {
+                id: CommentId(id),
+                author: author.to_owned(),
+                body,
+                created: "2026-11-26T12:00:00Z".parse().unwrap(),
+                updated: "2026-11-26T12:00:00Z".parse().unwrap(),
+            };
+            let pull_request = PullRequest {
+                number: 7,
+                open: false,
+                merged,
+                author: "ada".to_owned(),
+                head,
+                base,
+                base_branch: "main".to_owned(),
+                from_fork: false,
+                labels: Vec::new(),
+            };
+            let approval = format!("{} {}", slipway_forges::approvals::COMMAND, shown());
+            Self {
+                pull_request,
+                comments: vec![comment(1, "bot", marker.line()), comment(2, "grace", approval)],
+                reviews: Vec::new(),
+                backend: Arc::new(MemoryBackend::new()),
+            }
+        }
+
+        /// The persons whose approvals are stored after the end was seen.
+        async fn end(&self) -> Vec<String> {
+            let forge = connect(Connection {
+                kind: Kind::Gitea,
+                address: Address::parse("https://git.example.com", false).unwrap(),
+                repository: Repository::parse("o/r").unwrap(),
+                token: None,
+                user: None,
+                patience: std::time::Duration::ZERO,
+            })
+            .unwrap();
+            let approvals =
+                |_: &str| ApprovalPolicy { needed: 1, people: vec!["grace".to_owned()], author: false };
+            let review = Review {
+                forge: &*forge,
+                own: "bot",
+                host: "git.example.com",
+                page: None,
+                pull_request: &self.pull_request,
+                comments: &self.comments,
+                reviews: &self.reviews,
+                statuses: &[],
+                approvals: &approvals,
+                record: Some(self.backend.clone()),
+                skips_same: true,
+            };
+            review.closed().await.unwrap();
+            let plan = shown().as_str().parse::<Digest>().unwrap();
+            let given =
+                approvals::of(&*self.backend, &ClusterName::new("prod").unwrap(), plan).await.unwrap();
+            given.into_iter().map(|approval| approval.person).collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_merge_takes_the_last_approvals() {
+        assert_eq!(Scene::new(true).end().await, ["grace"]);
+        assert!(Scene::new(false).end().await.is_empty(), "it was closed");
+    }
+
+    #[tokio::test]
+    async fn an_approval_that_was_taken_back_is_removed() {
+        let mut scene = Scene::new(true);
+        assert_eq!(scene.end().await, ["grace"]);
+        scene.reviews.push(slipway_forges::Review {
+            author: "grace".to_owned(),
+            verdict: Verdict::ChangesRequested,
+            revision: Some(scene.pull_request.head.clone()),
+            at: Some("2026-11-26T13:00:00Z".parse().unwrap()),
+        });
+        assert!(scene.end().await.is_empty());
+    }
 }

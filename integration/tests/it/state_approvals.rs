@@ -64,6 +64,26 @@ fn an_approval_is_of_one_change_of_one_generation() -> Result<()> {
 }
 
 #[test]
+fn an_approval_can_be_taken_back_by_its_person() -> Result<()> {
+    let place = guarded()?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(2, &["plan", "-f", "spec.yaml", "--out", "next.plan"])?;
+    let approve = |who: &str, more: &[&str]| run_as(&place, who, &[&["approve", "next.plan"], more].concat());
+    let apply = |code: i32| run_as(&place, "ada", &["apply", "next.plan", "--yes"])?.wanted(code, "apply");
+    approve("eve", &["--yes"])?.wanted(0, "approve")?;
+    // Nobody takes the approval of another person back.
+    let other = approve("bob", &["--revoke"])?.wanted(0, "revoke")?;
+    ensure!(other.out.contains("bob@") && other.out.contains("has not approved"), "{other:?}");
+    ensure!(other.err.contains("Approvals: eve@"), "{other:?}");
+    let revoked = approve("eve", &["--revoke"])?.wanted(0, "revoke")?;
+    ensure!(revoked.out.starts_with("Took the approval of sha256:"), "{revoked:?}");
+    ensure!(revoked.err.contains("Approvals: none."), "{revoked:?}");
+    apply(1)?;
+    approve("eve", &["--yes"])?.wanted(0, "approve")?;
+    apply(0).map(drop)
+}
+
+#[test]
 fn names_that_look_alike_are_one_person_or_nobody() -> Result<()> {
     let place = guarded()?;
     place.write("config/slipway/config.toml", "require-approval = 2\n")?;

@@ -46,7 +46,14 @@ pub(crate) const PAGES: &[Page] = &[
             ("Convert it to JSON for a policy tool", "slipway show cluster.plan -o json > plan.json"),
         ],
     ),
-    page("approve", Usual, &[("Approve a saved plan", "slipway approve cluster.plan --comment reviewed")]),
+    page(
+        "approve",
+        Usual,
+        &[
+            ("Approve a saved plan", "slipway approve cluster.plan --comment reviewed"),
+            ("Take an approval back", "slipway approve cluster.plan --revoke"),
+        ],
+    ),
     page(
         "review",
         Usual,

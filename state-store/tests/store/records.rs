@@ -224,6 +224,18 @@ async fn a_plan_is_stored_once_and_an_approval_counts_once_for_a_person() {
     let persons: Vec<&str> = given.iter().map(|approval| approval.person.as_str()).collect();
     assert_eq!(persons, ["ada", "bob"]);
     assert!(approvals::of(&*backend, &cluster(), plan(2)).await.unwrap().is_empty());
+
+    let revoked = approvals::revoke(&*backend, &cluster(), plan(1), "ada").await.unwrap();
+    assert_eq!(revoked.as_ref(), given.first());
+    assert!(approvals::revoke(&*backend, &cluster(), plan(1), "ada").await.unwrap().is_none());
+    let left = approvals::of(&*backend, &cluster(), plan(1)).await.unwrap();
+    assert_eq!(left, given[1..], "the other person still approves");
+    approvals::approve(&backend, approval(plan(1), "ada", 1)).await.unwrap();
+    assert_eq!(
+        approvals::of(&*backend, &cluster(), plan(1)).await.unwrap().len(),
+        2,
+        "she may approve again"
+    );
 }
 
 #[tokio::test]

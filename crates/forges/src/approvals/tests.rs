@@ -173,8 +173,25 @@ fn who_requests_changes_afterwards_takes_the_approval_back() {
         review("linus", Verdict::ChangesRequested, "b", 60),
     ];
     assert_eq!(case.reason(), Some(Reason::ChangesRequested));
+    assert_eq!(case.count().withdrawn, ["grace"]);
     case.reviews.push(review("grace", Verdict::Approved, "b", 70));
     assert_eq!(case.reason(), None);
+}
+
+#[test]
+fn a_dismissed_review_takes_its_own_approval_back() {
+    let dismissed = |who: &str, head: &str, second| review(who, Verdict::Dismissed, head, second);
+    let mut case = Case { reviews: vec![dismissed("grace", "b", 50)], ..Case::new() };
+    assert_eq!(case.reason(), Some(Reason::Dismissed));
+    assert_eq!(case.count().withdrawn, ["grace"]);
+    case.comments = vec![comment("grace", &format!("{COMMAND} {}", plan()), 40, 40)];
+    assert_eq!(case.reason(), None, "she has approved in another way");
+    assert!(case.count().withdrawn.is_empty());
+    // What never counted was not taken back.
+    for never in [dismissed("grace", "c", 50), dismissed("grace", "b", 19), dismissed("eve", "b", 50)] {
+        let case = Case { reviews: vec![never], ..Case::new() };
+        assert!(case.count().withdrawn.is_empty());
+    }
 }
 
 #[test]

@@ -121,6 +121,7 @@ fn a_comment_has_all_parts() {
         needed: 2,
         given: vec![Given { person: "grace".to_owned(), at: "2026-11-26T12:00:00Z".parse().unwrap() }],
         refused: vec![Refused { person: "eve".to_owned(), reason: Reason::NotNamed }],
+        ..Outcome::default()
     };
     let before = self::plan(two().into_iter().take(1).collect());
     let body = render(&plan, Some(&before), &approvals, 60_000);
@@ -193,8 +194,8 @@ fn foreign_texts_have_no_effect() {
     plan.cluster = EVIL.to_owned();
     let approvals = Outcome {
         needed: 1,
-        given: Vec::new(),
         refused: vec![Refused { person: EVIL.to_owned(), reason: Reason::NotNamed }],
+        ..Outcome::default()
     };
     let pull_request = pull_request(EVIL);
     let preview = Preview {
@@ -283,7 +284,7 @@ fn the_status_of_a_plan_waits_for_its_approvals() {
     let digest = changing.digest().unwrap();
     let given = vec![Given { person: "grace".to_owned(), at: "2026-11-26T12:00:00Z".parse().unwrap() }];
     let of = |plan: &Plan, needed, given: &[Given]| {
-        let outcome = Outcome { needed, given: given.to_vec(), refused: Vec::new() };
+        let outcome = Outcome { needed, given: given.to_vec(), ..Outcome::default() };
         let status = crate::report::of_plan(plan, 0, &outcome, Some("https://ci.example/1")).unwrap();
         assert_eq!(status.context, "slipway/prod");
         (status.state, status.description)

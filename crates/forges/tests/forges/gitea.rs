@@ -229,6 +229,16 @@ async fn reviews(story: &Story, pull_request: &PullRequest) {
     assert_eq!(outcome.refused.iter().map(|refused| refused.person.as_str()).collect::<Vec<_>>(), ["eve"]);
     let other = approvals::count(&policy, &Digest::of_bytes(b"another plan"), "prod", &evidence);
     assert!(!other.is_enough(), "a review is bound to the plan that was shown");
+
+    let path = format!("Ada/infra/pulls/{}/reviews", pull_request.number);
+    let found = story.ask(&story.ada, "GET", &path, &Json::Null);
+    let of_grace =
+        found.as_array().unwrap().iter().find(|review| review["user"]["login"] == "grace").unwrap();
+    let path = format!("{path}/{}/dismissals", of_grace["id"]);
+    story.ask(&story.ada, "POST", &path, &json!({ "message": "by mistake", "priors": false }));
+    let reviews = forge.reviews(pull_request.number).await.unwrap();
+    let evidence = Evidence { reviews: &reviews, ..evidence };
+    assert_eq!(approvals::count(&policy, &digest, "prod", &evidence).withdrawn, ["grace"]);
 }
 
 /// A pull request from a fork is told from others.

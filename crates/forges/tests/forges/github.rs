@@ -121,11 +121,16 @@ async fn reviews_that_decide_are_read() {
     let told: Vec<_> = found.iter().map(|review| (review.author.as_str(), review.verdict)).collect();
     assert_eq!(
         told,
-        [("grace", Verdict::Approved), ("linus", Verdict::ChangesRequested), ("", Verdict::Approved)]
+        [
+            ("grace", Verdict::Approved),
+            ("linus", Verdict::ChangesRequested),
+            ("linus", Verdict::Dismissed),
+            ("", Verdict::Approved)
+        ]
     );
     assert_eq!(found[0].revision, Revision::parse(&sha("b")));
     assert_eq!(found[0].at, Some("2026-11-17T17:43:43Z".parse().unwrap()));
-    assert_eq!(found[2].revision, None);
+    assert_eq!(found[3].revision, None);
 }
 
 #[tokio::test]
