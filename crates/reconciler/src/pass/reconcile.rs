@@ -5,8 +5,8 @@ use std::time::Instant;
 use jiff::Timestamp;
 use slipway_engine::State;
 use slipway_operations::{
-    Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state, stop_at_findings,
-    weakened,
+    Environment, Error, Opened, Planned, Request, Saved, Specs, person_of, plans, protection, state,
+    stop_at_findings, weakened,
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
@@ -198,6 +198,13 @@ impl Pass {
         }
     }
 
+    /// Whether the run that holds the cluster, or that did not end, is one of another actor than this controller.
+    fn is_of_another(&self, head: &Head) -> bool {
+        let holder = head.holder.as_ref().map(|holder| &holder.who);
+        let who = holder.or(head.unfinished.as_ref().map(|run| &run.who));
+        who.is_some_and(|who| person_of(who).as_ref() != Some(&self.shared.who().person))
+    }
+
     /// Goes on with a run that another process holds, or that was interrupted. `None` if the cluster is to be planned as usual.
     async fn take_up(
         &self,
@@ -211,6 +218,10 @@ impl Pass {
             return Ok(Some(End::waits(Reason::Paused, pause.to_string())));
         }
         let state = opened.state.as_ref().map(|state| &state.head);
+        if state.is_some_and(|head| self.is_of_another(head)) {
+            // The process before ended between writing what it applies and taking the cluster.
+            (status.applying, status.applying_revision) = (None, None);
+        }
         let is_known = state.is_some_and(|head| head.holder.is_some() || head.unfinished.is_some());
         match (self.policy.apply, status.applying.clone()) {
             // Its holder was removed. It may be a deletion, or another run that does not bring what the spec says.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_reconciler::board::{self, Pause};
+use slipway_reconciler::status::Status;
 use slipway_state_store::faults::{Failure, Fault, Operation};
-use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock};
+use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock, controllers};
 
 use crate::world::{World, on_one_thread};
 
@@ -51,6 +52,35 @@ async fn a_freeze_counts_after_a_person_has_held_the_cluster() {
         world.until_reason("dev", "Held", &commit).await;
         // The controller looks at the cluster several times.
         tokio::time::sleep(Duration::from_millis(1_500)).await;
+        holder.release(None).await.unwrap();
+        world.until_reason("dev", "Frozen", &commit).await;
+        assert_eq!(world.machines("dev"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_of_a_person_is_not_taken_for_one_that_the_controller_began() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let freezes = "apply = 'always'\nfreezes = [{ from = '2020-01-01', until = '2100-01-01' }]";
+        let controller = world.applying(freezes).await;
+        world.until_reason("dev", "Frozen", &commit).await;
+        world.apply("dev", "ada").await;
+        controller.stop().await;
+        // As if the process had been killed after it wrote this and before it took the cluster.
+        let name = ClusterName::new("dev").unwrap();
+        let begun =
+            |found: Option<Status>| found.map(|status| Status { applying: Some("x".into()), ..status });
+        controllers::change(&world.backend(), &controllers::status(&name), begun).await.unwrap();
+        let who = world.environment("ada").actor.doing("upgrade");
+        let holder =
+            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let commit = world.push("dev", 2);
+        let controller = world.applying(freezes).await;
+        world.until_reason("dev", "Held", &commit).await;
         holder.release(None).await.unwrap();
         world.until_reason("dev", "Frozen", &commit).await;
         assert_eq!(world.machines("dev"), 2);
