@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use slipway_forges::{StatusState, Treatment};
 use slipway_operations::Environment;
 use slipway_reviews::clusters::Reading;
+use slipway_reviews::posting::Sent;
 use slipway_reviews::{Checkout, Paths, Review, prepare, review, stale};
 
 use crate::cli::review::ReviewArguments;
@@ -49,6 +50,7 @@ pub(crate) async fn run(context: &Context, arguments: &ReviewArguments) -> Resul
         approvals: &|_| policy.approvals.clone(),
         record: None,
         skips_same: false,
+        sent: Sent::default(),
     };
     let environment = match policy.treatment(&pull_request) {
         Treatment::Refused(reason) => {

@@ -1,7 +1,7 @@
 //! Comments, statuses and approvals of one pull request.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use slipway_forges::approvals::{self, Evidence, Outcome};
 use slipway_forges::comment::{Preview, without_plan};
@@ -41,6 +41,23 @@ pub struct Review<'a> {
     pub record: Option<Arc<dyn Backend>>,
     /// Whether a status is left out that the head has already. The statuses were read after the last one was set.
     pub skips_same: bool,
+    /// The statuses that this review has set since.
+    pub sent: Sent,
+}
+
+/// The statuses that a review has set, the last one of each name.
+#[derive(Debug, Default)]
+pub struct Sent(Mutex<BTreeMap<String, Status>>);
+
+impl Sent {
+    fn last(&self, context: &str) -> Option<Status> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(context).cloned()
+    }
+
+    fn take(&self, status: &Status) {
+        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sent.insert(status.context.clone(), status.clone());
+    }
 }
 
 impl Review<'_> {
@@ -54,17 +71,25 @@ impl Review<'_> {
 
     /// Sets a status, unless the last one of its name is the same and of our own user.
     pub(crate) async fn set(&self, status: &Status) -> Result<(), Error> {
-        let last = self.statuses.iter().rev().find(|known| known.context == status.context);
-        let is_same = self.skips_same
-            && last.is_some_and(|known| {
-                known.by == self.own
-                    && known.state == Some(status.state)
-                    && known.description == status.description
-            });
-        if is_same {
+        if self.skips_same && self.is_shown(status) {
             return Ok(());
         }
-        Ok(self.forge.set_status(&self.pull_request.head, status).await?)
+        self.forge.set_status(&self.pull_request.head, status).await?;
+        self.sent.take(status);
+        Ok(())
+    }
+
+    /// Whether the last status of this name says the same, and is of our own user.
+    fn is_shown(&self, status: &Status) -> bool {
+        if let Some(sent) = self.sent.last(&status.context) {
+            return sent.state == status.state && sent.description == status.description;
+        }
+        let last = self.statuses.iter().rev().find(|known| known.context == status.context);
+        last.is_some_and(|known| {
+            known.by == self.own
+                && known.state == Some(status.state)
+                && known.description == status.description
+        })
     }
 
     async fn post(&self, subject: &Subject, body: &str) -> Result<(), Error> {
@@ -329,6 +354,7 @@ mod tests {
                 approvals: &approvals,
                 record: Some(self.backend.clone()),
                 skips_same: true,
+                sent: Sent::default(),
             };
             review.closed().await.unwrap();
             let plan = shown().as_str().parse::<Digest>().unwrap();
@@ -336,6 +362,17 @@ mod tests {
                 approvals::of(&*self.backend, &ClusterName::new("prod").unwrap(), plan).await.unwrap();
             given.into_iter().map(|approval| approval.person).collect()
         }
+    }
+
+    #[test]
+    fn the_last_status_of_a_review_counts_and_not_an_older_one() {
+        let sent = Sent::default();
+        let status = |state| report::status(&Subject::Specs, state, "a sentence", None);
+        let (older, newer) = (status(StatusState::Failure), status(StatusState::Pending));
+        assert_eq!(sent.last(&older.context), None);
+        sent.take(&older);
+        sent.take(&newer);
+        assert_eq!(sent.last(&older.context), Some(newer));
     }
 
     #[tokio::test]

@@ -12,8 +12,10 @@ use slipway_forges::{
 use slipway_limits::{count, file, size};
 use slipway_operations::Environment;
 use slipway_reviews::clusters::{Affected, Reading};
+use slipway_reviews::posting::Sent;
 use slipway_reviews::stale::{self, Generations};
 use slipway_reviews::{Checkout, Interrupt, Material, Paths, Review, Reviewed, prepare, show};
+use slipway_state_store::Digest;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -42,8 +44,8 @@ const PLANS: u32 = 5;
 pub(crate) struct Desk {
     settings: PullRequests,
     commits: Commits,
-    /// The login of the token's user.
-    own: Option<String>,
+    /// The login of the token's user, with the digest of the token.
+    own: Option<(Digest, String)>,
     known: BTreeMap<u64, Known>,
 }
 
@@ -91,6 +93,7 @@ impl Place<'_> {
             approvals,
             record: Some(self.shared.backend.clone()),
             skips_same: true,
+            sent: Sent::default(),
         }
     }
 }
@@ -127,12 +130,8 @@ impl Desk {
         wanted: &Wanted,
         stop: &CancellationToken,
     ) -> Result<Vec<(u64, Duration)>, Failure> {
-        let forge = self.connect()?;
-        let own = match &self.own {
-            Some(own) => own.clone(),
-            None => forge.own_user().await.map_err(slipway_reviews::Error::from)?,
-        };
-        self.own = Some(own.clone());
+        let (forge, token) = self.connect()?;
+        let own = self.login(&*forge, token).await?;
         let settings = self.settings.clone();
         let address = settings.address().map_err(slipway_reviews::Error::from)?;
         let place = Place {
@@ -163,7 +162,24 @@ impl Desk {
         Ok(again)
     }
 
-    fn connect(&self) -> Result<Box<dyn Forge>, Failure> {
+    /// The login of the token's user. It is asked for again when the file has another token.
+    async fn login(&mut self, forge: &dyn Forge, token: Digest) -> Result<String, Failure> {
+        let last = self.own.clone();
+        match &last {
+            Some((of, own)) if *of == token => return Ok(own.clone()),
+            _ => {}
+        }
+        let own = forge.own_user().await?;
+        if last.is_some_and(|(_, before)| before != own) {
+            // What another user has written is not found again.
+            self.known.values_mut().for_each(|known| known.reviewed = None);
+        }
+        self.own = Some((token, own.clone()));
+        Ok(own)
+    }
+
+    /// The forge, and the digest of the token.
+    fn connect(&self) -> Result<(Box<dyn Forge>, Digest), Failure> {
         let settings = &self.settings;
         let token = read_token(&settings.token_file)?;
         let connect = || {
@@ -176,7 +192,7 @@ impl Desk {
                 patience: PATIENCE,
             })
         };
-        Ok(connect().map_err(slipway_reviews::Error::from)?)
+        Ok((connect()?, Digest::of(token.as_bytes())))
     }
 
     /// The pull requests into the branch of the source that are open, and those that were open before and are not any more.
