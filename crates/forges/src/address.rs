@@ -1,5 +1,6 @@
 //! Where a forge is.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use reqwest::Url;
@@ -51,6 +52,13 @@ impl Address {
     /// The address with a path of the API behind it, without a slash at the end.
     pub(crate) fn api(&self, path: &str) -> String {
         format!("{}{path}", self.0.as_str().trim_end_matches('/'))
+    }
+}
+
+/// Prints without a slash at the end, so that one site has one text.
+impl fmt::Display for Address {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.api(""))
     }
 }
 

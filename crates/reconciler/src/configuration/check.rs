@@ -50,9 +50,8 @@ impl Configuration {
         for source in &self.sources {
             let (Some(reviews), Some(git)) = (&source.pull_requests, &source.git) else { continue };
             let Reference::Branch(branch) = git.reference() else { continue };
-            let url = reviews.url.as_deref().unwrap_or_default().trim_end_matches('/');
-            let forge = format!("{:?} {url}", reviews.forge);
-            if !reviewed.insert((forge, reviews.repository.to_lowercase(), branch)) {
+            let Ok(address) = reviews.address() else { continue };
+            if !reviewed.insert((address.to_string(), reviews.repository.to_lowercase(), branch)) {
                 return refused_with(
                     format!("source {}", source.name),
                     "`pull-requests` are those of another source, which reviews them already",

@@ -105,7 +105,8 @@ fn mistakes_are_refused_with_their_place() {
         reviews("url = 'https://a/b'", &format!("forge = 'github'\nrepository = '{repository}'"))
     };
     let other = of("A/B").replace("data = 'd'\n", "").replace("name = 's'", "name = 'other'");
-    let reviewed_twice = format!("{}{other}", of("a/b"));
+    // The usual address, written out.
+    let reviewed_twice = format!("{}{other}url = 'https://GitHub.com:443/'\n", of("a/b"));
     let notification = |lines: &str| {
         source(&format!("folder = 'f'\n[[notification]]\nname = 'ops'\nkind = 'json'\n{lines}"))
     };

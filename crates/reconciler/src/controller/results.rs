@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use slipway_state_store::Error as StoreError;
 use tokio::time::Instant;
 
+use super::starts::reviewer_of;
 use super::{Controller, Recall};
 use crate::entry::{Entry, Place};
 use crate::error::Error;
@@ -103,7 +104,25 @@ impl Controller {
             }
             entry.is_mine = is_mine;
         }
+        self.hand_over_reviews(&members, now);
         self.members = members;
+    }
+
+    /// Gives the reviews up of sources that another replica has from now on. Those that this one gets begin after a term: the
+    /// other one may write a comment until it knows. Two replicas that write at once make two comments about one cluster.
+    fn hand_over_reviews(&mut self, members: &crate::members::Members, now: Instant) {
+        let term = self.shared.configuration.term();
+        for (number, state) in &mut self.reviews {
+            let Some(source) = self.shared.configuration.sources.get(*number) else { continue };
+            let subject = reviewer_of(&source.name);
+            let is_mine =
+                |members: &crate::members::Members| members.owner(&subject) == Some(self.me.as_str());
+            match (is_mine(&self.members), is_mine(members)) {
+                (true, false) => state.give_up(),
+                (false, true) if members.replicas.len() > 1 => state.rest(now + term),
+                _ => {}
+            }
+        }
     }
 
     fn take_recall(&mut self, found: Result<Vec<Status>, StoreError>, now: Instant) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use slipway_limits::count;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::reviews::{Desk, Wanted};
 use crate::status::Problem;
@@ -22,8 +23,10 @@ pub(super) struct ReviewState {
     asked: BTreeMap<u64, Instant>,
     /// When the last look began.
     began: Option<Instant>,
-    /// Until when the forge asks to be left alone.
+    /// Until when the forge is left alone.
     rests: Option<Instant>,
+    /// Ends the look that runs.
+    stop: CancellationToken,
     /// Why the last look failed.
     pub failed: Option<Problem>,
     /// How often in a row a look failed.
@@ -38,6 +41,7 @@ impl ReviewState {
             asked: BTreeMap::new(),
             began: None,
             rests: None,
+            stop: CancellationToken::new(),
             failed: None,
             failures: 0,
         }
@@ -53,7 +57,18 @@ impl ReviewState {
 
     /// Leaves the forge alone for a while, whatever is asked for.
     pub fn rest(&mut self, until: Instant) {
-        self.rests = Some(until);
+        self.rests = self.rests.max(Some(until));
+    }
+
+    /// What ends a look that begins now: the end of the controller, or [`Self::give_up`].
+    pub fn stop(&mut self, ending: &CancellationToken) -> CancellationToken {
+        self.stop = ending.child_token();
+        self.stop.clone()
+    }
+
+    /// Gives the look up that runs, for another replica.
+    pub fn give_up(&self) {
+        self.stop.cancel();
     }
 
     /// Asks for a look at all open pull requests.
@@ -140,6 +155,13 @@ mod tests {
         state.ask_all(at(30_000));
         state.ask(7, at(30_000));
         assert!(state.begin(at(89_000), HOUR).is_none(), "the forge asks to wait");
-        assert!(matches!(state.begin(at(90_000), HOUR), Some((_, Wanted::All))));
+        state.rest(at(40_000));
+        let stop = state.stop(&CancellationToken::new());
+        let (desk, wanted) = state.begin(at(90_000), HOUR).unwrap();
+        assert_eq!(wanted, Wanted::All);
+        state.give_up();
+        assert!(stop.is_cancelled());
+        state.ended(desk);
+        assert!(!state.stop(&CancellationToken::new()).is_cancelled(), "the next look is another one");
     }
 }

@@ -18,6 +18,11 @@ use crate::shared::Shared;
 /// Later than any look.
 const LATEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
+/// The subject by which one replica tells about a source and reviews its pull requests.
+pub(super) fn reviewer_of(source: &str) -> String {
+    format!("source {source}")
+}
+
 impl Controller {
     /// Starts all jobs that are due, as far as there are workers.
     pub(super) fn start_due(&mut self, now: Instant) {
@@ -118,7 +123,7 @@ impl Controller {
 
     /// Whether this replica tells about a source.
     pub(super) fn reads(&self, source: &str) -> bool {
-        self.is_mine(&format!("source {source}"))
+        self.is_mine(&reviewer_of(source))
     }
 
     fn start_reviews(&mut self, now: Instant) {
@@ -130,7 +135,7 @@ impl Controller {
             let Some(state) = self.reviews.get_mut(&number).filter(|_| free > 0) else { continue };
             if let Some((desk, wanted)) = state.begin(now, interval) {
                 free -= 1;
-                let (shared, stop) = (self.shared.clone(), self.ending.clone());
+                let (shared, stop) = (self.shared.clone(), state.stop(&self.ending));
                 self.running.push(Box::pin(reviews::look(shared, (number, source), desk, wanted, stop)));
             }
         }

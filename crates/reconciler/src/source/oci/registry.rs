@@ -19,7 +19,7 @@ use crate::error::Error;
 const REQUEST: Duration = Duration::from_secs(120);
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
-/// How often a blob may be elsewhere.
+/// How often a manifest or a blob may be elsewhere.
 const REDIRECTS: u32 = 3;
 /// The kinds of manifests of one artifact.
 const MANIFESTS: &str =
@@ -90,6 +90,7 @@ impl Registry {
     /// The digest of a manifest, and its one layer with an archive.
     pub async fn manifest(&mut self, reference: &str) -> Result<(String, Layer), Error> {
         let answer = self.call(Method::GET, &format!("manifests/{reference}")).await?;
+        let answer = self.followed(answer).await?;
         let bytes = self.body(answer, size::CONFIGURATION).await?;
         let digest = Digest::of_bytes(&bytes).as_str().to_owned();
         if reference.starts_with("sha256:") && reference != digest {
@@ -118,22 +119,30 @@ impl Registry {
         if !layer.digest.starts_with("sha256:") || Digest::parse(&layer.digest).is_none() {
             return Err(self.unavailable("its layer has no SHA-256"));
         }
-        let mut answer = self.call(Method::GET, &format!("blobs/{}", layer.digest)).await?;
-        let mut redirects = 0;
-        while answer.status().is_redirection() && redirects < REDIRECTS {
-            redirects += 1;
-            let to = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
-            let to = to.and_then(|to| answer.url().join(to).ok()).filter(|to| self.place.allows(to));
-            let to = to.ok_or_else(|| self.unavailable("a blob is at an address that is not encrypted"))?;
-            // The storage behind a registry gets no credentials: the URL is signed.
-            answer = self.send(self.client.get(to)).await?;
-        }
-        self.check(&answer)?;
+        let answer = self.call(Method::GET, &format!("blobs/{}", layer.digest)).await?;
+        let answer = self.followed(answer).await?;
         let bytes = self.body(answer, limit).await?;
         if Digest::of_bytes(&bytes).as_str() != layer.digest {
             return Err(self.unavailable("its layer is damaged: the digest is another one"));
         }
         Ok(bytes)
+    }
+
+    /// The answer behind the redirects of another one.
+    async fn followed(&self, mut answer: Response) -> Result<Response, Error> {
+        let mut redirects = 0;
+        while answer.status().is_redirection() && redirects < REDIRECTS {
+            redirects += 1;
+            let to = answer.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            let to = to.and_then(|to| answer.url().join(to).ok()).filter(|to| self.place.allows(to));
+            let to = to.ok_or_else(|| {
+                self.unavailable("the registry redirects to an address that is not encrypted")
+            })?;
+            // The storage behind a registry gets no credentials: the URL is signed.
+            answer = self.send(self.client.get(to).header(ACCEPT, MANIFESTS)).await?;
+        }
+        self.check(&answer)?;
+        Ok(answer)
     }
 
     /// Calls the registry, and once more with credentials if it asks for them.
@@ -255,13 +264,16 @@ impl Registry {
     }
 }
 
-/// A parameter of a challenge, as `realm="https://…"`.
+/// A parameter of a challenge, as `realm="https://…"` or `error=invalid_token` (RFC 9110, section 11.2).
 fn parameter<'a>(parameters: &'a str, name: &str) -> Option<&'a str> {
     let mut rest = parameters;
-    while let Some((key, after)) = rest.split_once("=\"") {
-        let (value, tail) = after.split_once('"')?;
+    while let Some((key, after)) = rest.split_once('=') {
+        let (value, tail) = match after.trim_start().strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"')?,
+            None => after.split_once(',').unwrap_or((after, "")),
+        };
         if key.trim_matches([',', ' ']).eq_ignore_ascii_case(name) {
-            return Some(value);
+            return Some(value.trim());
         }
         rest = tail;
     }
@@ -279,5 +291,9 @@ mod tests {
         assert_eq!(parameter(text, "service"), Some("a, b"));
         assert_eq!(parameter(text, "error"), None);
         assert_eq!(parameter("realm=\"x", "realm"), None);
+        let mixed = r#"error=invalid_token, realm="https://auth.example.com/?a=b" ,service = registry"#;
+        assert_eq!(parameter(mixed, "error"), Some("invalid_token"));
+        assert_eq!(parameter(mixed, "realm"), Some("https://auth.example.com/?a=b"));
+        assert_eq!(parameter(mixed, "service"), Some("registry"));
     }
 }
