@@ -171,7 +171,7 @@ pub(crate) enum Command {
     /// Keep clusters in line with specs in Git: run a controller, look at it, pause it.
     #[command(subcommand)]
     Controller(controller::ControllerCommand),
-    /// List the clusters of the state store.
+    /// List clusters, pools, nodes and stored plans.
     #[command(subcommand)]
     Get(state::GetCommand),
     /// Inspect and repair the state of clusters.
@@ -322,7 +322,8 @@ pub(crate) struct PlanArguments {
     pub scope: ScopeArguments,
     /// Save the plan to this file, for `slipway apply PLANFILE`.
     ///
-    /// `state:` saves it in the state store under its digest instead, for `slipway apply state:DIGEST` on any machine.
+    /// `state:` saves it in the state store under its digest instead, for `slipway apply state:DIGEST` on any machine. The specs
+    /// may have several clusters then.
     #[arg(long, value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
     /// Plan without state and credentials, as if nothing existed.
@@ -414,8 +415,28 @@ pub(crate) struct ClusterArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct DriftArguments {
-    #[command(flatten)]
-    pub cluster: ClusterArguments,
+    /// Name of the cluster in the state, instead of specs.
+    #[arg(
+        value_name = "CLUSTER",
+        conflicts_with_all = ["files", "cluster", "provider", "provider_config", "all"],
+        required_unless_present_any = ["files", "all"]
+    )]
+    pub name: Option<String>,
+    /// Spec files and folders of clusters; `-` reads standard input.
+    #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
+    pub files: Vec<PathBuf>,
+    /// Use only this cluster of the specs.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub cluster: Option<String>,
+    /// Use this provider instead of the one in the spec.
+    #[arg(long, value_name = "NAME", requires = "files")]
+    pub provider: Option<String>,
+    /// Provider settings as a JSON object; they override those in the spec.
+    #[arg(long, value_name = "JSON", requires = "provider")]
+    pub provider_config: Option<String>,
+    /// All clusters of the state store.
+    #[arg(long, conflicts_with = "files")]
+    pub all: bool,
     #[command(flatten)]
     pub show: ShowOptions,
 }

@@ -79,6 +79,13 @@ pub(crate) fn pending(plan: &slipway_plan::Plan) -> ExitCode {
     }
 }
 
+/// The more serious one of the exit codes of two clusters: an error, then pending changes, then success.
+pub(crate) fn worse(left: ExitCode, right: ExitCode) -> ExitCode {
+    let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];
+    let rank = |code: ExitCode| order.iter().position(|other| *other == code).unwrap_or(order.len());
+    if rank(right) > rank(left) { right } else { left }
+}
+
 /// The exit code of a command that carries something out.
 pub(crate) fn done(through: bool) -> ExitCode {
     if through { ExitCode::SUCCESS } else { ExitCode::from(1) }

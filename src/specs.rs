@@ -6,7 +6,7 @@ use slipway_kops::code::{HARMLESS, HARMLESS_HINT};
 use slipway_operations::{ClusterSpec, Specs};
 use slipway_spec::diagnostic::{self, Diagnostic};
 
-use crate::cli::{ClusterArguments, SpecArguments};
+use crate::cli::{ClusterArguments, DriftArguments, SpecArguments};
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -30,6 +30,17 @@ impl From<&ClusterArguments> for Selection {
     fn from(arguments: &ClusterArguments) -> Self {
         let ClusterArguments { name: _, files, cluster, provider, provider_config } = arguments.clone();
         Self { files, cluster, provider, provider_config }
+    }
+}
+
+impl From<&DriftArguments> for Selection {
+    fn from(arguments: &DriftArguments) -> Self {
+        Self {
+            files: arguments.files.clone(),
+            cluster: arguments.cluster.clone(),
+            provider: arguments.provider.clone(),
+            provider_config: arguments.provider_config.clone(),
+        }
     }
 }
 

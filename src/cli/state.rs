@@ -284,11 +284,29 @@ pub(crate) struct VerifyArguments {
     pub output: ReportFormat,
 }
 
-/// List the clusters of the state store.
+/// List clusters, pools, nodes and stored plans.
 #[derive(Debug, Subcommand)]
 pub(crate) enum GetCommand {
     /// List the clusters: provider, version, generation, holder of the lease, and result of the last run.
     Clusters(GetClustersArguments),
+    /// List the pools as they were applied last: role, size, machine type, version and zones.
+    Pools(GetOfClustersArguments),
+    /// List the nodes, and machines that are not nodes yet: pool, phase and last error.
+    ///
+    /// The API of each cluster is asked, and for machines its provider or its hosts. The state has no nodes.
+    Nodes(GetOfClustersArguments),
+    /// List the plans in the state store: generation, approvals, and whether they still fit the state.
+    Plans(GetOfClustersArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetOfClustersArguments {
+    /// Name of the cluster; without it, all clusters of the state store.
+    #[arg(value_name = "CLUSTER")]
+    pub cluster: Option<String>,
+    /// Format of the list.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]

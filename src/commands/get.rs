@@ -1,5 +1,9 @@
 //! `slipway get`
 
+mod nodes;
+mod plans;
+mod pools;
+
 use std::process::ExitCode;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -10,7 +14,7 @@ use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, list
 
 use super::controller::tell_pauses;
 use crate::cli::ReportFormat;
-use crate::cli::state::{GetClustersArguments, GetCommand};
+use crate::cli::state::{GetClustersArguments, GetCommand, GetOfClustersArguments};
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui::table::table;
@@ -22,7 +26,60 @@ const AT_ONCE: usize = 16;
 pub(crate) async fn run(context: &Context, command: &GetCommand) -> Result<ExitCode, CommandError> {
     match command {
         GetCommand::Clusters(arguments) => clusters(context, arguments).await,
+        GetCommand::Pools(arguments) => pools::run(context, arguments).await,
+        GetCommand::Nodes(arguments) => nodes::run(context, arguments).await,
+        GetCommand::Plans(arguments) => plans::run(context, arguments).await,
     }
+}
+
+/// The clusters that a command is about: the named one, or all that were created and not deleted.
+async fn named(context: &Context, cluster: Option<&str>) -> Result<Vec<ClusterName>, CommandError> {
+    if let Some(name) = cluster {
+        return Ok(vec![ClusterName::new(name)?]);
+    }
+    let backend = context.backend()?;
+    let names = list_clusters(&*backend).await?;
+    let look = |name: ClusterName| {
+        let backend = &*backend;
+        async move {
+            match read_head(backend, &name).await {
+                Ok(None) => None,
+                Ok(Some((head, _))) if head.deleted => None,
+                // One that cannot be read says so when it is looked at.
+                _ => Some(name),
+            }
+        }
+    };
+    Ok(stream::iter(names).map(look).buffered(AT_ONCE).filter_map(|name| async move { name }).collect().await)
+}
+
+/// What was read about clusters.
+struct Found<T> {
+    /// By the name of the cluster, in the order of the names.
+    items: Vec<(String, T)>,
+    /// Whether all could be read.
+    is_whole: bool,
+}
+
+/// Reads something about each cluster. One that cannot be read hides no other, unless it was asked for by its name.
+async fn over<T>(
+    context: &Context,
+    arguments: &GetOfClustersArguments,
+    names: &[ClusterName],
+    look: impl AsyncFn(&str) -> Result<T, slipway_operations::Error>,
+) -> Result<Found<T>, CommandError> {
+    let mut found = Found { items: Vec::new(), is_whole: true };
+    for name in names {
+        match look(name.as_str()).await {
+            Ok(item) => found.items.push((name.to_string(), item)),
+            Err(error) if arguments.cluster.is_some() => return Err(error.into()),
+            Err(error) => {
+                found.is_whole = false;
+                CommandError::from(error).report(&context.output);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// One listing of the store's first level, and one read for each cluster.

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use slipway_engine::State;
+use slipway_operations::plans::STORE;
 use slipway_operations::{Opened, Request};
 
 use super::controller::tell_pauses;
-use super::pending;
+use super::{pending, worse};
 use crate::cli::{OutputFormat, PlanArguments};
 use crate::error::CommandError;
 use crate::plan_source;
@@ -18,12 +19,14 @@ use crate::ui;
 pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     plan_source::check(arguments.out.as_deref())?;
     let selection = Selection::from(&arguments.specs);
-    let single = arguments.out.is_some() || arguments.show.output != OutputFormat::Text;
-    let all =
-        if single { vec![specs::one(context, &selection)?] } else { specs::wanted(context, &selection)? };
+    // A file has one plan; in the state store, each one is stored beside its cluster.
+    let is_file = arguments.out.as_deref().is_some_and(|path| path.to_str() != Some(STORE));
+    let all = match is_file || arguments.show.output != OutputFormat::Text {
+        true => vec![specs::one(context, &selection).map_err(|error| one_file(error, is_file))?],
+        false => specs::wanted(context, &selection)?,
+    };
     let several = all.len() > 1;
     let mut worst = ExitCode::SUCCESS;
-    let mut rank = 0;
     for spec in all {
         let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
         let opened = Opened::open(&environment, spec).await?;
@@ -39,14 +42,17 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         plan_source::save(context, &opened, &planned, arguments.out.as_deref()).await?;
         let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan_of };
         show(context, &planned.plan, &arguments.show, several)?;
-        let code = pending(&planned.plan);
-        let order = [ExitCode::SUCCESS, ExitCode::from(2), ExitCode::from(1)];
-        let place = order.iter().position(|other| *other == code).unwrap_or(2);
-        if place > rank {
-            (worst, rank) = (code, place);
-        }
+        worst = worse(worst, pending(&planned.plan));
     }
     Ok(worst)
+}
+
+/// Says where the plans of several clusters can be saved.
+fn one_file(error: CommandError, is_file: bool) -> CommandError {
+    match error.code() {
+        Some("CLI0005") if is_file => error.hint("`--out state:` stores a plan for each cluster"),
+        _ => error,
+    }
 }
 
 /// The message about a run that did not end.

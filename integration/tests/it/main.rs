@@ -17,6 +17,7 @@ mod hosts_plans;
 mod laws;
 mod leaves;
 mod limits;
+mod lists;
 mod offline;
 mod paused;
 mod plans;

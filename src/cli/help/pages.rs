@@ -72,7 +72,10 @@ pub(crate) const PAGES: &[Page] = &[
     page(
         "drift",
         Two("something was changed outside Slipway"),
-        &[("Show changes that were made outside Slipway", "slipway drift demo")],
+        &[
+            ("Show changes that were made outside Slipway", "slipway drift demo"),
+            ("Show those of all clusters of the state store", "slipway drift --all"),
+        ],
     ),
     page(
         "roll",
@@ -296,6 +299,9 @@ pub(crate) const PAGES: &[Page] = &[
         )],
     ),
     page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),
+    page("get pools", Usual, &[("List the pools of all clusters", "slipway get pools")]),
+    page("get nodes", Usual, &[("List the nodes of a cluster", "slipway get nodes demo")]),
+    page("get plans", Usual, &[("List the stored plans of a cluster", "slipway get plans demo")]),
     page(
         "state init",
         Usual,
