@@ -4,6 +4,7 @@
 
 mod desk;
 mod evidence;
+mod planning;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
