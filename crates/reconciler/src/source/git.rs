@@ -124,11 +124,12 @@ impl Repository {
     async fn make_anew(&self) -> Result<(), Error> {
         let repository = self.caller.repository();
         let failed = |source| Error::File { what: "the data folder", path: self.folder.clone(), source };
-        match std::fs::remove_dir_all(repository) {
+        // A large one takes a while, in which leases are renewed.
+        match tokio::fs::remove_dir_all(repository).await {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        std::fs::create_dir_all(&self.folder).map_err(failed)?;
+        tokio::fs::create_dir_all(&self.folder).await.map_err(failed)?;
         self.caller.text(Call::local(["init", "--quiet", "--bare"])).await.map(drop)
     }
 
