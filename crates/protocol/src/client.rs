@@ -20,7 +20,7 @@ use tokio::sync::OnceCell;
 use tonic::transport::{Channel, Endpoint, Uri};
 use tower::service_fn;
 
-use crate::convert::{Malformed, schema_from_pages};
+use crate::convert::schema_from_pages;
 use crate::generated as proto;
 use crate::generated::load_balancers_client::LoadBalancersClient;
 use crate::generated::provider_client::ProviderClient;
@@ -29,6 +29,8 @@ use crate::wire::WireValue;
 use crate::{FRAME_BYTES, Life, MESSAGE_LIMIT};
 use call::malformed;
 use pulse::Pulse;
+
+pub use apply::{Recorded, recorded};
 
 /// A provider behind a unix socket.
 ///
@@ -175,25 +177,10 @@ impl Connection {
             let mut rpc = self.rpc.clone();
             let call = rpc.get_info(proto::GetInfoRequest {});
             let answer = self.unary(self.deadlines.pure, call).await?;
-            let info = Info::from(answer);
-            match defect(&info) {
-                Some(text) => Err(malformed(&self.life, &Malformed::new("GetInfo", text))),
-                None => Ok(info),
-            }
+            Info::try_from(answer).map_err(|error| malformed(&self.life, &error))
         };
         self.info.get_or_try_init(|| ask).await
     }
-}
-
-/// An invalid statement in a provider's description of itself.
-fn defect(info: &Info) -> Option<String> {
-    if info.name.is_empty() || info.version.is_empty() {
-        return Some("without a name and a version".to_owned());
-    }
-    if info.batch == 0 {
-        return Some("with batch 0: no item could ever be sent".to_owned());
-    }
-    None
 }
 
 #[async_trait]

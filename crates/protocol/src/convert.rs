@@ -20,13 +20,14 @@ use slipway_resource::{Address, Digest, Identity, Path, Value};
 
 use crate::wire::WireValue;
 
+pub use act::Resumed;
+pub(crate) use act::passing;
 pub use balancing::{DesiredParts, balancer_key, desired_balancer};
 pub(crate) use lifecycle::on_terms;
 pub use lifecycle::terms;
 pub(crate) use planning::planned_from_message;
 pub use planning::planned_to_message;
-pub(crate) use schema::schema_from_pages;
-pub use schema::schema_to_message;
+pub use schema::{schema_from_pages, schema_to_message};
 
 /// A message that does not keep the contract.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

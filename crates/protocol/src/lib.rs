@@ -29,7 +29,7 @@ mod tunnel;
 pub mod wire;
 
 pub use answer::Answer;
-pub use client::{Client, Deadlines};
+pub use client::{Client, Deadlines, Recorded, recorded};
 pub use error::Error;
 pub use life::Life;
 pub use lock::{LockFile, Locked};

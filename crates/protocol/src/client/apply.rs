@@ -4,6 +4,8 @@
 //! the events and passes each to its action. The task ends with the stream and is awaited when the session
 //! closes.
 
+mod recorded;
+
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,16 +13,19 @@ use std::time::Duration;
 
 use futures_util::stream::{self, Stream};
 use prost::Message;
-use slipway_resource::provider::{Applied, ApplyEvent, EventSink};
-use slipway_resource::{ErrorClass, Identity, ProviderError};
+use slipway_resource::provider::{Applied, EventSink};
+use slipway_resource::{ErrorClass, ProviderError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 use super::Connection;
-use super::call::malformed;
+use super::call::{checked, malformed};
+use crate::convert::passing;
 use crate::generated as proto;
 use crate::generated::apply_event::Event;
 use crate::{Life, PAGE_BYTES};
+
+pub use recorded::{Recorded, recorded};
 
 /// Maximum number of requests in one message.
 const REQUESTS: usize = 256;
@@ -266,23 +271,11 @@ async fn events(
     loop {
         tokio::task::coop::consume_budget().await;
         match events.message().await {
-            Ok(Some(message)) => match connection.checked(message) {
-                Ok(message) => {
-                    empty += u32::from(message.events.is_empty());
-                    if empty > TOLD {
-                        return broken(
-                            &connection.life,
-                            format!("it sent more than {TOLD} messages without events"),
-                        );
-                    }
-                    for event in message.events {
-                        if let Err(error) = deliver(&connection.life, actions, event) {
-                            return error;
-                        }
-                    }
+            Ok(Some(message)) => {
+                if let Err(error) = deliver_all(&connection.life, actions, message, &mut empty) {
+                    return error;
                 }
-                Err(error) => return error,
-            },
+            }
             Ok(None) => {
                 let text = format!("provider {} ended the stream of actions", connection.life.name());
                 return ProviderError::new(ErrorClass::OutcomeUnknown, text);
@@ -290,6 +283,24 @@ async fn events(
             Err(status) => return connection.failure(&status).await,
         }
     }
+}
+
+/// Passes the events of a message to their actions. `empty` counts the messages without events.
+///
+/// # Errors
+/// When the message is a failure, and as [`deliver`].
+fn deliver_all(
+    life: &Life,
+    actions: &Actions,
+    message: proto::ApplyEvents,
+    empty: &mut u32,
+) -> Result<(), ProviderError> {
+    let message = checked(life, message)?;
+    *empty += u32::from(message.events.is_empty());
+    if *empty > TOLD {
+        return Err(broken(life, format!("it sent more than {TOLD} messages without events")));
+    }
+    message.events.into_iter().try_for_each(|event| deliver(life, actions, event))
 }
 
 /// Passes an event to its action.
@@ -349,20 +360,6 @@ fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) -> Result<(
 fn broken(life: &Life, text: String) -> ProviderError {
     let text = format!("provider {} broke the contract: {text}", life.name());
     ProviderError::new(ErrorClass::OutcomeUnknown, text)
-}
-
-/// An event that does not end its action; `None` for an unknown one.
-pub(super) fn passing(event: Option<Event>) -> Option<ApplyEvent> {
-    match event? {
-        Event::Started(_) => Some(ApplyEvent::Started),
-        Event::Identity(identity) => Some(ApplyEvent::Identity(Identity::new(identity))),
-        Event::Progress(mut text) => {
-            slipway_limits::text::shorten_in_place(&mut text, slipway_limits::size::MESSAGE);
-            Some(ApplyEvent::Progress(text))
-        }
-        Event::Handle(handle) => Some(ApplyEvent::Handle(handle)),
-        Event::Done(_) | Event::Failed(_) => None,
-    }
 }
 
 #[cfg(test)]

@@ -78,14 +78,8 @@ impl Connection {
     }
 
     /// An answer, if it is not a failure.
-    pub(super) fn checked<A: Answer>(&self, mut answer: A) -> Result<A, ProviderError> {
-        match answer.take_error() {
-            None => Ok(answer),
-            Some(error) => Err(match ProviderError::try_from(error) {
-                Ok(error) => error,
-                Err(error) => malformed(&self.life, &error),
-            }),
-        }
+    pub(super) fn checked<A: Answer>(&self, answer: A) -> Result<A, ProviderError> {
+        checked(&self.life, answer)
     }
 
     /// The error of a status, for a call without side effects.
@@ -116,6 +110,17 @@ impl Connection {
                 format!("provider {name} broke the contract: {code:?}: {message}"),
             ),
         }
+    }
+}
+
+/// An answer of a provider, if it is not a failure.
+pub(super) fn checked<A: Answer>(life: &Life, mut answer: A) -> Result<A, ProviderError> {
+    match answer.take_error() {
+        None => Ok(answer),
+        Some(error) => Err(match ProviderError::try_from(error) {
+            Ok(error) => error,
+            Err(error) => malformed(life, &error),
+        }),
     }
 }
 

@@ -12,19 +12,16 @@ use slipway_resource::provider::{
     Resolution, ResumeRequest, Routes, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest,
     WrapKeyRequest,
 };
-use slipway_resource::{
-    Address, ClusterUid, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value,
-};
+use slipway_resource::{Address, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value};
 
 use zeroize::Zeroizing;
 
 use super::Connection;
-use super::apply::{Multiplexer, TOLD, passing};
+use super::apply::{Multiplexer, TOLD};
 use super::batch::{Batches, fitting};
 use super::call::{late, malformed};
-use crate::convert::{Malformed, planned_from_message};
+use crate::convert::{Malformed, Resumed, planned_from_message};
 use crate::generated as proto;
-use crate::generated::resume_response::Answer;
 use crate::wire::WireValue;
 
 /// How many batches of one call are under way at once.
@@ -246,9 +243,10 @@ impl Session for RemoteSession {
         let call = rpc.discover(proto::DiscoverRequest { session: self.id.clone(), ..request.into() });
         let mut discovery = Discovery::default();
         let take = |page: proto::DiscoverResponse| {
-            discovery.observed.extend(self.all(page.observed)?);
-            discovery.unlisted.extend(self.all(page.unlisted)?);
-            discovery.uid = discovery.uid.take().or_else(|| page.uid.map(ClusterUid::new));
+            let page = Discovery::try_from(page).map_err(|error| self.malformed(&error))?;
+            discovery.observed.extend(page.observed);
+            discovery.unlisted.extend(page.unlisted);
+            discovery.uid = discovery.uid.take().or(page.uid);
             Ok(())
         };
         self.connection.pages(self.connection.deadlines.observe, call, take).await?;
@@ -361,25 +359,15 @@ impl Session for RemoteSession {
             };
             for _ in 0..=TOLD {
                 tokio::task::coop::consume_budget().await;
-                let answer = match stream.message().await {
-                    Ok(Some(message)) => self.connection.checked(message)?.answer,
+                let message = match stream.message().await {
+                    Ok(Some(message)) => self.connection.checked(message)?,
                     Ok(None) => return Err(self.malformed(&Malformed::new("end of Resume", ""))),
                     Err(status) => return Err(self.connection.failure(&status).await),
                 };
-                match answer {
-                    Some(Answer::Event(event)) => {
-                        if let Some(event) = passing(event.event) {
-                            events.send(event);
-                        }
-                    }
-                    Some(Answer::Done(applied)) => {
-                        let applied = applied.try_into().map_err(|error| self.malformed(&error))?;
-                        return Ok(Resolution::Done(applied));
-                    }
-                    Some(Answer::NotDone(_)) => return Ok(Resolution::NotDone),
-                    Some(Answer::Unknown(_)) => return Ok(Resolution::Unknown),
-                    // An event of a later contract.
-                    None => {}
+                match Resumed::try_from(message).map_err(|error| self.malformed(&error))? {
+                    Resumed::Event(Some(event)) => events.send(event),
+                    Resumed::Event(None) => {}
+                    Resumed::End(resolution) => return Ok(resolution),
                 }
             }
             let text = format!("more than {TOLD} events of one step");

@@ -152,3 +152,40 @@ impl From<Resolution> for Answer {
         }
     }
 }
+
+/// An event that does not end its action; `None` for an unknown one.
+pub(crate) fn passing(event: Option<Event>) -> Option<ApplyEvent> {
+    match event? {
+        Event::Started(_) => Some(ApplyEvent::Started),
+        Event::Identity(identity) => Some(ApplyEvent::Identity(Identity::new(identity))),
+        Event::Progress(mut text) => {
+            slipway_limits::text::shorten_in_place(&mut text, slipway_limits::size::MESSAGE);
+            Some(ApplyEvent::Progress(text))
+        }
+        Event::Handle(handle) => Some(ApplyEvent::Handle(handle)),
+        Event::Done(_) | Event::Failed(_) => None,
+    }
+}
+
+/// One message of Resume.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Resumed {
+    /// An event of the action that still runs; `None` for an event of a later contract.
+    Event(Option<ApplyEvent>),
+    /// The outcome of the action. It is the last message.
+    End(Resolution),
+}
+
+impl TryFrom<proto::ResumeResponse> for Resumed {
+    type Error = Malformed;
+
+    fn try_from(message: proto::ResumeResponse) -> Result<Self, Malformed> {
+        Ok(match message.answer {
+            Some(Answer::Event(event)) => Self::Event(passing(event.event)),
+            Some(Answer::Done(applied)) => Self::End(Resolution::Done(applied.try_into()?)),
+            Some(Answer::NotDone(_)) => Self::End(Resolution::NotDone),
+            Some(Answer::Unknown(_)) => Self::End(Resolution::Unknown),
+            None => Self::Event(None),
+        })
+    }
+}

@@ -1,6 +1,6 @@
 //! Observed objects.
 
-use slipway_resource::provider::{DiscoverRequest, ReadRequest, Unlisted};
+use slipway_resource::provider::{DiscoverRequest, Discovery, ReadRequest, Unlisted};
 use slipway_resource::{ClusterUid, Identity, Observation, Observed, Token};
 
 use super::{Malformed, address};
@@ -58,6 +58,18 @@ impl TryFrom<proto::Unlisted> for Unlisted {
         Ok(Self {
             kind: message.r#type,
             error: message.error.ok_or_else(|| Malformed::missing("error"))?.try_into()?,
+        })
+    }
+}
+
+impl TryFrom<proto::DiscoverResponse> for Discovery {
+    type Error = Malformed;
+
+    fn try_from(message: proto::DiscoverResponse) -> Result<Self, Malformed> {
+        Ok(Self {
+            observed: message.observed.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+            unlisted: message.unlisted.into_iter().map(TryInto::try_into).collect::<Result<_, _>>()?,
+            uid: message.uid.map(ClusterUid::new),
         })
     }
 }

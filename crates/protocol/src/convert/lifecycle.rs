@@ -33,14 +33,22 @@ impl From<Info> for proto::GetInfoResponse {
     }
 }
 
-impl From<proto::GetInfoResponse> for Info {
-    fn from(message: proto::GetInfoResponse) -> Self {
+impl TryFrom<proto::GetInfoResponse> for Info {
+    type Error = Malformed;
+
+    fn try_from(message: proto::GetInfoResponse) -> Result<Self, Malformed> {
+        if message.name.is_empty() || message.version.is_empty() {
+            return Err(Malformed::new("GetInfo", "without a name and a version"));
+        }
+        if message.batch == 0 {
+            return Err(Malformed::new("GetInfo", "with batch 0: no item could ever be sent"));
+        }
         let rate_classes = message.rate_classes.into_iter().map(|class| {
             let limits = RateClass { concurrency: class.concurrency, per_second: class.per_second };
             (class.name, limits)
         });
         let declared = message.capabilities.unwrap_or_default();
-        Self {
+        Ok(Self {
             name: message.name,
             version: message.version,
             rate_classes: rate_classes.collect(),
@@ -55,7 +63,7 @@ impl From<proto::GetInfoResponse> for Info {
                 load_balancers: declared.load_balancers,
                 routes: declared.routes,
             },
-        }
+        })
     }
 }
 

@@ -21,7 +21,10 @@ pub fn schema_to_message(schema: &Schema) -> proto::GetSchemaResponse {
 }
 
 /// A schema of all the messages that it came in.
-pub(crate) fn schema_from_pages(pages: Vec<proto::GetSchemaResponse>) -> Result<Schema, Malformed> {
+///
+/// # Errors
+/// When a message is not valid, or a name comes twice.
+pub fn schema_from_pages(pages: Vec<proto::GetSchemaResponse>) -> Result<Schema, Malformed> {
     let mut schema = Schema::default();
     for page in pages {
         attributes_from_messages(page.config, &mut schema.config)?;

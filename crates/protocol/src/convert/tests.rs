@@ -151,5 +151,9 @@ fn what_breaks_the_contract_is_named() {
             ..Capabilities::default()
         },
     };
-    assert_eq!(Info::from(proto::GetInfoResponse::from(info.clone())), info);
+    assert_eq!(Info::try_from(proto::GetInfoResponse::from(info.clone())), Ok(info.clone()));
+    let nameless = Info { name: String::new(), ..info.clone() };
+    for refused in [nameless, Info { batch: 0, ..info }] {
+        Info::try_from(proto::GetInfoResponse::from(refused)).unwrap_err();
+    }
 }

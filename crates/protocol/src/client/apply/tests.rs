@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use slipway_resource::Value;
+use slipway_resource::{Identity, Value};
 
 use super::*;
 
