@@ -5,11 +5,12 @@
 //! [corpus](mod@corpus), files of `fixtures/` and `specs/`: values of JSON, blocks of YAML and fields of messages, so that most
 //! inputs keep their syntax; and lines, words and bytes. It keeps each input with a new result. A stable compiler counts no
 //! branches, so messages of a parser replace the counts. The [campaign](mod@campaign) runs workers as processes whose memory the
-//! kernel limits, and finds the input of one that dies.
+//! kernel limits, and finds the input of one that dies. The [program](mod@program) has the arguments of both.
 
 pub mod campaign;
 pub mod corpus;
 pub mod mutate;
+pub mod program;
 pub mod target;
 pub mod worker;
 

@@ -1,63 +1,10 @@
 //! `slipway-fuzz`: campaigns of mutated input. `cargo xtask fuzz` runs it.
 
-#![allow(clippy::print_stdout, reason = "a developer's tool")]
-
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result};
-use clap::Parser;
-use slipway_fuzz::worker::{self, Work};
-use slipway_fuzz::{campaign, corpus, target};
-
-/// Runs mutated input through everything that reads what others wrote.
-#[derive(Parser)]
-struct Arguments {
-    /// Only these targets; all of them unless given.
-    targets: Vec<String>,
-    /// How many inputs of each.
-    #[arg(long, default_value_t = 100_000)]
-    executions: u64,
-    /// Decides which inputs.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where inputs that are too much are kept; target/fuzz unless given.
-    #[arg(long)]
-    keep: Option<PathBuf>,
-    /// Run one file through the target once, and tell what becomes of it.
-    #[arg(long, value_name = "FILE", conflicts_with = "worker")]
-    input: Option<PathBuf>,
-    /// Be the worker that writes each input to this file first.
-    #[arg(long, hide = true)]
-    worker: Option<PathBuf>,
-}
+use anyhow::Result;
+use slipway_fuzz::{program, target};
 
 fn main() -> Result<ExitCode> {
-    let arguments = Arguments::parse();
-    let chosen: Vec<_> = match arguments.targets.as_slice() {
-        [] => target::ALL.iter().collect(),
-        names => names
-            .iter()
-            .map(|name| target::named(name).with_context(|| format!("there is not a target {name}")))
-            .collect::<Result<_>>()?,
-    };
-    let work = Work { executions: arguments.executions, seed: arguments.seed };
-    if let (Some(last), [target]) = (&arguments.worker, chosen.as_slice()) {
-        println!("{}", serde_json::to_string(&worker::run(target, &work, last)?)?);
-        return Ok(ExitCode::SUCCESS);
-    }
-    if let (Some(input), [target]) = (&arguments.input, chosen.as_slice()) {
-        let verdict = (target.run)(&std::fs::read(input)?);
-        println!("{:?}: {}", verdict.reached, verdict.words);
-        return Ok(ExitCode::from(u8::from(verdict.reached == target::Reached::Unlawful)));
-    }
-    let keep = arguments.keep.unwrap_or_else(|| corpus::workspace().join("target/fuzz"));
-    let program = std::env::current_exe()?;
-    let mut found = false;
-    for target in chosen {
-        let report = campaign::run(&program, target, &work, &keep)?;
-        println!("{report}");
-        found |= report.outcome.finding.is_some();
-    }
-    Ok(ExitCode::from(u8::from(found)))
+    program::run(target::ALL, target::FAULTY)
 }

@@ -1,8 +1,9 @@
-//! Mutations: of bytes, of the lines and words of texts, and of the values of JSON, YAML and messages.
+//! Mutations: of bytes, of the lines and words of texts, and of the values of JSON, YAML, XML and messages.
 
 mod json;
 mod message;
 mod words;
+mod xml;
 mod yaml;
 
 pub(crate) use words::Dictionary;
@@ -21,6 +22,8 @@ pub enum Form {
     Json,
     /// YAML.
     Yaml,
+    /// XML or JSON, with lines of text between them.
+    Xml,
     /// A byte, and a message of Protocol Buffers.
     Message,
 }
@@ -60,6 +63,7 @@ impl Mutator {
             match self.form {
                 Form::Json if is_formed => self.json(&mut bytes, other),
                 Form::Yaml if is_formed => self.yaml(&mut bytes, other),
+                Form::Xml if is_formed => self.xml(&mut bytes, other),
                 Form::Message if is_formed => self.message(&mut bytes),
                 _ => self.change(&mut bytes, other),
             }
@@ -238,6 +242,18 @@ mod tests {
         let is_message = |bytes: &[u8]| Observed::decode(bytes.get(1..).unwrap_or_default()).is_ok();
         let (formed, any) = (read(Form::Message, &bytes, is_message), read(Form::Bytes, &bytes, is_message));
         assert!(formed > 500 && formed > any, "{formed}, {any} of bytes");
+    }
+
+    #[test]
+    fn most_changes_of_xml_leave_the_syntax_right() {
+        let input = b"<r><set><item><id>a-1</id><state>on</state></item><item><id>a-2</id></item></set><next>t</next></r>";
+        // As many tags end as begin.
+        let is_xml = |bytes: &[u8]| {
+            let count = |mark: &[u8]| bytes.windows(mark.len()).filter(|window| *window == mark).count();
+            bytes.starts_with(b"<") && bytes.ends_with(b">") && count(b"<") == 2 * count(b"</")
+        };
+        let (formed, any) = (read(Form::Xml, input, is_xml), read(Form::Bytes, input, is_xml));
+        assert!(formed > 350 && formed > any, "{formed}, {any} of bytes");
     }
 
     #[test]

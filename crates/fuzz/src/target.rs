@@ -50,20 +50,27 @@ pub enum Reached {
 }
 
 impl Verdict {
-    fn syntax(error: impl Display) -> Self {
+    /// An input whose syntax is refused.
+    #[must_use]
+    pub fn syntax(error: impl Display) -> Self {
         Self { reached: Reached::Syntax, words: error.to_string() }
     }
 
-    fn content(error: impl Display) -> Self {
+    /// An input whose content is refused.
+    #[must_use]
+    pub fn content(error: impl Display) -> Self {
         Self { reached: Reached::Content, words: error.to_string() }
     }
 
-    fn taken(words: impl Into<String>) -> Self {
+    /// A taken input.
+    #[must_use]
+    pub fn taken(words: impl Into<String>) -> Self {
         Self { reached: Reached::Taken, words: words.into() }
     }
 
     /// A taken input for which a law has to hold.
-    fn lawful(holds: bool, law: &str) -> Self {
+    #[must_use]
+    pub fn lawful(holds: bool, law: &str) -> Self {
         if holds {
             Self::taken("taken")
         } else {
@@ -101,11 +108,8 @@ pub const ALL: &[Target] = &[
     Target { name: "aws", form: Form::Json, corpus: cloud::resources, run: cloud::resource },
 ];
 
-/// A target by its name; also those that are faulty on purpose, for tests of campaigns.
-#[must_use]
-pub fn named(name: &str) -> Option<&'static Target> {
-    ALL.iter().chain(faulty::ALL).find(|target| target.name == name)
-}
+/// Targets that are faulty on purpose, for tests of campaigns.
+pub const FAULTY: &[Target] = faulty::ALL;
 
 /// The verdict on an input that is text only.
 fn text(input: &[u8], read: impl FnOnce(&str) -> Verdict) -> Verdict {

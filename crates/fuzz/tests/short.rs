@@ -31,7 +31,7 @@ fn a_panic_too_much_memory_an_endless_loop_and_a_broken_law_are_found() {
         ("faulty-time", " ms"),
         ("faulty-law", "does not hold"),
     ] {
-        let target = target::named(name).unwrap();
+        let target = target::FAULTY.iter().find(|target| target.name == name).unwrap();
         let report =
             campaign::run(program, target, &Work { executions: 10, seed: 1 }, folder.path()).unwrap();
         let finding = report.outcome.finding.clone().unwrap_or_default();
