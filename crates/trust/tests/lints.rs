@@ -20,6 +20,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
     ("crates/trust", "it is the policy"),
     ("crates/xtask", "a tool of developers"),
     ("integration", "tests"),
+    ("providers/aws/fuzz", "a tool of developers"),
     ("providers/conformance", "a tool of developers"),
     ("providers/node", "it runs on the machine of a cluster, whose files it manages"),
     ("providers/sdk", "its socket is a variable that the engine sets"),

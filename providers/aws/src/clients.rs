@@ -7,7 +7,10 @@ use aws_config::retry::RetryConfig;
 use aws_config::sts::AssumeRoleProvider;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_http_client::tls;
+use aws_smithy_runtime_api::client::http::HttpClient;
 
 use crate::config::Config;
 use crate::resolver::EndpointResolver;
@@ -61,6 +64,19 @@ impl Clients {
             sdk = assume(sdk, role).await;
         }
         Self::new(sdk)
+    }
+
+    /// Clients whose calls an HTTP client answers, with credentials that belong to nobody.
+    pub fn answered_by(http: impl HttpClient + 'static, region: &str) -> Self {
+        let nobody = Credentials::new("nobody", "nobody", None, None, "nobody");
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new(region.to_owned()))
+            .credentials_provider(SharedCredentialsProvider::new(nobody))
+            .retry_config(RetryConfig::disabled())
+            .http_client(http)
+            .build();
+        Self::new(config)
     }
 
     fn new(config: SdkConfig) -> Self {
@@ -153,6 +169,6 @@ impl Clients {
 
 async fn assume(config: SdkConfig, role: &str) -> SdkConfig {
     let provider = AssumeRoleProvider::builder(role).configure(&config).session_name("slipway").build().await;
-    let credentials = aws_credential_types::provider::SharedCredentialsProvider::new(provider);
+    let credentials = SharedCredentialsProvider::new(provider);
     config.into_builder().credentials_provider(credentials).build()
 }

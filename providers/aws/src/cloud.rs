@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::batch::{Batcher, Family, Gather};
 use crate::clients::Clients;
-use crate::error::{Call, Effect, of_call};
+use crate::error::{Call, Effect, of_call, permanent};
 use crate::peers::Peers;
 use crate::rate::{Class, Paces};
 
@@ -179,7 +179,7 @@ impl Cloud {
     /// after it.
     ///
     /// # Errors
-    /// As [`Cloud::read`].
+    /// As [`Cloud::read`], and `permanent` when a page names itself as the next one: its list would have no end.
     pub async fn pages<T, E, S>(
         &self,
         class: Class,
@@ -196,7 +196,11 @@ impl Cloud {
         let mut name: Option<String> = None;
         loop {
             let page = self.read(class, action, || send(name.clone())).await?;
-            name = next(&page).filter(|name| !name.is_empty()).map(str::to_owned);
+            let after = next(&page).filter(|name| !name.is_empty()).map(str::to_owned);
+            if after.is_some() && after == name {
+                return Err(permanent(format!("the answer to {action} names itself as the next page")));
+            }
+            name = after;
             pages.push(page);
             if name.is_none() {
                 return Ok(pages);

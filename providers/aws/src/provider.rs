@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use aws_smithy_runtime_api::client::http::HttpClient;
 use slipway_aws_model::offline::{self, Offline};
 use slipway_resource::provider::{Capabilities, Info, SessionRequest, Terms};
 use slipway_resource::{Provider, ProviderError, Schema, Session, Value};
@@ -18,6 +19,15 @@ const BATCH: u32 = 1_000;
 /// AWS as a provider.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Aws;
+
+impl Aws {
+    /// A session whose calls an HTTP client answers, for tools and tests. Its credentials belong to nobody, and it does not ask
+    /// which account they have. Call it inside a runtime.
+    #[must_use]
+    pub fn answered_by(http: impl HttpClient + 'static, region: &str) -> Arc<dyn Session> {
+        AwsSession::answered_by(http, region)
+    }
+}
 
 #[async_trait]
 impl Provider for Aws {

@@ -76,18 +76,17 @@ impl Listing for Roles {
         if look.by_ownership_alone() {
             return Ok(Self(BTreeMap::new()));
         }
-        let mut names = Vec::new();
-        let mut marker = None;
-        loop {
-            let request = look.cloud.iam().list_roles().max_items(1_000).set_marker(marker.take());
-            let page = look.cloud.read(Class::Iam, "ListRoles", || request.clone().send()).await?;
-            names.extend(page.roles().iter().map(|role| role.role_name().to_owned()));
-            if !page.is_truncated() {
-                break;
-            }
-            let next = page.marker().ok_or_else(|| incomplete("ListRoles", "marker"))?;
-            marker = Some(next.to_owned());
+        let request = look.cloud.iam().list_roles().max_items(1_000);
+        let send = |marker| request.clone().set_marker(marker).send();
+        let pages = look
+            .cloud
+            .pages(Class::Iam, "ListRoles", send, |page| page.marker().filter(|_| page.is_truncated()))
+            .await?;
+        if pages.last().is_some_and(|page| page.is_truncated()) {
+            return Err(incomplete("ListRoles", "marker"));
         }
+        let roles = pages.iter().flat_map(|page| page.roles());
+        let mut names: Vec<String> = roles.map(|role| role.role_name().to_owned()).collect();
         names.retain(|name| may_be_of(&look.request.cluster, name));
         let reads = names.iter().map(|name| role::read(&look.cloud, name));
         let found = futures_util::future::try_join_all(reads).await?;
@@ -100,17 +99,12 @@ impl Listing for Roles {
 
 /// The names of the policies that a role has of its own.
 async fn own_policies(cloud: &Cloud, role: &str) -> Result<Vec<String>, ProviderError> {
-    let mut names = Vec::new();
-    let mut marker = None;
-    loop {
-        let request = cloud.iam().list_role_policies().role_name(role).set_marker(marker.take());
-        let page = cloud.read(Class::Iam, "ListRolePolicies", || request.clone().send()).await?;
-        names.extend(page.policy_names().iter().cloned());
-        match page.marker().filter(|_| page.is_truncated()) {
-            Some(next) => marker = Some(next.to_owned()),
-            None => return Ok(names),
-        }
-    }
+    let request = cloud.iam().list_role_policies().role_name(role);
+    let send = |marker| request.clone().set_marker(marker).send();
+    let pages = cloud
+        .pages(Class::Iam, "ListRolePolicies", send, |page| page.marker().filter(|_| page.is_truncated()))
+        .await?;
+    Ok(pages.iter().flat_map(|page| page.policy_names()).cloned().collect())
 }
 
 #[cfg(test)]

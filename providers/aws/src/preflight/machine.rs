@@ -187,31 +187,25 @@ fn on_demand(mix: &Value, count: u64) -> u64 {
 pub(super) async fn running(cloud: &Cloud) -> Result<Processors, ProviderError> {
     let request =
         cloud.ec2().describe_instances().filters(filter("instance-state-name", ["pending", "running"]));
+    let send = |token| request.clone().set_next_token(token).send();
+    let pages = cloud.pages(Class::Ec2Read, "DescribeInstances", send, |page| page.next_token()).await?;
+    let reservations = pages.iter().flat_map(|page| page.reservations());
     let mut all = Processors::default();
-    let mut next: Option<String> = None;
-    loop {
-        let page = request.clone().set_next_token(next.take());
-        let page = cloud.read(Class::Ec2Read, "DescribeInstances", || page.clone().send()).await?;
-        let instances = page.reservations().iter().flat_map(|reservation| reservation.instances());
-        for instance in instances {
-            let name = instance.instance_type().map(|name| name.as_str()).unwrap_or_default();
-            if !is_usual(name) {
-                continue;
-            }
-            let options = instance.cpu_options();
-            let cores = options.and_then(|options| options.core_count()).unwrap_or(1);
-            let threads = options.and_then(|options| options.threads_per_core()).unwrap_or(1);
-            let count = u64::try_from(cores.saturating_mul(threads)).unwrap_or(1);
-            match instance.instance_lifecycle().map(|lifecycle| lifecycle.as_str()) {
-                Some("spot") => all.spot = all.spot.saturating_add(count),
-                _ => all.on_demand = all.on_demand.saturating_add(count),
-            }
+    for instance in reservations.flat_map(|reservation| reservation.instances()) {
+        let name = instance.instance_type().map(|name| name.as_str()).unwrap_or_default();
+        if !is_usual(name) {
+            continue;
         }
-        next = page.next_token().filter(|token| !token.is_empty()).map(str::to_owned);
-        if next.is_none() {
-            return Ok(all);
+        let options = instance.cpu_options();
+        let cores = options.and_then(|options| options.core_count()).unwrap_or(1);
+        let threads = options.and_then(|options| options.threads_per_core()).unwrap_or(1);
+        let count = u64::try_from(cores.saturating_mul(threads)).unwrap_or(1);
+        match instance.instance_lifecycle().map(|lifecycle| lifecycle.as_str()) {
+            Some("spot") => all.spot = all.spot.saturating_add(count),
+            _ => all.on_demand = all.on_demand.saturating_add(count),
         }
     }
+    Ok(all)
 }
 
 /// The zones of a group, as far as its subnets are made in the same plan.

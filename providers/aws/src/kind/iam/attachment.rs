@@ -40,19 +40,13 @@ impl Family for Attached {
 }
 
 async fn attached(cloud: &Cloud, role: &str) -> Result<Vec<String>, ProviderError> {
-    let mut policies = Vec::new();
-    let mut marker = None;
-    loop {
-        let request = cloud.iam().list_attached_role_policies().role_name(role).set_marker(marker.take());
-        let page = cloud.read(Class::Iam, "ListAttachedRolePolicies", || request.clone().send()).await?;
-        policies.extend(
-            page.attached_policies().iter().filter_map(|policy| policy.policy_arn()).map(str::to_owned),
-        );
-        match page.marker().filter(|_| page.is_truncated()) {
-            Some(next) => marker = Some(next.to_owned()),
-            None => return Ok(policies),
-        }
-    }
+    let request = cloud.iam().list_attached_role_policies().role_name(role);
+    let send = |marker| request.clone().set_marker(marker).send();
+    let action = "ListAttachedRolePolicies";
+    let pages =
+        cloud.pages(Class::Iam, action, send, |page| page.marker().filter(|_| page.is_truncated())).await?;
+    let policies = pages.iter().flat_map(|page| page.attached_policies());
+    Ok(policies.filter_map(|policy| policy.policy_arn()).map(str::to_owned).collect())
 }
 
 #[async_trait]

@@ -28,21 +28,19 @@ impl Kind for InstanceProfile {
         if look.by_ownership_alone() || look.listing::<Roles>().await?.0.is_empty() {
             return Ok(Vec::new());
         }
-        let mut names = Vec::new();
-        let mut marker = None;
-        loop {
-            let request =
-                look.cloud.iam().list_instance_profiles().max_items(1_000).set_marker(marker.take());
-            let page = look.cloud.read(Class::Iam, "ListInstanceProfiles", || request.clone().send()).await?;
-            names.extend(
-                page.instance_profiles().iter().map(|profile| profile.instance_profile_name().to_owned()),
-            );
-            if !page.is_truncated() {
-                break;
-            }
-            let next = page.marker().ok_or_else(|| incomplete("ListInstanceProfiles", "marker"))?;
-            marker = Some(next.to_owned());
+        let request = look.cloud.iam().list_instance_profiles().max_items(1_000);
+        let send = |marker| request.clone().set_marker(marker).send();
+        let action = "ListInstanceProfiles";
+        let pages = look
+            .cloud
+            .pages(Class::Iam, action, send, |page| page.marker().filter(|_| page.is_truncated()))
+            .await?;
+        if pages.last().is_some_and(|page| page.is_truncated()) {
+            return Err(incomplete(action, "marker"));
         }
+        let profiles = pages.iter().flat_map(|page| page.instance_profiles());
+        let mut names: Vec<String> =
+            profiles.map(|profile| profile.instance_profile_name().to_owned()).collect();
         names.retain(|name| may_be_of(&look.request.cluster, name));
         let reads = names.iter().map(|name| read(&look.cloud, name));
         Ok(futures_util::future::try_join_all(reads).await?.into_iter().flatten().collect())
