@@ -12,7 +12,9 @@ use slipway_kops::{
 };
 use slipway_spec::{
     diagnostic::{self, Severity},
+    full_yaml,
     load::{Loaded, load_with},
+    load_files,
     model::Cluster,
     source::{SourceFile, Span},
     yaml::{self, Node, Value},
@@ -62,6 +64,56 @@ fn remarks(loaded: &Loaded) -> String {
             format!("{place} {severity} {}: {}\n", diagnostic.code.id, diagnostic.message)
         })
         .collect()
+}
+
+#[test]
+fn a_cluster_is_shown_as_a_spec_that_loads_as_the_same() {
+    let unmarked = |loaded: &Loaded| full_yaml(loaded).unwrap().replace(" # default", "");
+    let mut seen = 0;
+    for folder in folders(&fixtures()) {
+        let mut loaded = read(&folder);
+        // A spec gives the network of a cluster with zones a range. One of Google Cloud has none.
+        loaded.clusters.retain(|cluster| cluster.network.cidr.is_some() || cluster.network.id.is_some());
+        let full = unmarked(&loaded);
+        let again = load_files(vec![SourceFile::new("full.yaml", full.as_str())], &[]);
+        assert!(errors(&again).is_empty(), "{}: {}", folder.display(), errors(&again).join("\n"));
+        assert_eq!(unmarked(&again), full, "{}", folder.display());
+        seen += again.clusters.len();
+    }
+    assert!(seen >= 5, "{seen} clusters");
+}
+
+#[test]
+fn a_hook_of_an_instance_group_takes_the_place_of_the_clusters() {
+    let path = fixtures().join("minimal-public/spec.yaml");
+    let text = fs::read_to_string(path).unwrap();
+    let hook = |name: &str, command: &str| {
+        format!(
+            "  - {{ name: {name}, useRawManifest: true, manifest: \"[Service]\\nExecStart={command}\" }}\n"
+        )
+    };
+    let of_cluster = [hook("a.service", "one"), hook("b.service", "two")].concat();
+    let documents: Vec<String> = text
+        .split("\n---\n")
+        .map(|document| {
+            let hooks = if document.contains("kind: Cluster") {
+                of_cluster.clone()
+            } else if document.contains("kind: InstanceGroup") {
+                hook("a.service", "three")
+            } else {
+                return document.to_owned();
+            };
+            document.replacen("\nspec:\n", &format!("\nspec:\n  hooks:\n{hooks}"), 1)
+        })
+        .collect();
+    let loaded =
+        load_files(vec![SourceFile::new("spec.yaml", documents.join("\n---\n"))], &[&KopsReader::default()]);
+    assert!(errors(&loaded).is_empty(), "{}", errors(&loaded).join("\n"));
+    for pool in &loaded.clusters[0].pools {
+        let hooks: Vec<&str> = pool.node_files.hooks.iter().map(|hook| hook.name.as_str()).collect();
+        assert_eq!(hooks, ["a.service", "b.service"], "{}", pool.name);
+        assert!(pool.node_files.hooks[0].content.contains("three"), "{}", pool.name);
+    }
 }
 
 #[test]

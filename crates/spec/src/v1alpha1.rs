@@ -19,6 +19,7 @@ pub use cluster::{
     EtcdMemberSpec, ServiceAccountsSpec,
 };
 pub use full::full_documents;
+pub(crate) use full::usual_members;
 pub use host::{HostDocument, HostMetadata, HostSpec};
 pub use network::{NetworkSpec, SubnetSpec};
 pub use node_pool::{NodePoolDocument, NodePoolMetadata, NodePoolSpec, RolloutSpec};

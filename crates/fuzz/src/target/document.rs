@@ -3,6 +3,7 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use anyhow::Result;
+use serde_json::json;
 use slipway_bootstrap::configuration::Detected;
 use slipway_bootstrap::kubeadm::{self, Reading};
 use slipway_bootstrap::kubeconfig::Kubeconfig;
@@ -48,8 +49,8 @@ pub(super) fn manifests() -> Result<Vec<Vec<u8>>> {
 
 /// Loads, checks, shows and explains a spec, of whatever format. A valid one is shown as a spec that loads as the same clusters.
 ///
-/// What is shown of a document of kOps only has to be a spec: kOps leaves out add-ons that a spec has by default. Nothing is shown
-/// of a setting without a value.
+/// Nothing is shown of a setting without a value. Add-ons that kOps has not and a spec has by default are shown as turned off. A
+/// cluster with zones whose network has no range, as of kOps on other clouds than AWS, only has to be shown as a spec: there it has one.
 pub(super) fn spec(input: &[u8]) -> Verdict {
     text(input, |text| {
         let loaded = load_files(vec![SourceFile::new("spec.yaml", text)], &[&*KOPS]);
@@ -64,16 +65,20 @@ pub(super) fn spec(input: &[u8]) -> Verdict {
         // The form has to be right. A rule between fields may refuse a default that is written.
         let forms = code::SYNTAX.id..=code::NOT_ONE_OF.id;
         let is_spec = !again.diagnostics.iter().any(|problem| forms.contains(&problem.code.id));
-        let is_same = text.contains("kops")
-            || again.clusters == loaded.clusters
-            || without_nulls(&again.clusters) == without_nulls(&loaded.clusters);
+        let has_default = |cluster: &Cluster| {
+            let network = &cluster.network;
+            network.cidr.is_none() && network.id.is_none() && !cluster.zones.is_empty()
+        };
+        let is_same = again.clusters == loaded.clusters
+            || loaded.clusters.iter().any(has_default)
+            || comparable(&again.clusters) == comparable(&loaded.clusters);
         let holds = loaded.clusters.is_empty() || is_spec && is_same;
         Verdict::lawful(holds, READ_BACK).with(&loaded.diagnostics)
     })
 }
 
-/// Clusters without the settings of other programs that have no value.
-fn without_nulls(clusters: &[Cluster]) -> serde_json::Value {
+/// Clusters without the settings of other programs that have no value, and without add-ons that are turned off and have no settings.
+fn comparable(clusters: &[Cluster]) -> serde_json::Value {
     fn drop_nulls(value: &mut serde_json::Value) {
         match value {
             serde_json::Value::Object(fields) => {
@@ -86,6 +91,13 @@ fn without_nulls(clusters: &[Cluster]) -> serde_json::Value {
     }
     let mut value = serde_json::to_value(clusters).unwrap_or_default();
     drop_nulls(&mut value);
+    for cluster in value.as_array_mut().into_iter().flatten() {
+        if let Some(addons) = cluster.get_mut("addons").and_then(serde_json::Value::as_array_mut) {
+            let is_off =
+                |addon: &serde_json::Value| *addon == json!({ "name": addon["name"], "enabled": false });
+            addons.retain(|addon| !is_off(addon));
+        }
+    }
     value
 }
 
@@ -134,8 +146,11 @@ pub(super) fn kubeconfig(input: &[u8]) -> Verdict {
                 read.key().map(drop),
             ];
             let found = [read.has_credentials(), read.token().is_some(), read.client_files().is_some()];
-            let again = Kubeconfig::parse(read.to_yaml().expose());
-            let holds = again.is_ok_and(|again| again == read);
+            // A whole number may be written as 1 or as 1.0, and is written as 1.
+            let written = read.to_yaml();
+            let again = Kubeconfig::parse(written.expose());
+            let holds =
+                again.is_ok_and(|again| again == read || again.to_yaml().expose() == written.expose());
             let mut verdict = Verdict::lawful(holds, READ_BACK);
             for problem in parts.into_iter().filter_map(std::result::Result::err) {
                 verdict.words.push_str(&format!("; {problem}"));

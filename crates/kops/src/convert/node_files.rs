@@ -25,14 +25,9 @@ impl Files {
         let wanted = |roles: &[Role]| roles.is_empty() || roles.contains(&role);
         let files = self.files.iter().filter(|(roles, _)| wanted(roles)).map(|(_, file)| file.clone());
         let hooks = self.hooks.iter().filter(|(roles, _)| wanted(roles)).map(|(_, hook)| hook.clone());
-        let replaced = |file: &FileAsset| own.files.iter().any(|other| other.name == file.name);
-        let renewed = |hook: &Hook| own.hooks.iter().any(|other| other.name == hook.name);
-        let mut all = NodeFiles {
-            files: files.filter(|file| !replaced(file)).collect(),
-            hooks: hooks.filter(|hook| !renewed(hook)).collect(),
-        };
-        all.files.extend(own.files);
-        all.hooks.extend(own.hooks);
+        let mut all = NodeFiles { files: files.collect(), hooks: hooks.collect() };
+        replace(&mut all.files, own.files, |file| file.name.as_str());
+        replace(&mut all.hooks, own.hooks, |hook| hook.name.as_str());
         all
     }
 
@@ -40,6 +35,16 @@ impl Files {
     pub(super) fn content(field: &Field<'_>, path: &str, outcome: &mut Outcome) -> Option<String> {
         let asset = field.items().into_iter().find(|item| place(item).as_deref() == Some(path))?;
         content(&asset, outcome)
+    }
+}
+
+/// Puts items in the places of those with the same name, and the others at the end, as a Slipway spec does.
+fn replace<T>(all: &mut Vec<T>, own: Vec<T>, name: impl Fn(&T) -> &str) {
+    for item in own {
+        match all.iter_mut().find(|other| name(other) == name(&item)) {
+            Some(other) => *other = item,
+            None => all.push(item),
+        }
     }
 }
 

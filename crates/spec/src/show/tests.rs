@@ -58,6 +58,58 @@ fn every_example_survives_the_way_round() {
 }
 
 #[test]
+fn an_even_number_of_control_planes_is_shown_as_a_spec_that_loads() {
+    let text = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: demo }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.large, size: { fixed: 2 } }
+";
+    let loaded = reload(text);
+    assert!(loaded.is_valid(), "{:?}", loaded.diagnostics);
+    let full = full_yaml(&loaded).unwrap();
+    let again = reload(&full);
+    assert!(again.is_valid(), "{full}\n{:#?}", again.diagnostics);
+    assert_eq!(again.clusters, loaded.clusters);
+    // Another even number is not the default.
+    let uneven = full.replace("fixed: 2", "fixed: 3");
+    assert!(!reload(&uneven).is_valid(), "{uneven}");
+}
+
+#[test]
+fn an_addon_of_the_profile_that_a_cluster_has_not_is_shown_as_turned_off() {
+    let text = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: demo }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { role: controlPlane, machineType: sim.large }
+";
+    let mut loaded = reload(text);
+    // As in a cluster of kOps.
+    loaded.clusters[0].addons.retain(|addon| addon.name != "metrics-server");
+    let again = reload(&full_yaml(&loaded).unwrap());
+    let of = |name: &str| again.clusters[0].addons.iter().find(|addon| addon.name == name).unwrap();
+    assert!(!of("metrics-server").enabled);
+    assert!(of("coredns").enabled);
+}
+
+#[test]
 fn what_has_no_value_in_it_is_written_as_empty() {
     let text = "\
 apiVersion: slipway.dev/v1alpha1

@@ -6,6 +6,7 @@ use crate::{
     diagnostic::code::{CONTRADICTION, ETCD_MEMBERS, UNKNOWN_REFERENCE},
     model::{EtcdCluster, EtcdMember, Role},
     reader::item_path,
+    v1alpha1::usual_members,
 };
 
 /// Every etcd cluster has an odd number of members, each on a control-plane node that there is.
@@ -50,7 +51,9 @@ fn members(context: &mut Context<'_>, etcd: &EtcdCluster, path: &str) {
     let cluster = context.cluster;
     let list = format!("{path}.members");
     let written = context.is_written(&list);
-    if written && etcd.members.len().is_multiple_of(2) {
+    // The default may be even: the size of the pools is warned about then, and `spec show --full` writes the default.
+    let is_even = etcd.members.len().is_multiple_of(2);
+    if written && is_even && etcd.members != usual_members(cluster) {
         let count = etcd.members.len();
         let complaint = error(
             ETCD_MEMBERS,
