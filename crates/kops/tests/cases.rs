@@ -15,7 +15,7 @@ use slipway_spec::{
     full_yaml,
     load::{Loaded, load_with},
     load_files,
-    model::Cluster,
+    model::{Cluster, Role},
     source::{SourceFile, Span},
     yaml::{self, Node, Value},
 };
@@ -92,7 +92,8 @@ fn a_hook_of_an_instance_group_takes_the_place_of_the_clusters() {
             "  - {{ name: {name}, useRawManifest: true, manifest: \"[Service]\\nExecStart={command}\" }}\n"
         )
     };
-    let of_cluster = [hook("a.service", "one"), hook("b.service", "two")].concat();
+    let of_nodes = "  - { name: c.service, roles: [Node], useRawManifest: true, manifest: \"[Service]\" }\n";
+    let of_cluster = [of_nodes, &hook("a.service", "one"), &hook("b.service", "two")].concat();
     let documents: Vec<String> = text
         .split("\n---\n")
         .map(|document| {
@@ -111,7 +112,8 @@ fn a_hook_of_an_instance_group_takes_the_place_of_the_clusters() {
     assert!(errors(&loaded).is_empty(), "{}", errors(&loaded).join("\n"));
     for pool in &loaded.clusters[0].pools {
         let hooks: Vec<&str> = pool.node_files.hooks.iter().map(|hook| hook.name.as_str()).collect();
-        assert_eq!(hooks, ["a.service", "b.service"], "{}", pool.name);
+        let expected = if pool.role == Role::Worker { 3 } else { 2 };
+        assert_eq!(hooks, ["a.service", "b.service", "c.service"][..expected], "{}", pool.name);
         assert!(pool.node_files.hooks[0].content.contains("three"), "{}", pool.name);
     }
 }

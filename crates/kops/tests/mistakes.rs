@@ -197,6 +197,15 @@ fn values_that_mean_nothing() {
 }
 
 #[test]
+fn an_etcd_cluster_has_members() {
+    let found = error("    etcdMembers:\n    - name: a\n      instanceGroup: masters\n", "");
+    assert!(
+        found.starts_with("13:") && found.contains("the etcd cluster main has no etcdMembers"),
+        "{found}"
+    );
+}
+
+#[test]
 fn names_of_things_that_do_not_exist() {
     assert_eq!(
         error("instanceGroup: masters", "instanceGroup: master"),

@@ -62,8 +62,14 @@ fn one(
             .hint("write provider: Manager; its volumes are taken over as they are");
         outcome.say(refused);
     }
-    let members = field
-        .at("etcdMembers")
+    let members = field.at("etcdMembers");
+    if !members.is_given() {
+        let missing = field
+            .error(code::MISSING_FIELD, format!("the etcd cluster {name} has no etcdMembers"))
+            .hint("list one member for each control-plane instance group");
+        outcome.refuse(&format!("{path}.members"), missing);
+    }
+    let members = members
         .items()
         .iter()
         .filter_map(|member| member_of(context, member, &path, &name, pools, outcome))

@@ -22,10 +22,12 @@ pub(super) struct Files {
 impl Files {
     /// The files and units of a pool: the cluster's for its role, then its own in place of those with the same name.
     pub(super) fn of(&self, role: Role, own: NodeFiles) -> NodeFiles {
-        let wanted = |roles: &[Role]| roles.is_empty() || roles.contains(&role);
-        let files = self.files.iter().filter(|(roles, _)| wanted(roles)).map(|(_, file)| file.clone());
-        let hooks = self.hooks.iter().filter(|(roles, _)| wanted(roles)).map(|(_, hook)| hook.clone());
-        let mut all = NodeFiles { files: files.collect(), hooks: hooks.collect() };
+        // In a Slipway spec those of every node come first.
+        let mut all = self.everywhere.clone();
+        let files = self.files.iter().filter(|(roles, _)| roles.contains(&role));
+        all.files.extend(files.map(|(_, file)| file.clone()));
+        let hooks = self.hooks.iter().filter(|(roles, _)| roles.contains(&role));
+        all.hooks.extend(hooks.map(|(_, hook)| hook.clone()));
         replace(&mut all.files, own.files, |file| file.name.as_str());
         replace(&mut all.hooks, own.hooks, |hook| hook.name.as_str());
         all
