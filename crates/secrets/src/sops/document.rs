@@ -41,25 +41,25 @@ fn or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<AgeRecip
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-#[derive(Deserialize)]
-struct Outer {
-    sops: Metadata,
+/// A whole document, read in one go.
+struct Whole {
+    entries: Vec<(String, Tree)>,
+    sops: Option<Metadata>,
 }
 
 /// The values, without those of SOPS, and what it says.
 pub(super) fn parse(text: &str, syntax: Syntax) -> Result<(Tree, Metadata)> {
     // The message of the parser may quote the document.
-    let parsed: Option<(Outer, Tree)> = match syntax {
-        Syntax::Yaml => serde_yaml::from_str(text).ok().zip(serde_yaml::from_str(text).ok()),
-        Syntax::Json => serde_json::from_str(text).ok().zip(serde_json::from_str(text).ok()),
+    let parsed: Option<Whole> = match syntax {
+        Syntax::Yaml => serde_yaml::from_str(text).ok(),
+        Syntax::Json => serde_json::from_str(text).ok(),
     };
-    let Some((Outer { sops }, Tree::Map(mut entries))) = parsed else {
+    let Some(Whole { entries, sops: Some(sops) }) = parsed else {
         return Err(malformed("it does not have the key `sops` with what SOPS writes there"));
     };
     if sops.shamir_threshold > 1 {
         return Err(malformed("its key is divided among several groups of recipients"));
     }
-    entries.retain(|(name, _)| name != "sops");
     Ok((Tree::Map(entries), sops))
 }
 
@@ -84,6 +84,34 @@ impl Tree {
 impl<'de> Deserialize<'de> for Tree {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Reader)
+    }
+}
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(WholeReader)
+    }
+}
+
+struct WholeReader;
+
+impl<'de> Visitor<'de> for WholeReader {
+    type Value = Whole;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Whole, A::Error> {
+        let mut whole = Whole { entries: Vec::new(), sops: None };
+        while let Some(Key(name)) = access.next_key()? {
+            if name != "sops" {
+                whole.entries.push((name, access.next_value()?));
+            } else if whole.sops.replace(access.next_value()?).is_some() {
+                return Err(serde::de::Error::duplicate_field("sops"));
+            }
+        }
+        Ok(whole)
     }
 }
 
