@@ -8,7 +8,7 @@ pub fn join(path: &str, name: &str) -> String {
     } else if path.is_empty() {
         name.to_owned()
     } else {
-        format!("{path}.{name}")
+        [path, ".", name].concat()
     }
 }
 

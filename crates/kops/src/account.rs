@@ -12,7 +12,7 @@ use slipway_spec::{
 use crate::{
     code,
     fields::{Kind, Shape, Table},
-    rules::{Rules, Treatment},
+    rules::{Class, Rules, Treatment},
 };
 
 /// Notes, warnings and errors for the fields of a document that have no effect or are refused, each at its line. Of a
@@ -81,6 +81,9 @@ impl Account<'_> {
         let Some((rule, treatment)) = self.rules.find(self.kind, path) else {
             return;
         };
+        if treatment.class() == Class::Honoured {
+            return;
+        }
         let Some((written, span)) = way.iter().find(|(step, _)| Rules::is_below(step, rule)) else {
             return;
         };

@@ -175,15 +175,16 @@ fn empty(rest: &[&str], kind: Type) -> Shape {
 
 /// The parts of a path: names, `[]` and `{}`.
 pub(crate) fn segments(path: &str) -> Vec<&str> {
-    path.split('.')
-        .flat_map(|part| match part.strip_suffix("[]") {
-            Some(name) => vec![name, "[]"],
-            None => match part.strip_suffix("{}") {
-                Some(name) => vec![name, "{}"],
-                None => vec![part],
-            },
-        })
-        .collect()
+    each_segment(path).collect()
+}
+
+/// The same, one after the other.
+pub(crate) fn each_segment(path: &str) -> impl Iterator<Item = &str> {
+    path.split('.').flat_map(|part| {
+        let marked = |mark: &'static str| part.strip_suffix(mark).map(|name| (name, Some(mark)));
+        let (name, mark) = marked("[]").or_else(|| marked("{}")).unwrap_or((part, None));
+        std::iter::once(name).chain(mark)
+    })
 }
 
 /// The lines of a table, each with the words of the `@` heading above it; comments and empty lines left out.

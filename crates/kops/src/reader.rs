@@ -1,6 +1,6 @@
 //! The reader of kOps documents, for [`slipway_spec::load::load_with`].
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use slipway_spec::{
     diagnostic::{Diagnostic, Severity, closest, code},
@@ -70,6 +70,10 @@ impl Reader for KopsReader {
         [of(V1ALPHA2), of(FIRST), of(V1ALPHA3)].concat()
     }
 
+    fn handles(&self, api_version: &str, kind: &str) -> bool {
+        [V1ALPHA2, FIRST, V1ALPHA3].contains(&api_version) && Kind::from_name(kind).is_some()
+    }
+
     fn beside(&self, document: &Document) -> Option<Diagnostic> {
         let group = document.api_version.split_once('/').map_or("", |(group, _)| group);
         let of_ours = group.ends_with("kops.k8s.io") || group.ends_with("slipway.dev");
@@ -93,7 +97,7 @@ impl Reader for KopsReader {
         let mut by_kind: BTreeMap<Kind, Vec<&Document>> = BTreeMap::new();
         let kinds =
             documents.iter().filter_map(|document| Some((Kind::from_name(&document.kind)?, document)));
-        let repaired: Vec<(Kind, Document)> = kinds
+        let repaired: Vec<(Kind, Cow<'_, Document>)> = kinds
             .map(|(kind, document)| {
                 let newer = document.api_version == V1ALPHA3;
                 let table = if newer { &self.newer } else { &self.table };
@@ -101,7 +105,7 @@ impl Reader for KopsReader {
                 let mut repaired = structure::repaired(table, kind, document);
                 if newer {
                     let (moved, lost) = self.moves.apply((&self.newer, &self.table), kind, &repaired);
-                    repaired = moved;
+                    repaired = Cow::Owned(moved);
                     reading.diagnostics.extend(lost);
                 }
                 reading.diagnostics.extend(account(&self.table, &self.rules, kind, &repaired));

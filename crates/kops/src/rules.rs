@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::fields::{Kind, Leaf, sections, segments};
+use crate::fields::{Kind, Leaf, each_segment, sections};
 
 const CLASSES: &str = include_str!("rules/classes.tsv");
 
@@ -91,14 +91,14 @@ impl Treatment {
 /// The rules of all kinds.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    rules: BTreeMap<(Kind, String), Treatment>,
+    rules: BTreeMap<Kind, BTreeMap<String, Treatment>>,
 }
 
 impl Rules {
     /// The rules of `v1alpha2`.
     #[must_use]
     pub fn v1alpha2() -> Self {
-        let mut rules = BTreeMap::new();
+        let mut rules: BTreeMap<Kind, BTreeMap<String, Treatment>> = BTreeMap::new();
         for (scopes, line) in sections(CLASSES) {
             let mut columns = line.splitn(3, '\t');
             let (Some(path), Some(word), Some(text)) = (columns.next(), columns.next(), columns.next())
@@ -112,7 +112,7 @@ impl Rules {
                 let (kind, prefix) = scope.split_once(':').unwrap_or((scope, ""));
                 let path = if prefix.is_empty() { path.to_owned() } else { format!("{prefix}.{path}") };
                 if let Some(kind) = Kind::from_name(kind) {
-                    rules.insert((kind, path), treatment.clone());
+                    rules.entry(kind).or_default().insert(path, treatment.clone());
                 }
             }
         }
@@ -122,9 +122,10 @@ impl Rules {
     /// The rule for the field at a path such as `spec.subnets[].zone`, with the path that the rule is written for.
     #[must_use]
     pub fn find<'path>(&self, kind: Kind, path: &'path str) -> Option<(&'path str, &Treatment)> {
+        let rules = self.rules.get(&kind)?;
         let mut rest = path;
         loop {
-            if let Some(treatment) = self.rules.get(&(kind, rest.to_owned())) {
+            if let Some(treatment) = rules.get(rest) {
                 return Some((rest, treatment));
             }
             rest = match rest.strip_suffix("[]").or_else(|| rest.strip_suffix("{}")) {
@@ -149,8 +150,8 @@ impl Rules {
     /// Whether a path is below the path of a rule, or equal to it.
     #[must_use]
     pub fn is_below(path: &str, rule: &str) -> bool {
-        let (path, rule) = (segments(path), segments(rule));
-        path.starts_with(&rule)
+        let mut path = each_segment(path);
+        each_segment(rule).all(|segment| path.next() == Some(segment))
     }
 }
 
@@ -169,9 +170,12 @@ mod tests {
             assert!(Treatment::parse(columns[1], columns[2]).is_some(), "{line}");
             assert!(!scopes.is_empty(), "{line}");
         }
-        for (kind, path) in rules.rules.keys() {
+        let paths = |(kind, rules): (&Kind, &BTreeMap<String, Treatment>)| {
+            rules.keys().map(|path| (*kind, path.clone())).collect::<Vec<_>>()
+        };
+        for (kind, path) in rules.rules.iter().flat_map(paths) {
             assert!(
-                table.leaves(*kind).iter().any(|leaf| Rules::is_below(&leaf.path, path)),
+                table.leaves(kind).iter().any(|leaf| Rules::is_below(&leaf.path, &path)),
                 "{kind:?} {path}"
             );
         }

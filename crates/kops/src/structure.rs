@@ -3,7 +3,7 @@
 //! A typing mistake is an error, since the intended setting would be lost. Any other field that kOps does not
 //! know (a field of an older or a newer version) is left out with a warning, as kOps itself does.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use slipway_spec::{
     diagnostic::{Diagnostic, closest, code, misspelt},
@@ -30,12 +30,29 @@ pub fn check(table: &Table, kind: Kind, document: &Document) -> Vec<Diagnostic> 
 /// The document without the fields that kOps does not know, and with misspelt fields under the names that were probably
 /// meant, so that nothing is said to be missing because of a typo: the typo itself is an error.
 #[must_use]
-pub fn repaired(table: &Table, kind: Kind, document: &Document) -> Document {
-    let mut document = document.clone();
-    if let Some(shape) = table.shape(kind) {
-        repair(shape, &mut document.root);
+pub fn repaired<'a>(table: &Table, kind: Kind, document: &'a Document) -> Cow<'a, Document> {
+    match table.shape(kind) {
+        Some(shape) if !is_known(shape, &document.root) => {
+            let mut document = document.clone();
+            repair(shape, &mut document.root);
+            Cow::Owned(document)
+        }
+        _ => Cow::Borrowed(document),
     }
-    document
+}
+
+/// Whether kOps knows every field.
+fn is_known(shape: &Shape, node: &Node) -> bool {
+    match (shape, &node.value) {
+        (Shape::Fields(fields), Value::Mapping(entries)) => entries
+            .iter()
+            .all(|entry| fields.get(&entry.key.text).is_some_and(|shape| is_known(shape, &entry.value))),
+        (Shape::Map(value), Value::Mapping(entries)) => {
+            entries.iter().all(|entry| is_known(value, &entry.value))
+        }
+        (Shape::List(item), Value::Sequence(items)) => items.iter().all(|node| is_known(item, node)),
+        _ => true,
+    }
 }
 
 fn repair(shape: &Shape, node: &mut Node) {

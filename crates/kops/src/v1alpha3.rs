@@ -19,7 +19,7 @@ const MOVES: &str = include_str!("fields/moves.tsv");
 /// The places of the fields of `v1alpha3` in `v1alpha2`.
 #[derive(Debug, Clone)]
 pub struct Moves {
-    moves: BTreeMap<(Kind, String), Target>,
+    moves: BTreeMap<Kind, BTreeMap<String, Target>>,
 }
 
 /// The place of a field in `v1alpha2`.
@@ -47,7 +47,7 @@ enum Step {
 
 impl Default for Moves {
     fn default() -> Self {
-        let mut moves = BTreeMap::new();
+        let mut moves: BTreeMap<Kind, BTreeMap<String, Target>> = BTreeMap::new();
         for (kinds, line) in sections(MOVES) {
             let mut columns = line.splitn(3, '\t');
             let (Some(from), Some(to)) = (columns.next(), columns.next()) else { continue };
@@ -60,7 +60,7 @@ impl Default for Moves {
                 (to, _) => Target::Path(to.to_owned(), Change::None),
             };
             for kind in kinds.into_iter().filter_map(Kind::from_name) {
-                moves.insert((kind, from.to_owned()), target.clone());
+                moves.entry(kind).or_default().insert(from.to_owned(), target.clone());
             }
         }
         Self { moves }
@@ -87,9 +87,10 @@ impl Moves {
 
     /// The move of the field at a path, with how much of the path it covers.
     fn find<'path>(&self, kind: Kind, path: &'path str) -> Option<(&'path str, &Target)> {
+        let moves = self.moves.get(&kind)?;
         let mut rest = path;
         loop {
-            if let Some(target) = self.moves.get(&(kind, rest.to_owned())) {
+            if let Some(target) = moves.get(rest) {
                 return Some((rest, target));
             }
             rest = match rest.strip_suffix("[]") {

@@ -9,10 +9,12 @@ fn exists(table: &Table, kind: Kind, path: &str) -> bool {
 #[test]
 fn every_move_begins_and_ends_at_fields() {
     let (new, old) = (Table::v1alpha3(), Table::v1alpha2());
-    for ((kind, from), target) in &Moves::default().moves {
-        assert!(exists(&new, *kind, from), "{from}");
-        if let Target::Path(to, _) = target {
-            assert!(exists(&old, *kind, to), "{to}");
+    for (kind, moves) in &Moves::default().moves {
+        for (from, target) in moves {
+            assert!(exists(&new, *kind, from), "{from}");
+            if let Target::Path(to, _) = target {
+                assert!(exists(&old, *kind, to), "{to}");
+            }
         }
     }
 }

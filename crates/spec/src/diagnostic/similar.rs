@@ -56,7 +56,15 @@ fn nearest<'a>(
 }
 
 fn fold(text: &str) -> String {
-    text.chars().filter(|letter| !matches!(letter, '-' | '_' | ' ')).flat_map(char::to_lowercase).collect()
+    let mut folded = String::with_capacity(text.len());
+    for letter in text.chars().filter(|letter| !matches!(letter, '-' | '_' | ' ')) {
+        if letter.is_ascii() {
+            folded.push(letter.to_ascii_lowercase());
+        } else {
+            folded.extend(letter.to_lowercase());
+        }
+    }
+    folded
 }
 
 #[cfg(test)]

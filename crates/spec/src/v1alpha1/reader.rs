@@ -40,9 +40,16 @@ struct Read<'a, T> {
     refused: Vec<String>,
 }
 
+/// The kinds of documents.
+const KINDS: [&str; 3] = ["Cluster", "NodePool", "Host"];
+
 impl Reader for V1Alpha1 {
     fn kinds(&self) -> Vec<(String, String)> {
-        ["Cluster", "NodePool", "Host"].map(|kind| (API_VERSION.to_owned(), kind.to_owned())).to_vec()
+        KINDS.map(|kind| (API_VERSION.to_owned(), kind.to_owned())).to_vec()
+    }
+
+    fn handles(&self, api_version: &str, kind: &str) -> bool {
+        api_version == API_VERSION && KINDS.contains(&kind)
     }
 
     fn read(&self, documents: &[Document]) -> Reading {
