@@ -43,6 +43,24 @@ pub const DEPTH: usize = 64;
 /// Files of specs of one command.
 pub const SPEC_FILES: usize = 5_000;
 
+/// Environments of one command, with those that are bases of others.
+pub const ENVIRONMENTS: usize = 1_000;
+
+/// How many environments may be bases of each other in a row. Organisation, region, stage and cluster are four.
+pub const ENVIRONMENT_DEPTH: usize = 8;
+
+/// Bases of an environment.
+pub const BASES: usize = 100;
+
+/// Patches of an environment, and operations of a patch.
+pub const PATCHES: usize = 10_000;
+
+/// Variables of an environment.
+pub const VARIABLES: usize = 1_000;
+
+/// Values of all documents that the environments of one command render: 1,000 clusters with 1,000 values each.
+pub const RENDERED_VALUES: usize = 1_000_000;
+
 /// Entries of folders that are looked at to find specs. A command that names a foreign folder by mistake, as `/` or a
 /// checkout of the Linux kernel with its 80,000 files, ends at once.
 pub const FOLDER_ENTRIES: usize = 50_000;

@@ -7,9 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use slipway_plan::Located;
 use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::Diagnostic;
-use slipway_spec::model::{Cluster, Manifest, NodePool};
+use slipway_spec::model::{Cluster, Endpoint, Manifest, NodePool};
 use slipway_spec::source::{FieldSources, Location, Origin};
-use slipway_spec::{Loaded, load_guarded};
+use slipway_spec::value::SecretReference;
+use slipway_spec::{Guard, Loaded, load_guarded};
 use slipway_trust::{Policy, Tree};
 
 use crate::diagnose;
@@ -81,14 +82,31 @@ impl ClusterSpec {
                 *file = folder.join(&*file).display().to_string();
             }
         };
+        // Secrets are found from the folder of the spec; a base that names one may be in another folder.
+        let folder = folder_of("name");
+        let from_folder = |secret: &mut SecretReference, field: &str| {
+            if let (Some(folder), Some(own)) = (&folder, folder_of(field))
+                && *folder != own
+            {
+                moved(secret, folder, &own);
+            }
+        };
+        if let Some(key) = self.cluster.encryption.at_rest.as_mut().and_then(|at_rest| at_rest.key.as_mut()) {
+            from_folder(key, "encryption.atRest.key");
+        }
+        if let Endpoint::VirtualIp(virtual_ip) = &mut self.cluster.control_plane.endpoint
+            && let Some(wireguard) = &mut virtual_ip.wireguard
+        {
+            from_folder(&mut wireguard.tunnels, "controlPlane.endpoint.virtualIp.wireguard.tunnels");
+        }
         for host in &mut self.cluster.hosts {
-            let field = format!("hosts[{}]", host.name);
+            let field = format!("hosts[{}].ssh.identityFile", host.name);
             if let Some(file) = host.ssh.as_mut().and_then(|ssh| ssh.identity_file.as_mut()) {
                 absolute(file, &field);
             }
         }
         for addon in &mut self.cluster.addons {
-            let field = format!("addons[{}]", addon.name);
+            let field = format!("addons[{}].manifest.file", addon.name);
             if let Some(Manifest::File(file)) = &mut addon.manifest {
                 let written = file.clone();
                 absolute(file, &field);
@@ -232,16 +250,37 @@ impl FileNames {
 
     /// The path of another file from the folder of these.
     fn relative(&self, file: &Path) -> String {
-        let (from, to) = (parts(&self.folder), parts(file));
-        let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
-        let up = from.iter().skip(shared).map(|_| Component::ParentDir.as_os_str());
-        let path: PathBuf = up.chain(to.into_iter().skip(shared)).collect();
-        path.display().to_string()
+        relative(&self.folder, file)
     }
 
     fn locate(&self, place: &Location) -> Located {
         let name = self.by_given.get(&*place.file).map_or(&*place.file, String::as_str);
         Located { location: format!("{name}:{}:{}", place.line, place.column), shown: place.to_string() }
+    }
+}
+
+/// The path of a file from a folder, both absolute.
+fn relative(folder: &Path, file: &Path) -> String {
+    let (from, to) = (parts(folder), parts(file));
+    let shared = from.iter().zip(&to).take_while(|(from, to)| from == to).count();
+    let up = from.iter().skip(shared).map(|_| Component::ParentDir.as_os_str());
+    let path: PathBuf = up.chain(to.into_iter().skip(shared)).collect();
+    path.display().to_string()
+}
+
+/// Names the file of a secret from one folder that is named from another one, `own`.
+fn moved(secret: &mut SecretReference, folder: &Path, own: &Path) {
+    let from_folder = |path: &str| match Path::new(path).is_absolute() {
+        true => path.to_owned(),
+        false => relative(folder, &own.join(path)),
+    };
+    match secret {
+        SecretReference::Env(_) => {}
+        SecretReference::File(path) => *path = from_folder(path),
+        SecretReference::Sops(place) => {
+            let (path, key) = place.split_once('#').unwrap_or((place.as_str(), ""));
+            *place = format!("{}#{key}", from_folder(path));
+        }
     }
 }
 
@@ -270,9 +309,19 @@ fn real(given: &str) -> PathBuf {
 /// Reads spec files without looking at what is wrong with them.
 #[must_use]
 pub fn load(policy: &Policy, files: &[PathBuf]) -> Loaded {
+    load_in(policy, &policy.tree(files), files)
+}
+
+/// Reads spec files. Bases of environments may be in the whole of `around`.
+fn load_in(policy: &Policy, around: &Tree, files: &[PathBuf]) -> Loaded {
     let tree = policy.tree(files);
-    let guard = |path: &Path| policy.spec(&tree, path).err().map(|refusal| diagnose::refusal(&refusal, None));
-    load_guarded(files, &[&slipway_kops::KopsReader::default()], &guard)
+    let given = |path: &Path| policy.spec(&tree, path).err().map(|refusal| diagnose::refusal(&refusal, None));
+    let bases = |path: &Path| {
+        let granted = policy.file(around, "the base", path);
+        granted.err().map(|refusal| diagnose::refusal(&refusal, None))
+    };
+    let guard = Guard { given: &given, bases: &bases };
+    load_guarded(files, &[&slipway_kops::KopsReader::default()], guard)
 }
 
 /// The clusters of spec files, and the warnings and notes about them.
@@ -290,7 +339,20 @@ impl Specs {
     /// # Errors
     /// [`Error::Specs`] with every problem of every file.
     pub fn read(policy: &Policy, files: &[PathBuf]) -> Result<Self, Error> {
-        let loaded = load(policy, files);
+        Self::read_with(policy, &policy.tree(files), files)
+    }
+
+    /// Reads spec files of a repository, in all of which the bases of environments may be. A folder with files of bases counts
+    /// as a folder of the spec.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn read_in(policy: &Policy, repository: &Path, files: &[PathBuf]) -> Result<Self, Error> {
+        Self::read_with(policy, &policy.tree(files).with(repository), files)
+    }
+
+    fn read_with(policy: &Policy, around: &Tree, files: &[PathBuf]) -> Result<Self, Error> {
+        let loaded = load_in(policy, around, files);
         if !loaded.is_valid() {
             return Err(Error::Specs(loaded.diagnostics));
         }
@@ -298,11 +360,17 @@ impl Specs {
         let spec = |cluster: Cluster| {
             let sources = sources.cluster(&cluster.name).cloned().unwrap_or_default();
             let files_of = FileNames::of(&sources);
+            let mut tree = policy.tree(files);
+            if tree != *around {
+                let folders = sources.files().filter_map(|file| Path::new(file).parent());
+                let of_bases = folders.filter(|folder| policy.file(around, "the base", folder).is_ok());
+                tree = of_bases.fold(tree, Tree::with);
+            }
             let mut spec = ClusterSpec {
                 cluster,
                 sources,
                 files: files_of,
-                tree: policy.tree(files),
+                tree,
                 manifests: BTreeMap::new(),
                 from_caller: BTreeSet::new(),
                 recorded: false,

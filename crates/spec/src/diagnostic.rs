@@ -131,8 +131,9 @@ impl Diagnostic {
 
     /// Fills in the source line from the file of the location.
     pub fn show_line(&mut self, file: &SourceFile) {
-        let location = self.location.as_ref().filter(|_| !self.unquoted);
-        if let Some(location) = location.filter(|location| *location.file == *file.path()) {
+        if let Some(location) = self.location.as_ref().filter(|_| !self.unquoted)
+            && let Some(file) = file.named(&location.file)
+        {
             self.source_line = file.shown_line(location.line).map(ToOwned::to_owned);
         }
     }

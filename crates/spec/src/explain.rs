@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     diagnostic::closest,
     shape::{Field, Kind, Shape},
-    v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument},
+    v1alpha1::{ClusterDocument, EnvironmentDocument, HostDocument, NodePoolDocument},
 };
 
 /// A path that leads nowhere.
@@ -63,15 +63,16 @@ pub fn explain(path: &str) -> Result<String, Error> {
 fn document(name: &str) -> Result<(&'static str, Shape), Error> {
     match name.to_lowercase().as_str() {
         "cluster" | "clusters" => Ok(("Cluster", Shape::of::<ClusterDocument>())),
+        "environment" | "environments" => Ok(("Environment", Shape::of::<EnvironmentDocument>())),
         "host" | "hosts" => Ok(("Host", Shape::of::<HostDocument>())),
         "nodepool" | "nodepools" | "pool" => Ok(("NodePool", Shape::of::<NodePoolDocument>())),
         _ => {
-            let hint = match closest(name, ["cluster", "host", "nodepool"]) {
+            let hint = match closest(name, ["cluster", "environment", "host", "nodepool"]) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None if name == "spec" => {
                     "a path starts with a kind, as in `cluster.spec.network`".to_owned()
                 }
-                None => "the kinds are `cluster`, `host` and `nodepool`".to_owned(),
+                None => "the kinds are `cluster`, `environment`, `host` and `nodepool`".to_owned(),
             };
             Err(Error::UnknownKind { name: name.to_owned(), hint })
         }

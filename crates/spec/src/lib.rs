@@ -7,6 +7,7 @@
 
 mod contract;
 pub mod diagnostic;
+mod environment;
 pub mod explain;
 pub mod leaves;
 pub mod load;
@@ -26,7 +27,7 @@ pub mod yaml;
 
 pub use explain::explain;
 pub use leaves::leaves;
-pub use load::{Loaded, load, load_files, load_guarded, load_with};
+pub use load::{Guard, Loaded, load, load_files, load_guarded, load_with};
 pub use schema::schemas;
 pub use show::{brief_yaml, full_yaml};
 pub use slipway_cluster_input::value;

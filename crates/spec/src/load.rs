@@ -8,17 +8,24 @@ use std::{
 
 use crate::{
     diagnostic::{self, Diagnostic, code},
+    environment::{self, Bases, Rendered},
     model::Cluster,
-    reader::{Document, Reader, Reading},
+    reader::{Reader, Reading},
+    shape::Shape,
     source::{SourceFile, SourceMap},
-    v1alpha1::V1Alpha1,
+    v1alpha1::{self, V1Alpha1},
     validate,
-    yaml::{self, Node},
 };
 
+mod bases;
 #[allow(clippy::disallowed_methods, reason = "the caller of load_guarded asks the policy")]
 mod files;
+mod parsed;
+mod sorting;
 mod strangers;
+
+pub(crate) use parsed::{Found, Parsed};
+use sorting::Sorting;
 
 /// The reader of this crate's own kinds. Its tables are made from types, and are always the same.
 static OWN: LazyLock<V1Alpha1> = LazyLock::new(V1Alpha1::default);
@@ -52,7 +59,26 @@ impl Loaded {
 /// Loads the documents of this crate's own kinds from files and folders. See [`load_with`].
 #[must_use]
 pub fn load(paths: &[PathBuf]) -> Loaded {
-    load_guarded(paths, &[], &|_| None)
+    load_guarded(paths, &[], Guard::NONE)
+}
+
+/// Decides about each file and folder before it is opened, by what is wrong with it.
+#[derive(Clone, Copy)]
+pub struct Guard<'a> {
+    /// Decides about paths that the caller names, and what is in these folders.
+    pub given: &'a dyn Fn(&Path) -> Option<Diagnostic>,
+    /// Decides about bases that environments name, and what is in these folders.
+    pub bases: &'a dyn Fn(&Path) -> Option<Diagnostic>,
+}
+
+impl Guard<'_> {
+    /// Refuses nothing.
+    const NONE: Guard<'static> = Guard { given: &|_| None, bases: &|_| None };
+}
+
+/// The shape of documents of this crate's own kinds.
+pub(crate) fn shape_of(api_version: &str, kind: &str) -> Option<&'static Shape> {
+    OWN.shape(kind).filter(|_| api_version == v1alpha1::API_VERSION)
 }
 
 /// Loads files and folders: of a folder every `.yaml`, `.yml` and `.json` file in it and below, hidden ones and JSON
@@ -62,21 +88,18 @@ pub fn load(paths: &[PathBuf]) -> Loaded {
 /// Documents go to the first of `readers` that handles their kind, else to the reader of this crate's own kinds.
 #[must_use]
 pub fn load_with(paths: &[PathBuf], readers: &[&dyn Reader]) -> Loaded {
-    load_guarded(paths, readers, &|_| None)
+    load_guarded(paths, readers, Guard::NONE)
 }
 
-/// The same, where a guard decides about each file and folder before it is opened, by what is wrong with it. See
-/// [`load_with`].
+/// The same with a guard. See [`load_with`].
 #[must_use]
-pub fn load_guarded(
-    paths: &[PathBuf],
-    readers: &[&dyn Reader],
-    guard: &dyn Fn(&Path) -> Option<Diagnostic>,
-) -> Loaded {
-    let (files, mut diagnostics) = files::read(paths, guard);
+pub fn load_guarded(paths: &[PathBuf], readers: &[&dyn Reader], guard: Guard<'_>) -> Loaded {
+    let (files, mut diagnostics) = files::read(paths, guard.given);
     let nothing = files.is_empty() && diagnostics.is_empty();
     let named: BTreeSet<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    let mut loaded = read_files(files, readers, &|file| named.contains(file.path()));
+    let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
+    let mut bases = bases::OnDisk::new(guard.bases);
+    let mut loaded = read_files(files, readers, &|file| named.contains(file.path()), &mut bases);
     if nothing {
         let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
         loaded.diagnostics.push(
@@ -90,10 +113,12 @@ pub fn load_guarded(
     loaded
 }
 
-/// Loads files that have been read already, for editors and tests. See [`load_with`].
+/// Loads files that have been read already, for editors and tests. Bases of environments are among them. See [`load_with`].
 #[must_use]
 pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
-    let mut loaded = read_files(files, readers, &|_| true);
+    let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
+    let mut bases = bases::Given::new(files.clone());
+    let mut loaded = read_files(files, readers, &|_| true, &mut bases);
     diagnostic::sort(&mut loaded.diagnostics);
     diagnostic::cap(&mut loaded.diagnostics);
     loaded
@@ -101,61 +126,47 @@ pub fn load_files(files: Vec<SourceFile>, readers: &[&dyn Reader]) -> Loaded {
 
 /// Reads the documents of files; `is_named` tells a file that the user named from one that was found in a folder.
 fn read_files(
-    files: Vec<SourceFile>,
+    mut files: Vec<Arc<SourceFile>>,
     readers: &[&dyn Reader],
     is_named: &dyn Fn(&SourceFile) -> bool,
+    bases: &mut dyn Bases,
 ) -> Loaded {
     let readers: Vec<&dyn Reader> = readers.iter().copied().chain([&*OWN as &dyn Reader]).collect();
     let mut loaded = Loaded::default();
-    let mut by_reader: BTreeMap<usize, Vec<Document>> = BTreeMap::new();
-    let files: Vec<Arc<SourceFile>> = files.into_iter().map(Arc::new).collect();
     let mut found = false;
-    let mut nobodys = Vec::new();
+    let mut parsed = Vec::new();
     for file in &files {
-        let (documents, diagnostics) = yaml::parse(file);
-        found |= !documents.is_empty() || !diagnostics.is_empty();
+        let (file, diagnostics) = Parsed::of(file, &readers);
+        found |= !file.documents.is_empty() || !diagnostics.is_empty();
         loaded.diagnostics.extend(diagnostics);
-        let mut strangers = Vec::new();
-        let mut at_home: BTreeSet<usize> = BTreeSet::new();
-        for parsed in documents {
-            let mut document = document(file, parsed);
-            let slip = strangers::correct(&mut document, &readers);
-            let is_slip = slip.is_some();
-            loaded.diagnostics.extend(slip);
-            match readers.iter().position(|reader| reader.handles(&document.api_version, &document.kind)) {
-                Some(reader) => {
-                    if !is_slip {
-                        at_home.insert(reader);
-                    }
-                    by_reader.entry(reader).or_default().push(document);
-                }
-                None => strangers.push(document),
-            }
-        }
-        for stranger in strangers {
-            match at_home.iter().find_map(|reader| readers.get(*reader)?.beside(&stranger)) {
-                Some(warning) => loaded.diagnostics.push(warning),
-                None => nobodys.push((stranger, is_named(file) && at_home.is_empty())),
-            }
-        }
+        parsed.push(file);
     }
-    // In a folder, and beside specs, manifests of other programs are expected; a file that is named is meant as a spec.
-    let has_specs = !by_reader.is_empty();
-    let (foreign, unknown): (Vec<_>, Vec<_>) = nobodys.into_iter().partition(|(document, is_meant)| {
-        has_specs && !is_meant && strangers::is_foreign(document, &readers)
-    });
-    let foreign: Vec<Document> = foreign.into_iter().map(|(document, _)| document).collect();
-    loaded.diagnostics.extend(strangers::notes(&foreign));
-    let unknown = unknown.iter().filter_map(|(document, _)| strangers::unknown(document, &readers));
-    loaded.diagnostics.extend(unknown);
     if !found && let Some(file) = files.first() {
         loaded.diagnostics.push(
             Diagnostic::error(code::NOTHING_FOUND, format!("{} holds no documents", file.path()))
                 .hint("`slipway init` writes one to begin with"),
         );
     }
-    for (reader, documents) in by_reader {
-        take(&mut loaded, readers[reader].read(&documents));
+    let Rendered { own, units, files: of_bases, diagnostics } = environment::render(parsed, &readers, bases);
+    loaded.diagnostics.extend(diagnostics);
+    files.extend(of_bases);
+    let mut sorted = Sorting::new(&readers);
+    for Parsed { file, documents } in own {
+        sorted.file(documents, is_named(&file));
+    }
+    let mut parts = vec![sorted];
+    for documents in units {
+        // The documents of an environment belong together, and not to those of other environments.
+        let mut sorted = Sorting::new(&readers);
+        sorted.file(documents, false);
+        parts.push(sorted);
+    }
+    for part in parts {
+        let (readings, diagnostics) = part.finish();
+        loaded.diagnostics.extend(diagnostics);
+        for reading in readings {
+            take(&mut loaded, reading);
+        }
     }
     loaded.clusters.sort_by(|a, b| a.name.cmp(&b.name));
     let is_quoted = |file: &SourceFile| {
@@ -196,11 +207,4 @@ fn take(loaded: &mut Loaded, reading: Reading) {
         loaded.sources.insert(name, read.sources);
         loaded.clusters.push(read.cluster);
     }
-}
-
-fn document(file: &Arc<SourceFile>, parsed: yaml::ParsedDocument) -> Document {
-    let root = parsed.root;
-    let text = |name: &str| root.get(name).and_then(Node::as_str).unwrap_or_default().to_owned();
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    Document { file: Arc::clone(file), api_version, kind, root, truncated: parsed.truncated }
 }

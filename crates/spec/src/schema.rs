@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument};
+use crate::v1alpha1::{ClusterDocument, EnvironmentDocument, HostDocument, NodePoolDocument};
 
 /// The schema files with their content: names below `specs/schema/`, text that ends in a line break. The same on
 /// every run, with keys in alphabetical order.
@@ -12,6 +12,7 @@ use crate::v1alpha1::{ClusterDocument, HostDocument, NodePoolDocument};
 pub fn schemas() -> Result<Vec<(String, String)>, serde_json::Error> {
     Ok(vec![
         ("cluster.v1alpha1.schema.json".to_owned(), text::<ClusterDocument>()?),
+        ("environment.v1alpha1.schema.json".to_owned(), text::<EnvironmentDocument>()?),
         ("host.v1alpha1.schema.json".to_owned(), text::<HostDocument>()?),
         ("nodepool.v1alpha1.schema.json".to_owned(), text::<NodePoolDocument>()?),
         ("spec.v1alpha1.schema.json".to_owned(), written(any_kind())?),
@@ -33,6 +34,7 @@ fn any_kind() -> Json {
     let mut generator = schemars::SchemaGenerator::default();
     let kinds = [
         ("Cluster", generator.subschema_for::<ClusterDocument>().to_value()),
+        ("Environment", generator.subschema_for::<EnvironmentDocument>().to_value()),
         ("Host", generator.subschema_for::<HostDocument>().to_value()),
         ("NodePool", generator.subschema_for::<NodePoolDocument>().to_value()),
     ];
@@ -75,7 +77,7 @@ mod tests {
     #[test]
     fn the_schema_of_all_kinds_refers_to_one_definition_for_each() {
         let schema = super::any_kind();
-        for (position, kind) in ["Cluster", "Host", "NodePool"].into_iter().enumerate() {
+        for (position, kind) in ["Cluster", "Environment", "Host", "NodePool"].into_iter().enumerate() {
             let branch = &schema["allOf"][position];
             assert_eq!(branch["if"]["properties"]["kind"]["const"], kind);
             let pointer = branch["then"]["$ref"].as_str().unwrap().trim_start_matches('#');

@@ -30,6 +30,16 @@ pub struct SourceFile {
     text: String,
     /// Where each line begins.
     lines: Vec<usize>,
+    /// The files of which a joined one consists, by their first lines.
+    parts: Vec<Part>,
+}
+
+/// A file of a joined one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Part {
+    /// The lines of the joined file before its own.
+    lines_before: u32,
+    file: Arc<SourceFile>,
 }
 
 impl SourceFile {
@@ -40,7 +50,37 @@ impl SourceFile {
         let (path, text) = (shown(path.into()), text.into());
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = std::iter::once(0).chain(breaks.map(|(index, _)| index + 1)).collect();
-        Self { path, text, lines }
+        Self { path, text, lines, parts: Vec::new() }
+    }
+
+    /// Several files as one, for documents that have values of more than one file: the lines of each file follow those of the
+    /// files before it. Also the number of lines before each file, by which [`Span::down`] moves its spans. Places in the
+    /// joined file are places in its files; it has no text of its own.
+    pub(crate) fn joined(path: impl Into<Arc<str>>, files: &[Arc<Self>]) -> (Self, Vec<u32>) {
+        let mut joined = Self::new(path, "");
+        let mut lines_before: u32 = 0;
+        for file in files {
+            joined.parts.push(Part { lines_before, file: Arc::clone(file) });
+            let lines = u32::try_from(file.lines.len()).unwrap_or(u32::MAX);
+            // The end of a file may be one line after its last line.
+            lines_before = lines_before.saturating_add(lines).saturating_add(1);
+        }
+        let before = joined.parts.iter().map(|part| part.lines_before).collect();
+        (joined, before)
+    }
+
+    /// The part of a joined file that has a line.
+    fn part(&self, line: u32) -> Option<&Part> {
+        let after = self.parts.partition_point(|part| part.lines_before < line);
+        after.checked_sub(1).and_then(|index| self.parts.get(index))
+    }
+
+    /// The file with this path: this one, or a part of it.
+    pub(crate) fn named(&self, path: &str) -> Option<&Self> {
+        if self.parts.is_empty() {
+            return Some(self).filter(|file| *file.path == *path);
+        }
+        self.parts.iter().map(|part| &*part.file).find(|file| *file.path == *path)
     }
 
     /// The path as it is shown.
@@ -58,6 +98,9 @@ impl SourceFile {
     /// The line with this number, counted from 1, without its end; empty when there is none.
     #[must_use]
     pub fn line(&self, number: u32) -> &str {
+        if let Some(part) = self.part(number) {
+            return part.file.line(number.saturating_sub(part.lines_before));
+        }
         let index = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
         let start = self.lines.get(index).copied().unwrap_or(self.text.len());
         let end = self.lines.get(index + 1).copied().unwrap_or(self.text.len());
@@ -86,6 +129,9 @@ impl SourceFile {
     /// The place of `span` in this file.
     #[must_use]
     pub fn location(&self, span: Span) -> Location {
+        if let Some(part) = self.part(span.start.line) {
+            return part.file.location(span.up(part.lines_before));
+        }
         Location {
             file: Arc::clone(&self.path),
             line: span.start.line,
@@ -118,6 +164,24 @@ impl Span {
     /// The empty stretch at the beginning of a file.
     pub const START: Self =
         Self { start: Position { line: 1, column: 1 }, end: Position { line: 1, column: 1 } };
+
+    /// The same span, some lines further down.
+    pub(crate) const fn down(self, lines: u32) -> Self {
+        let Self { start, end } = self;
+        Self {
+            start: Position { line: start.line.saturating_add(lines), column: start.column },
+            end: Position { line: end.line.saturating_add(lines), column: end.column },
+        }
+    }
+
+    /// The same span, some lines further up.
+    const fn up(self, lines: u32) -> Self {
+        let Self { start, end } = self;
+        Self {
+            start: Position { line: start.line.saturating_sub(lines), column: start.column },
+            end: Position { line: end.line.saturating_sub(lines), column: end.column },
+        }
+    }
 }
 
 /// A stretch of text in a named file. Prints as `file:line:column`, which editors and terminals open.
@@ -282,6 +346,26 @@ mod tests {
         let path = |path: &str| SourceFile::new(path, "").path().to_owned();
         assert_eq!(path("a\n::add-mask::b\u{1b}[1m.yaml"), "a\\n::add-mask::b\\u{1b}[1m.yaml");
         assert_eq!(path("specs/größe.yaml"), "specs/größe.yaml");
+    }
+
+    #[test]
+    fn a_joined_file_has_the_places_of_its_files() {
+        let files = ["a: 1\nb: 2\n", "c: 3", "d: 4\n"];
+        let files: Vec<Arc<SourceFile>> = files
+            .iter()
+            .enumerate()
+            .map(|(number, text)| Arc::new(SourceFile::new(format!("{number}.yaml"), *text)))
+            .collect();
+        let (joined, before) = SourceFile::joined("all", &files);
+        let span = Span { start: Position { line: 1, column: 4 }, end: Position { line: 1, column: 5 } };
+        for (file, lines) in files.iter().zip(before) {
+            let moved = span.down(lines);
+            assert_eq!(joined.location(moved), file.location(span));
+            assert_eq!(joined.line(moved.start.line), file.line(1));
+            assert_eq!(joined.excerpt(moved), file.excerpt(span));
+            assert_eq!(joined.named(file.path()), Some(&**file));
+        }
+        assert_eq!(joined.named("all"), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod cluster;
 mod convert;
 mod defaults;
+mod environment;
 mod full;
 mod host;
 mod network;
@@ -17,6 +18,10 @@ mod reader;
 pub use cluster::{
     AuditSpec, ClusterDocument, ClusterMetadata, ClusterSpec, ControlPlaneSpec, EtcdClusterSpec,
     EtcdMemberSpec, ServiceAccountsSpec,
+};
+pub use environment::{
+    EnvironmentDocument, EnvironmentMetadata, EnvironmentPatch, EnvironmentSpec, OperationKind,
+    PatchOperation, PatchTarget, VariableDeclaration, VariableType,
 };
 pub use full::full_documents;
 pub(crate) use full::usual_members;

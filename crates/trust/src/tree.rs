@@ -20,6 +20,13 @@ impl Tree {
         tree
     }
 
+    /// The same tree with one more folder.
+    #[must_use]
+    pub fn with(mut self, folder: &Path) -> Self {
+        self.add(folder);
+        self
+    }
+
     /// All files: of a spec that the caller's own state has.
     pub(crate) fn everywhere() -> Self {
         Self { roots: Vec::new(), everywhere: true }

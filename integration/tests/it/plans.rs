@@ -5,6 +5,7 @@ use crate::{APPLY, PLAN, SMALL};
 mod confirmations;
 mod drift;
 mod edited;
+mod environments;
 mod fields;
 mod folders;
 mod forms;

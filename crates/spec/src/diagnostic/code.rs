@@ -111,6 +111,12 @@ codes! {
     ALIAS = "SPEC0090", "an alias is inside of its own anchor";
     /// A network or a subnet has no room for what lives in it.
     NO_ROOM = "SPEC0091", "a network has no room for subnets or machines";
+    /// A base of an environment cannot be used.
+    BASE = "SPEC0100", "a base of an environment cannot be used";
+    /// A patch does not fit what the bases have.
+    PATCH = "SPEC0101", "a patch does not apply";
+    /// A variable, its value, or a reference to it is not valid.
+    VARIABLE = "SPEC0102", "a variable or its value is not valid";
 }
 
 #[cfg(test)]

@@ -19,20 +19,34 @@ const STDIN: &str = "-";
 pub(super) const STDIN_SHOWN: &str = "<stdin>";
 
 /// The problem of a file or a folder, checked before it is opened.
-type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
+pub(super) type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
 
 /// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.
 /// Where there is more than a command takes, no file is returned: the folder is a foreign one, and problems of its files
 /// would take long to find and say nothing.
 pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut search =
-        Search { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), entries: 0 };
+    let mut search = Search::new(guard);
     for path in paths {
         if let Err(stop) = search.given(path) {
             search.diagnostics.push(stop);
             return (Vec::new(), search.diagnostics);
         }
     }
+    texts(search)
+}
+
+/// Reads the spec files at a path that an environment names. See [`read`]; standard input, pipes and devices are refused.
+pub(super) fn read_base(path: &Path, guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
+    let mut search = Search::new(guard);
+    if let Err(stop) = search.base(path) {
+        search.diagnostics.push(stop);
+        return (Vec::new(), search.diagnostics);
+    }
+    texts(search)
+}
+
+/// Reads the files that were found.
+fn texts(search: Search<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
     let Search { found, mut diagnostics, .. } = search;
     let mut files: Vec<SourceFile> = Vec::new();
     let mut rest = size::SPECS.bytes;
@@ -80,7 +94,32 @@ struct Search<'a> {
     entries: usize,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(guard: Guard<'a>) -> Self {
+        Self { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), entries: 0 }
+    }
+
+    /// Takes a path that an environment names.
+    fn base(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        if self.is_refused(path) {
+            return Ok(());
+        }
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => self.folder(path, &found, 0),
+            Ok(found) => match file::not_a_file(&found) {
+                None => self.file(path, &found),
+                Some(kind) => {
+                    self.diagnostics.push(unreadable(path, &Exceeded::NotAFile { kind }.into()));
+                    Ok(())
+                }
+            },
+            Err(error) => {
+                self.diagnostics.push(unreadable(path, &error));
+                Ok(())
+            }
+        }
+    }
+
     /// Takes a path that the caller names: whatever it is called, it is read.
     fn given(&mut self, path: &Path) -> Result<(), Diagnostic> {
         if path == Path::new(STDIN) {

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use super::{API_VERSION, ClusterDocument, HostDocument, NodePoolDocument, convert};
 use crate::{
     diagnostic::{Diagnostic, closest, code},
+    environment,
     model::{Cluster, Host},
     reader::{Document, ReadCluster, Reader, Reading, item_path},
     renamed,
@@ -41,7 +42,7 @@ struct Read<'a, T> {
 }
 
 /// The kinds of documents.
-const KINDS: [&str; 3] = ["Cluster", "NodePool", "Host"];
+const KINDS: [&str; 4] = ["Cluster", "NodePool", "Host", environment::KIND];
 
 impl Reader for V1Alpha1 {
     fn kinds(&self) -> Vec<(String, String)> {
@@ -63,6 +64,8 @@ impl Reader for V1Alpha1 {
             match document.kind.as_str() {
                 "Cluster" => clusters.extend(self.one(document, &self.cluster, &mut diagnostics)),
                 "Host" => hosts.extend(self.one(document, &self.host, &mut diagnostics)),
+                // Environments are rendered before their documents are read.
+                environment::KIND => {}
                 _ => pools.extend(self.one(document, &self.pool, &mut diagnostics)),
             }
         }
@@ -81,6 +84,16 @@ impl Reader for V1Alpha1 {
 }
 
 impl V1Alpha1 {
+    /// The shape of documents of a kind.
+    pub(crate) fn shape(&self, kind: &str) -> Option<&Shape> {
+        match kind {
+            "Cluster" => Some(&self.cluster),
+            "NodePool" => Some(&self.pool),
+            "Host" => Some(&self.host),
+            _ => None,
+        }
+    }
+
     fn one<'a, T: DeserializeOwned>(
         &self,
         document: &'a Document,

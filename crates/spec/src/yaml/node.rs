@@ -83,6 +83,35 @@ impl Node {
         }
     }
 
+    /// Moves the value, and everything inside it, some lines down.
+    pub(crate) fn move_down(&mut self, lines: u32) {
+        self.span = self.span.down(lines);
+        match &mut self.value {
+            Value::Sequence(items) => items.iter_mut().for_each(|item| item.move_down(lines)),
+            Value::Mapping(entries) => {
+                for entry in entries {
+                    entry.key.span = entry.key.span.down(lines);
+                    entry.value.move_down(lines);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of values, this one and everything inside it.
+    pub(crate) fn size(&self) -> usize {
+        let items: usize = self.items().iter().map(Self::size).sum();
+        let entries: usize = self.entries().iter().map(|entry| entry.value.size()).sum();
+        1 + items + entries
+    }
+
+    /// How deep values are nested, 1 for a scalar.
+    pub(crate) fn depth(&self) -> usize {
+        let items = self.items().iter().map(Self::depth);
+        let entries = self.entries().iter().map(|entry| entry.value.depth());
+        1 + items.chain(entries).max().unwrap_or_default()
+    }
+
     /// The entries of a mapping; empty for everything else.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {

@@ -1,0 +1,43 @@
+use slipway_limits::count;
+
+use crate::{
+    diagnostic::{Diagnostic, code},
+    source::{SourceFile, Span},
+};
+
+/// How many values may still be rendered. Environments can repeat their bases, so that few lines stand for many values.
+#[derive(Debug)]
+pub(super) struct Budget {
+    left: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { left: count::RENDERED_VALUES }
+    }
+}
+
+impl Budget {
+    /// Takes a number of values. Returns whether so many were left.
+    pub(super) fn take(&mut self, values: usize) -> bool {
+        match self.left.checked_sub(values) {
+            Some(left) => self.left = left,
+            None => self.left = 0,
+        }
+        self.left > 0
+    }
+
+    /// Whether nothing is left.
+    pub(super) const fn is_spent(&self) -> bool {
+        self.left == 0
+    }
+}
+
+/// The error of an environment for which the budget does not suffice.
+pub(super) fn spent(file: &SourceFile, span: Span) -> Diagnostic {
+    let message =
+        format!("the environments of this command render more than {} values", count::RENDERED_VALUES);
+    Diagnostic::error(code::OVER_BUDGET, message)
+        .at(file, span)
+        .hint("name fewer environments with `-f`, or let fewer environments share large bases")
+}

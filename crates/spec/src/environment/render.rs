@@ -1,0 +1,134 @@
+//! Documents of environments, made of those of their bases.
+
+use std::collections::BTreeSet;
+
+use super::{
+    Rendered,
+    budget::{self, Budget},
+    graph::{Environment, Graph},
+    patches::Patching,
+    variables::{Values, Variables},
+};
+use crate::{
+    diagnostic::{Diagnostic, closest, code},
+    load::Found,
+    source::SourceFile,
+    yaml::Node,
+};
+
+/// Renders all environments that are no bases of others. `given` is the number of files that the caller gave.
+pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> Rendered {
+    let mut renderer = Renderer { graph: &graph, budget: Budget::default(), diagnostics };
+    let mut units = Vec::new();
+    for (index, environment) in graph.environments.iter().enumerate() {
+        let is_base = graph.files.get(environment.file).is_some_and(|file| file.is_base);
+        if is_base || !environment.ends {
+            continue;
+        }
+        let known = renderer.diagnostics.len();
+        let part = renderer.environment(index, &Values::new());
+        // Mistakes in documents of which something is missing say nothing.
+        if part.is_whole && renderer.diagnostics.len() == known {
+            units.push(part.documents);
+        }
+        if renderer.budget.is_spent() {
+            renderer.diagnostics.push(budget::spent(&environment.document.file, environment.span()));
+            break;
+        }
+    }
+    let diagnostics = renderer.diagnostics;
+    let mut rendered = Rendered { units, diagnostics, ..Rendered::default() };
+    for (index, file) in graph.files.into_iter().enumerate() {
+        if index >= given {
+            rendered.files.push(file.parsed.file);
+        } else if !file.is_base {
+            rendered.own.push(file.parsed);
+        }
+    }
+    rendered
+}
+
+/// What an environment renders.
+#[derive(Default)]
+struct Part<'a> {
+    documents: Vec<Found>,
+    /// The names of its variables, and of those of environments among its bases.
+    names: BTreeSet<&'a str>,
+    /// Whether nothing is missing because of a mistake in an `Environment` document or in its bases.
+    is_whole: bool,
+}
+
+struct Renderer<'a> {
+    graph: &'a Graph,
+    budget: Budget,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Renderer<'a> {
+    /// Renders an environment with the values of the environments of which it is a base. Their values win over its own.
+    fn environment(&mut self, index: usize, outer: &Values<'a>) -> Part<'a> {
+        let graph = self.graph;
+        let Some(environment) = graph.environments.get(index) else { return Part::default() };
+        let Some(content) = &environment.content else { return Part::default() };
+        if !self.budget.take(1) {
+            return Part::default();
+        }
+        let file: &SourceFile = &environment.document.file;
+        let own = environment.part("values").map(Node::entries).unwrap_or_default();
+        let mut values: Values<'a> =
+            own.iter().map(|entry| (entry.key.text.as_str(), &entry.value)).collect();
+        values.extend(outer.iter().map(|(name, value)| (*name, *value)));
+        let declared = &content.spec.variables;
+        let mut variables = Variables::of(environment, declared, &values, &mut self.diagnostics);
+        let names = variables.names().collect();
+        let mut part = Part { documents: Vec::new(), names, is_whole: environment.is_complete };
+        for base in environment.bases.iter().filter_map(|base| graph.files.get(*base)) {
+            for found in &base.parsed.documents {
+                if !self.budget.take(found.document.root.size()) {
+                    return Part::default();
+                }
+                let mut found = found.clone();
+                let document = &mut found.document;
+                let diagnostics = &mut self.diagnostics;
+                variables.fill(&mut document.root, &document.file, &mut self.budget, diagnostics);
+                part.documents.push(found);
+            }
+            for inner in &base.environments {
+                let inner = self.environment(*inner, &values);
+                part.documents.extend(inner.documents);
+                part.names.extend(inner.names);
+                part.is_whole &= inner.is_whole;
+            }
+        }
+        Patching {
+            environment,
+            variables: &mut variables,
+            budget: &mut self.budget,
+            diagnostics: &mut self.diagnostics,
+        }
+        .apply(&mut part.documents, &content.spec.patches);
+        if self.budget.is_spent() {
+            return Part::default();
+        }
+        if part.is_whole {
+            self.diagnostics.extend(variables.unused());
+            let unknown = own.iter().filter(|entry| !part.names.contains(entry.key.text.as_str()));
+            let unknown = unknown.map(|entry| {
+                unknown_value(environment, &entry.key.text, &part.names).at(file, entry.key.span)
+            });
+            self.diagnostics.extend(unknown);
+        }
+        part
+    }
+}
+
+/// The error of a value without a variable.
+fn unknown_value(environment: &Environment, name: &str, names: &BTreeSet<&str>) -> Diagnostic {
+    let hint = match closest(name, names.iter().copied()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None if names.is_empty() => "declare the variable in `variables`, or remove the value".to_owned(),
+        None => format!("the variables are {}", names.iter().copied().collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("the environment `{}` has no variable `{name}`", environment.name());
+    Diagnostic::error(code::VARIABLE, message).hint(hint)
+}

@@ -1,0 +1,95 @@
+//! A base with environments: each is a cluster of its own, and a plan names the line that made a value.
+
+use std::os::unix::fs::symlink;
+
+use anyhow::{Result, ensure};
+use slipway_integration::executables::root;
+use slipway_integration::place::{Place, copy};
+
+use crate::PROGRAM;
+
+/// A place with the example, in the folder `fleet`.
+fn place() -> Result<Place> {
+    let place = Place::new(PROGRAM)?;
+    copy(&root().join("specs/environments"), &place.path().join("fleet"))?;
+    Ok(place)
+}
+
+#[test]
+fn a_base_with_three_environments_is_three_clusters() -> Result<()> {
+    let place = place()?;
+    let all = place.expect(2, &["plan", "-f", "fleet"])?.out;
+    for (environment, machines) in [("dev", "sim.medium"), ("stage", "sim.medium"), ("prod", "sim.large")] {
+        let folder = format!("fleet/{environment}");
+        let name = format!("shop-{environment}");
+        ensure!(all.contains(&format!("Cluster {name}")), "{all}");
+        let full = place.expect(0, &["spec", "show", "--full", "-f", &folder])?.out;
+        ensure!(full.contains(&format!("machineType: {machines}")), "{full}");
+        ensure!(!full.contains("Environment") && !full.contains("fromVariable"), "{full}");
+        let together = place.expect(0, &["spec", "show", "--full", "-f", "fleet", "--cluster", &name])?.out;
+        ensure!(together == full, "{together}\n---\n{full}");
+    }
+    let pools = place.expect(0, &["spec", "show", "--full", "-f", "fleet/prod"])?.out;
+    ensure!(
+        pools.contains("name: batch")
+            && pools.contains("max: 6")
+            && pools.contains("deletionProtection: true")
+    );
+
+    // The full form is the same cluster without its environment.
+    place.expect(0, &["apply", "-f", "fleet/dev", "--yes"])?;
+    let nothing = place.expect(0, &["plan", "-f", "fleet", "--cluster", "shop-dev"])?;
+    ensure!(nothing.out.contains("No changes"), "{}", nothing.out);
+    let full = place.expect(0, &["spec", "show", "--full", "-f", "fleet/dev"])?.out;
+    place.write("full.yaml", &full)?;
+    let nothing = place.expect(0, &["plan", "-f", "full.yaml"])?;
+    ensure!(nothing.out.contains("No changes"), "{}", nothing.out);
+    Ok(())
+}
+
+#[test]
+fn a_reason_names_the_line_that_made_the_value() -> Result<()> {
+    let place = place()?;
+    place.expect(0, &["apply", "-f", "fleet/dev", "--yes"])?;
+    let dev = std::fs::read_to_string(place.path().join("fleet/dev/environment.yaml"))?;
+    place.write("fleet/dev/environment.yaml", &format!("{dev}    machineType: sim.large\n"))?;
+    let line = dev.lines().count() + 1;
+    let planned = place.expect(2, &["plan", "-f", "fleet/dev"])?.out;
+    let reason = format!("(pools[workers].machineType, fleet/dev/environment.yaml:{line}:18)");
+    ensure!(planned.contains(&reason), "no {reason} in\n{planned}");
+
+    place.write("fleet/dev/environment.yaml", &dev)?;
+    let base = std::fs::read_to_string(place.path().join("fleet/base/environment.yaml"))?;
+    let larger = base.replace("default: sim.medium", "default: sim.large");
+    ensure!(larger != base);
+    place.write("fleet/base/environment.yaml", &larger)?;
+    let planned = place.expect(2, &["plan", "-f", "fleet/dev"])?.out;
+    ensure!(planned.contains("(pools[workers].machineType, fleet/base/environment.yaml:"), "{planned}");
+    Ok(())
+}
+
+#[test]
+fn a_base_outside_of_the_specs_is_not_read() -> Result<()> {
+    let place = place()?;
+    place.write("outside/keys.yaml", "token: hunter2\n")?;
+    let environment = |base: &str| {
+        format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Environment\nmetadata: {{ name: evil }}\nspec:\n  bases: ['{base}']\n"
+        )
+    };
+    symlink(place.path().join("outside"), place.path().join("fleet/base/link"))?;
+    for (base, code) in [
+        ("../../outside", "TRUST0001"),
+        ("../../../../../../../../etc/passwd", "TRUST0001"),
+        ("../../../../../../../../dev/zero", "TRUST0001"),
+        ("../base/link", "TRUST0002"),
+    ] {
+        place.write("fleet/evil/environment.yaml", &environment(base))?;
+        // The folder of the base is allowed, and nothing else.
+        let refused = place.expect(1, &["plan", "-f", "fleet/evil", "-f", "fleet/base", "--untrusted"])?;
+        let names = [code, "fleet/evil/environment.yaml:5:"];
+        ensure!(names.iter().all(|name| refused.err.contains(name)), "{base}: {}", refused.err);
+        ensure!(!refused.err.contains("hunter2"), "{base}: {}", refused.err);
+    }
+    Ok(())
+}
