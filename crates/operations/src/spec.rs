@@ -381,3 +381,6 @@ impl Specs {
         Ok(Self { clusters: clusters.into_iter().map(spec).collect(), remarks })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -72,7 +72,12 @@ impl Drop for Checkout {
 /// Reads a source.
 #[derive(Debug)]
 pub struct Reader {
+    /// The paths with specs.
     paths: Vec<String>,
+    /// The paths with bases of environments.
+    bases: Vec<String>,
+    /// All paths that are read.
+    wanted: Vec<String>,
     kind: Kind,
     threads: Threads,
 }
@@ -103,7 +108,9 @@ impl Reader {
             // The configuration was checked: it is a folder.
             (None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
         };
-        Self { paths: source.paths.clone(), kind, threads: Threads::default() }
+        let (paths, bases) = (source.paths.clone(), source.bases.clone());
+        let wanted = paths.iter().chain(&bases).cloned().collect();
+        Self { paths, bases, wanted, kind, threads: Threads::default() }
     }
 
     /// The same with threads that other readers use too.
@@ -127,30 +134,32 @@ impl Reader {
     /// # Errors
     /// When it cannot be read, or its content is refused.
     pub async fn read(&mut self, last: Option<&Revision>) -> Result<Revision, Error> {
-        match &mut self.kind {
+        let Self { paths, bases, wanted, kind, threads } = self;
+        let units = |listing: &Listing| units(paths, bases, listing);
+        match kind {
             Kind::Folder(folder) => {
-                let (place, paths) = (folder.clone(), self.paths.clone());
-                let listed = self.threads.run(move || folder::list(&place, &paths)).await;
+                let (place, wanted) = (folder.clone(), wanted.clone());
+                let listed = threads.run(move || folder::list(&place, &wanted)).await;
                 let (listing, root) = listed.map_err(|lost| Error::File {
                     what: "the source",
                     path: folder.clone(),
                     source: std::io::Error::other(lost),
                 })??;
                 let id = digest_of(listing.iter());
-                let units = units(&self.paths, &listing);
+                let units = units(&listing);
                 Ok(Revision { id, folder: Arc::new(Checkout::of(root)), units })
             }
             Kind::Bucket(bucket) => {
-                let (listing, folder) = bucket.read(&self.paths).await?;
+                let (listing, folder) = bucket.read(wanted).await?;
                 let id = digest_of(listing.iter());
-                let units = units(&self.paths, &listing);
+                let units = units(&listing);
                 Ok(Revision { id, folder, units })
             }
             Kind::Artifact(artifact) => {
-                let (id, found) = artifact.read(last.map(|last| last.id.as_str()), &self.paths).await?;
+                let (id, found) = artifact.read(last.map(|last| last.id.as_str()), wanted).await?;
                 match (found, last) {
                     (Some((listing, folder)), _) => {
-                        Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
+                        Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
                     }
                     (None, Some(last)) => Ok(last.clone()),
                     // Only an artifact that was read last is not read again.
@@ -162,8 +171,8 @@ impl Reader {
                 if let Some(last) = last.filter(|last| last.id == id) {
                     return Ok(last.clone());
                 }
-                let (listing, folder) = repository.check_out(&id, &self.paths).await?;
-                Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
+                let (listing, folder) = repository.check_out(&id, wanted).await?;
+                Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
             }
         }
     }
@@ -188,8 +197,9 @@ fn is_in(path: &str, file: &str) -> bool {
     path == "." || file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The paths with specs, each with the digest of its files. A path with `/*` stands for every folder in its folder.
-pub(crate) fn units(paths: &[String], listing: &Listing) -> BTreeMap<String, String> {
+/// The paths with specs, each with the digest of its files and of those of all bases. A path with `/*` stands for every folder
+/// in its folder.
+pub(crate) fn units(paths: &[String], bases: &[String], listing: &Listing) -> BTreeMap<String, String> {
     let mut units: BTreeSet<String> = BTreeSet::new();
     for path in paths {
         match path.strip_suffix("/*") {
@@ -204,8 +214,14 @@ pub(crate) fn units(paths: &[String], listing: &Listing) -> BTreeMap<String, Str
             })),
         }
     }
+    let of_bases =
+        (!bases.is_empty()).then(|| digest_of(bases.iter().flat_map(|base| files_in(listing, base))));
     let digest = |unit: String| {
-        let digest = digest_of(files_in(listing, &unit));
+        let own = digest_of(files_in(listing, &unit));
+        let digest = match &of_bases {
+            Some(of_bases) => Digest::of(format!("{own}\n{of_bases}").as_bytes()).to_string(),
+            None => own,
+        };
         (unit, digest)
     };
     units.into_iter().map(digest).collect()
@@ -243,15 +259,27 @@ mod tests {
             ("clusters/README.md", "1"),
             ("shared/one.yaml", "1"),
         ]);
-        let first = units(&paths, &before);
+        let first = units(&paths, &[], &before);
         assert_eq!(first.keys().collect::<Vec<_>>(), ["clusters/dev", "clusters/prod", "shared/one.yaml"]);
         let mut after = before;
         after.insert("clusters/dev/spec.yaml".into(), "2".into());
-        let second = units(&paths, &after);
+        let second = units(&paths, &[], &after);
         assert_ne!(first["clusters/dev"], second["clusters/dev"]);
         assert_eq!(first["clusters/prod"], second["clusters/prod"]);
-        assert_eq!(units(&["./*".to_owned()], &after).len(), 2);
-        assert_eq!(units(&[".".to_owned()], &after).len(), 1);
+        assert_eq!(units(&["./*".to_owned()], &[], &after).len(), 2);
+        assert_eq!(units(&[".".to_owned()], &[], &after).len(), 1);
+    }
+
+    #[test]
+    fn every_unit_changes_with_a_base() {
+        let (paths, bases) = (["clusters/*".to_owned()], ["base".to_owned()]);
+        let mut listing =
+            listing(&[("clusters/dev/a.yaml", "1"), ("clusters/prod/a.yaml", "1"), ("base/a.yaml", "1")]);
+        let first = units(&paths, &bases, &listing);
+        listing.insert("base/a.yaml".into(), "2".into());
+        let second = units(&paths, &bases, &listing);
+        assert_eq!(first.keys().collect::<Vec<_>>(), ["clusters/dev", "clusters/prod"]);
+        assert!(first.iter().all(|(path, digest)| second[path] != *digest), "{first:?} {second:?}");
     }
 
     #[test]

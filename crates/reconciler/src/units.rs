@@ -14,10 +14,10 @@ use crate::threads::{Lost, Threads};
 /// The clusters of one path, or why its specs cannot be read.
 pub(crate) type Unit = Result<Vec<String>, Problem>;
 
-/// Reads the specs of a path.
+/// Reads the specs of a path. Bases of environments may be in the whole source.
 pub(crate) fn read(policy: &Policy, folder: &Path, path: &str) -> Result<Specs, slipway_operations::Error> {
     let place = if path == "." { folder.to_owned() } else { folder.join(path) };
-    Specs::read(policy, &[place])
+    Specs::read_in(policy, folder, &[place])
 }
 
 /// The clusters of all paths of a revision, read on a thread: a source may have many and large specs.

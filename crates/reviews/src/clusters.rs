@@ -157,7 +157,7 @@ impl Side {
         let policy = if policy.is_untrusted() { policy } else { policy.with_file_root(tree.root()) };
         let mut side = Self::default();
         for unit in units(paths, tree)? {
-            let Specs { clusters, remarks } = Specs::read(&policy, &unit)?;
+            let Specs { clusters, remarks } = Specs::read_in(&policy, tree.root(), &unit)?;
             if let Some(name) = clusters.iter().map(|spec| &spec.cluster.name).find(|name| side.has(name)) {
                 return Err(Error::Duplicate { name: name.to_string() });
             }

@@ -156,10 +156,10 @@ fn check_source(source: &Source) -> Result<(), Error> {
     if source.paths.is_empty() {
         return refused(place(), "`paths` names at least one folder");
     }
-    for path in &source.paths {
-        let plain = path.strip_suffix("/*").unwrap_or(path);
+    let paths = source.paths.iter().map(|path| path.strip_suffix("/*").unwrap_or(path));
+    for path in paths.chain(source.bases.iter().map(String::as_str)) {
         let is_part = |part: &str| part == "." || is_plain(part);
-        if !plain.split('/').all(is_part) {
+        if !path.split('/').all(is_part) {
             let reason = format!("the path `{path}` is not a path inside of the source");
             return refused(place(), reason);
         }

@@ -39,6 +39,10 @@ pub struct Source {
     /// in a folder.
     #[serde(default = "everything")]
     pub paths: Vec<String>,
+    /// Folders and files with bases of the environments in `paths`. They are no specs of their own, and a change of them is a
+    /// change of each path.
+    #[serde(default)]
+    pub bases: Vec<String>,
     /// How often it is looked at.
     #[serde(default = "usual_interval", deserialize_with = "duration")]
     pub interval: Duration,

@@ -67,6 +67,52 @@ async fn a_push_is_applied_by_the_policy_of_each_cluster() {
     .await;
 }
 
+/// An environment with the cluster of the base under this name, in a cloud of its own.
+fn environment(world: &World, name: &str) -> String {
+    format!(
+        "apiVersion: slipway.dev/v1alpha1
+kind: Environment
+metadata: {{name: {name}}}
+spec:
+  bases: [../../base]
+  patches:
+  - target: {{kind: Cluster, name: base}}
+    merge:
+      metadata: {{name: {name}}}
+      spec: {{provider: {{config: {{directory: {}}}}}}}
+",
+        world.cloud(name).display()
+    )
+}
+
+#[tokio::test]
+async fn a_change_of_a_base_reaches_its_environments() {
+    on_one_thread(async {
+        let world = World::new();
+        for name in ["dev", "prod"] {
+            let path = format!("clusters/{name}/environment.yaml");
+            world.repository.write(&path, Some(&environment(&world, name)));
+        }
+        let mut configuration =
+            world.configuration("a", "", "[[source.cluster]]\nname = '*'\napply = 'always'\n");
+        configuration.sources[0].bases = vec!["base".to_owned()];
+        let commit = world.repository.push_file("base/spec.yaml", &world.spec("base", 1));
+        let controller = world.start(configuration).await;
+        for name in ["dev", "prod"] {
+            world.until_reason(name, "InSync", &commit).await;
+            assert_eq!(world.machines(name), 2, "{name}");
+        }
+        let commit = world.repository.push_file("base/spec.yaml", &world.spec("base", 2));
+        for name in ["dev", "prod"] {
+            world.until_reason(name, "InSync", &commit).await;
+            assert_eq!(world.machines(name), 3, "{name}");
+        }
+        assert!(world.status("base").await.is_none(), "the base is no cluster");
+        controller.stop().await;
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn an_approved_run_that_goes_on_is_of_its_own_revision() {
     on_one_thread(async {

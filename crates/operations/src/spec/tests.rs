@@ -1,0 +1,64 @@
+use slipway_trust::{Mode, Settings};
+
+use super::*;
+
+const BASE: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: {name: base}
+spec:
+  provider: {name: sim}
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+  encryption: {atRest: {provider: secretbox, key: {file: keys/at-rest.key}}}
+  addons: [{name: own, manifest: {file: addons/own.yaml}}]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: {name: control-plane}
+spec: {role: controlPlane, machineType: sim.medium}
+";
+
+const ENVIRONMENT: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Environment
+metadata: {name: prod}
+spec:
+  bases: [../../base]
+  patches:
+  - target: {kind: Cluster, name: base}
+    merge: {metadata: {name: prod}}
+";
+
+#[test]
+fn files_of_a_base_are_relative_to_the_base() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = std::fs::canonicalize(folder.path()).unwrap();
+    for (file, text) in [("base/cluster.yaml", BASE), ("environments/prod/environment.yaml", ENVIRONMENT)] {
+        let file = root.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let policy = Policy::new(Settings::default(), Mode::Untrusted).elsewhere();
+    let files = [root.join("environments/prod")];
+
+    // The base is in no folder of the spec, but in its repository.
+    let refused = Specs::read(&policy, &files).unwrap_err();
+    let Error::Specs(problems) = &refused else { panic!("{refused:?}") };
+    assert_eq!(problems[0].code.id, "TRUST0001");
+    assert_eq!(problems[0].location.as_ref().map(|place| place.line), Some(5));
+
+    let spec = Specs::read_in(&policy, &root, &files).unwrap().clusters.remove(0);
+    assert_eq!(spec.cluster.name, "prod");
+    let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
+    assert_eq!(key, Some(SecretReference::File("../../base/keys/at-rest.key".to_owned())));
+    let Some(Manifest::File(manifest)) = &spec.cluster.addons[0].manifest else { panic!("no manifest") };
+    assert_eq!(*manifest, root.join("base/addons/own.yaml").display().to_string());
+    let planned = spec.planned();
+    assert_eq!(planned.addons[0].manifest, Some(Manifest::File("base/addons/own.yaml".to_owned())));
+
+    // The folder of the base is one of the spec now; others of the repository are not.
+    let may_name = |path: &str| policy.file(&spec.tree, "a file", &root.join(path)).is_ok();
+    assert!(may_name("base/keys/at-rest.key") && !may_name("other/key"));
+}
