@@ -77,8 +77,9 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     Ok(done(true))
 }
 
-/// The new version has to be written somewhere: the spec must not come from standard input or from a read-only file, and the version
-/// must be plain text in it. A YAML anchor or alias gives the version to other fields too, or has it from them.
+/// The new version has to be written somewhere: the spec must not come from standard input, from a read-only file or from a base of an
+/// environment, and the version must be plain text in it. A YAML anchor or alias gives the version to other fields too, or has it
+/// from them.
 fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), CommandError> {
     let Origin::Written(location) = written.sources.origin("kubernetesVersion") else { return Ok(()) };
     let keep = "leave the spec as it is with `--keep-spec`";
@@ -88,6 +89,13 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
             "the new version cannot be written into a spec from standard input; nothing was done",
         )
         .hint(format!("name the file with `-f FILE`, or {keep}")));
+    }
+    if written.is_in_base(location) {
+        let message = format!(
+            "{location}: the new version cannot be written here, because other environments may have this base; nothing was done"
+        );
+        return Err(CommandError::new("CLI0093", message)
+            .hint(format!("set kubernetesVersion in the environment, by a variable or a patch, or {keep}")));
     }
     if replace_at(&read(location)?, location, &to.to_string()).is_some() {
         return files::check_replaceable(Path::new(location.file.as_ref())).map_err(|error| {

@@ -29,6 +29,8 @@ pub struct ClusterSpec {
     pub tree: Tree,
     /// By add-on: the file of its manifest.
     manifests: BTreeMap<String, ManifestFile>,
+    /// The files that it has from bases, which other environments may use too.
+    bases: BTreeSet<String>,
     /// The settings of its provider that a flag says, and not the spec.
     pub from_caller: BTreeSet<String>,
     /// Whether it is as the caller's own state or plan has it.
@@ -46,6 +48,7 @@ impl ClusterSpec {
             files: FileNames::default(),
             tree,
             manifests: BTreeMap::new(),
+            bases: BTreeSet::new(),
             from_caller: BTreeSet::new(),
             recorded: true,
         }
@@ -204,6 +207,12 @@ impl ClusterSpec {
         self.sources.is_written(field)
     }
 
+    /// Whether a place is in a base of an environment: a change there may change other clusters too.
+    #[must_use]
+    pub fn is_in_base(&self, place: &Location) -> bool {
+        self.bases.contains(&*place.file)
+    }
+
     /// The position of a field, or of the nearest one around it.
     #[must_use]
     pub fn place(&self, field: &str) -> Option<&Location> {
@@ -356,7 +365,7 @@ impl Specs {
         if !loaded.is_valid() {
             return Err(Error::Specs(loaded.diagnostics));
         }
-        let Loaded { clusters, sources, diagnostics: remarks, .. } = loaded;
+        let Loaded { clusters, sources, bases, diagnostics: remarks } = loaded;
         let spec = |cluster: Cluster| {
             let sources = sources.cluster(&cluster.name).cloned().unwrap_or_default();
             let files_of = FileNames::of(&sources);
@@ -372,6 +381,7 @@ impl Specs {
                 files: files_of,
                 tree,
                 manifests: BTreeMap::new(),
+                bases: bases.clone(),
                 from_caller: BTreeSet::new(),
                 recorded: false,
             };

@@ -4,7 +4,7 @@
 //! base, in a patch or in `values`, each with its own place. So the readers of kinds, messages and plans treat it like a document
 //! of one file.
 
-use std::{path::Path, sync::Arc};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
 use crate::{
     diagnostic::Diagnostic,
@@ -42,6 +42,8 @@ pub(crate) struct Rendered {
     pub(crate) units: Vec<Vec<Found>>,
     /// Files of bases that were read in addition.
     pub(crate) files: Vec<Arc<SourceFile>>,
+    /// The paths of all files of bases.
+    pub(crate) bases: BTreeSet<String>,
     /// The problems.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }

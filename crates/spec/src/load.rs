@@ -38,6 +38,8 @@ pub struct Loaded {
     pub clusters: Vec<Cluster>,
     /// Where each field comes from.
     pub sources: SourceMap,
+    /// The paths of files that are bases of environments. Other environments may use them too.
+    pub bases: BTreeSet<String>,
     /// Everything that is wrong or worth knowing, in the order of files and lines.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -147,9 +149,11 @@ fn read_files(
                 .hint("`slipway init` writes one to begin with"),
         );
     }
-    let Rendered { own, units, files: of_bases, diagnostics } = environment::render(parsed, &readers, bases);
+    let Rendered { own, units, files: read, bases, diagnostics } =
+        environment::render(parsed, &readers, bases);
     loaded.diagnostics.extend(diagnostics);
-    files.extend(of_bases);
+    loaded.bases = bases;
+    files.extend(read);
     let mut sorted = Sorting::new(&readers);
     for Parsed { file, documents } in own {
         sorted.file(documents, is_named(&file));

@@ -20,10 +20,7 @@ impl Default for Budget {
 impl Budget {
     /// Takes a number of values. Returns whether so many were left.
     pub(super) fn take(&mut self, values: usize) -> bool {
-        match self.left.checked_sub(values) {
-            Some(left) => self.left = left,
-            None => self.left = 0,
-        }
+        self.left = self.left.saturating_sub(values);
         self.left > 0
     }
 

@@ -39,6 +39,9 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
     let diagnostics = renderer.diagnostics;
     let mut rendered = Rendered { units, diagnostics, ..Rendered::default() };
     for (index, file) in graph.files.into_iter().enumerate() {
+        if file.is_base {
+            rendered.bases.insert(file.parsed.file.path().to_owned());
+        }
         if index >= given {
             rendered.files.push(file.parsed.file);
         } else if !file.is_base {

@@ -69,6 +69,27 @@ fn a_reason_names_the_line_that_made_the_value() -> Result<()> {
 }
 
 #[test]
+fn an_upgrade_writes_into_the_environment_and_not_into_its_base() -> Result<()> {
+    let place = place()?;
+    place.expect(0, &["apply", "-f", "fleet/dev", "--yes"])?;
+    let read = |file: &str| std::fs::read_to_string(place.path().join(file));
+    let upgrade = ["upgrade", "-f", "fleet/dev", "--to", "1.36.0", "--yes"];
+    let base = read("fleet/base/environment.yaml")?;
+    let refused = place.expect(1, &upgrade)?;
+    ensure!(
+        refused.err.contains("CLI0093") && refused.err.contains("fleet/base/environment.yaml"),
+        "{}",
+        refused.err
+    );
+    let dev = read("fleet/dev/environment.yaml")?;
+    place.write("fleet/dev/environment.yaml", &format!("{dev}    kubernetesVersion: 1.35.2\n"))?;
+    place.expect(0, &upgrade)?;
+    ensure!(read("fleet/dev/environment.yaml")? == format!("{dev}    kubernetesVersion: 1.36.0\n"));
+    ensure!(read("fleet/base/environment.yaml")? == base);
+    place.expect(0, &["plan", "-f", "fleet/dev"]).map(|_| ())
+}
+
+#[test]
 fn a_base_outside_of_the_specs_is_not_read() -> Result<()> {
     let place = place()?;
     place.write("outside/keys.yaml", "token: hunter2\n")?;
