@@ -4,6 +4,7 @@
 
 mod bucket;
 mod check;
+mod flux;
 mod notification;
 mod oci;
 mod order;
@@ -22,6 +23,7 @@ use slipway_trust::path_in;
 
 pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
+pub use flux::{FluxKind, FluxSettings};
 pub use notification::{Notification, NotificationKind};
 pub use oci::OciSettings;
 pub use order::Waves;

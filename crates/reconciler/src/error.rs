@@ -91,18 +91,40 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// An object of Flux, or its artifact, cannot be read at the moment.
+    #[error("the {object} of Flux cannot be read: {reason}")]
+    Flux {
+        /// Its kind, namespace and name.
+        object: String,
+        /// Why.
+        reason: String,
+    },
+    /// An object of Flux has no artifact at the moment that is the one of its spec.
+    #[error("the {object} of Flux has no artifact to use: {reason}")]
+    FluxNotReady {
+        /// Its kind, namespace and name.
+        object: String,
+        /// Why, as its conditions say.
+        reason: String,
+    },
+    /// A person has suspended an object of Flux.
+    #[error("the {object} of Flux is suspended")]
+    FluxSuspended {
+        /// Its kind, namespace and name.
+        object: String,
+    },
     /// A bucket was changed while it was read.
     #[error("the bucket {url} was changed while it was read")]
     Moved {
         /// The bucket.
         url: String,
     },
-    /// The branch, tag or commit does not exist, or not any more.
+    /// The branch, tag, commit or object does not exist, or not any more.
     #[error("{what} does not exist in {url}")]
     NoReference {
-        /// The branch, tag or commit.
+        /// The branch, tag, commit or object.
         what: String,
-        /// The repository.
+        /// The repository, or the API server.
         url: String,
     },
     /// A commit has no signature that is accepted.
@@ -197,6 +219,8 @@ impl Error {
             Self::Bucket { .. } | Self::Moved { .. } => "RECON0012",
             Self::Oci { .. } => "RECON0013",
             Self::PlanTimeout { .. } => "RECON0014",
+            Self::Flux { .. } => "RECON0015",
+            Self::FluxNotReady { .. } | Self::FluxSuspended { .. } => "RECON0016",
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
@@ -215,6 +239,17 @@ impl Error {
             }
             Self::Bucket { .. } | Self::Oci { .. } => {
                 "check URL, network and credentials; the controller tries again by itself".to_owned()
+            }
+            Self::Flux { .. } => {
+                "check the kubeconfig, the rights in the cluster and `artifact-hosts`; the controller tries again by itself"
+                    .to_owned()
+            }
+            Self::FluxNotReady { .. } => {
+                "`flux get sources all --all-namespaces` shows what Flux waits for; the controller reads it again by itself"
+                    .to_owned()
+            }
+            Self::FluxSuspended { .. } => {
+                "set `spec.suspend` to false, as `flux resume source` does; until then nothing of it is applied".to_owned()
             }
             Self::Moved { .. } => "the controller reads it again by itself".to_owned(),
             Self::NoReference { .. } => {
@@ -254,6 +289,8 @@ impl Error {
                 | Self::TooSlow { .. }
                 | Self::Bucket { .. }
                 | Self::Oci { .. }
+                | Self::Flux { .. }
+                | Self::FluxNotReady { .. }
                 | Self::Moved { .. }
                 | Self::NoGit { .. }
                 | Self::File { .. }

@@ -7,7 +7,7 @@
 //! | part | module |
 //! | --- | --- |
 //! | what the operator writes | [`configuration`] |
-//! | reading folders and Git repositories | [`source`] |
+//! | reading folders, Git repositories, buckets, and artifacts of registries and of Flux | [`source`] |
 //! | whether a plan may be applied now | [`policy`], and `order` for the clusters that come before |
 //! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
 //! | one look at one cluster | `pass` |

@@ -1,6 +1,8 @@
 //! Sources: where specs are read from, and what of them.
 
+mod archive;
 mod bucket;
+mod flux;
 mod folder;
 pub mod git;
 pub(crate) mod oci;
@@ -88,6 +90,7 @@ enum Kind {
     Git(Box<git::Repository>),
     Bucket(Box<bucket::Reader>),
     Artifact(Box<oci::Artifact>),
+    Flux(Box<flux::Source>),
 }
 
 impl Reader {
@@ -101,12 +104,15 @@ impl Reader {
     #[must_use]
     pub fn with_settings(source: &Source, data: &Path, settings: impl FnOnce() -> Settings) -> Self {
         let data = data.join(&source.name);
-        let kind = match (&source.git, &source.bucket, &source.oci) {
-            (Some(git), _, _) => Kind::Git(Box::new(git::Repository::new(git, &data))),
-            (None, Some(bucket), _) => Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings()))),
-            (None, None, Some(settings)) => Kind::Artifact(Box::new(oci::Artifact::new(settings, &data))),
+        let kind = match (&source.git, &source.bucket, &source.oci, &source.flux) {
+            (Some(git), ..) => Kind::Git(Box::new(git::Repository::new(git, &data))),
+            (None, Some(bucket), ..) => {
+                Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings())))
+            }
+            (None, None, Some(settings), _) => Kind::Artifact(Box::new(oci::Artifact::new(settings, &data))),
+            (None, None, None, Some(settings)) => Kind::Flux(Box::new(flux::Source::new(settings, &data))),
             // The configuration was checked: it is a folder.
-            (None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
+            (None, None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
         };
         let (paths, bases) = (source.paths.clone(), source.bases.clone());
         let wanted = paths.iter().chain(&bases).cloned().collect();
@@ -118,7 +124,7 @@ impl Reader {
         Self { threads: threads.clone(), ..self }
     }
 
-    /// The folder or the URL, for people.
+    /// The folder, the URL or the object, for people.
     #[must_use]
     pub fn place(&self) -> String {
         match &self.kind {
@@ -126,6 +132,7 @@ impl Reader {
             Kind::Git(repository) => repository.url().to_owned(),
             Kind::Bucket(bucket) => bucket.url().to_owned(),
             Kind::Artifact(artifact) => artifact.url().to_owned(),
+            Kind::Flux(source) => source.title(),
         }
     }
 
@@ -165,6 +172,15 @@ impl Reader {
                     // Only an artifact that was read last is not read again.
                     (None, None) => Err(Error::Moved { url: artifact.url().to_owned() }),
                 }
+            }
+            Kind::Flux(source) => {
+                let artifact = source.artifact().await?;
+                let id = artifact.id();
+                if let Some(last) = last.filter(|last| last.id == id) {
+                    return Ok(last.clone());
+                }
+                let (listing, folder) = source.unpack(&artifact, &self.paths).await?;
+                Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
             }
             Kind::Git(repository) => {
                 let id = repository.commit(last.map(|last| last.id.as_str())).await?;

@@ -44,6 +44,7 @@ const NOT_QUICK: &[&str] = &[
     "control_plane of testkit",
     "controller of cloud-controller",
     "controller of etcd-storage",
+    "flux of reconciler",
     "forges of forges gitea::",
     "it crash::small_cluster_with_its_state_on_s3",
     "it documents::",

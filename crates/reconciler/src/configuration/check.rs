@@ -132,14 +132,16 @@ fn check_source(source: &Source) -> Result<(), Error> {
     if source.plan_timeout.is_some_and(|limit| limit.is_zero()) {
         return refused(place(), "`plan-timeout` is more than 0");
     }
-    match (&source.folder, &source.git, &source.bucket, &source.oci) {
-        (Some(_), None, None, None) => {}
-        (None, None, None, Some(oci)) => oci.problem().map_or(Ok(()), |reason| refused(place(), reason))?,
-        (None, Some(git), None, None) => check_git(git).or_else(|reason| refused(place(), reason))?,
-        (None, None, Some(bucket), None) => {
-            bucket.problem().map_or(Ok(()), |reason| refused(place(), reason))?;
-        }
-        _ => return refused(place(), "it is one of `folder`, `git`, `bucket` and `oci`"),
+    let problem = match (&source.folder, &source.git, &source.bucket, &source.oci, &source.flux) {
+        (Some(_), None, None, None, None) => None,
+        (None, Some(git), None, None, None) => check_git(git).err(),
+        (None, None, Some(bucket), None, None) => bucket.problem(),
+        (None, None, None, Some(oci), None) => oci.problem(),
+        (None, None, None, None, Some(flux)) => flux.problem(),
+        _ => Some("it is one of `folder`, `git`, `bucket`, `oci` and `flux`".to_owned()),
+    };
+    if let Some(reason) = problem {
+        return refused(place(), reason);
     }
     if source.webhook.is_some() && source.git.as_ref().is_some_and(|git| git.commit.is_some()) {
         return refused_with(

@@ -8,6 +8,7 @@ use slipway_resource::pattern::matches;
 use slipway_trust::{Settings, path_in};
 
 use super::bucket::BucketSettings;
+use super::flux::FluxSettings;
 use super::oci::OciSettings;
 use super::order::Waves;
 use super::pull_requests::PullRequests;
@@ -21,7 +22,7 @@ const PLAN_LIMIT: Duration = Duration::from_secs(600);
 /// The same for specs that are not trusted.
 const UNTRUSTED_PLAN_LIMIT: Duration = Duration::from_secs(120);
 
-/// A place with specs: a folder, a Git repository, a bucket, or an OCI artifact.
+/// A place with specs: a folder, a Git repository, a bucket, an OCI artifact, or the artifact of an object of Flux.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
@@ -35,6 +36,8 @@ pub struct Source {
     pub bucket: Option<BucketSettings>,
     /// The artifact in a registry.
     pub oci: Option<OciSettings>,
+    /// The object of Flux.
+    pub flux: Option<FluxSettings>,
     /// Folders and files with specs. Each is read by itself, as with `slipway plan -f PATH`. `/*` at the end names all folders
     /// in a folder.
     #[serde(default = "everything")]
@@ -260,6 +263,7 @@ impl Source {
         self.webhook.iter_mut().map(|webhook| &mut webhook.secret_file).for_each(place);
         self.pull_requests.iter_mut().map(|reviews| &mut reviews.token_file).for_each(place);
         self.oci.iter_mut().filter_map(|oci| oci.token_file.as_mut()).for_each(place);
+        self.flux.iter_mut().filter_map(|flux| flux.kubeconfig.as_mut()).for_each(place);
         if let Some(git) = &mut self.git {
             let files = [&mut git.token_file, &mut git.ca_file, &mut git.identity_file, &mut git.known_hosts];
             files.into_iter().flatten().for_each(place);

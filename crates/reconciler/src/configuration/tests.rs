@@ -18,7 +18,9 @@ fn the_complete_example_is_read() {
     assert_eq!(policy("prod-eu").apply, Apply::Approved);
     assert_eq!(policy("dev-1").apply, Apply::Always);
     assert_eq!(policy("other").apply, Apply::Never, "no name fits");
-    assert_eq!(read.sources[1].folder.as_deref(), Some(Path::new("/srv/specs")));
+    let flux = read.sources[1].flux.as_ref().unwrap();
+    assert_eq!(flux.kubeconfig.as_deref(), Some(Path::new("/etc/slipway/flux.kubeconfig")));
+    assert_eq!(read.sources[2].folder.as_deref(), Some(Path::new("/srv/specs")));
     assert_eq!(read.retry.longest, Duration::from_secs(600));
     assert_eq!(read.webhooks.map(|webhooks| webhooks.listen.port()), Some(9465));
     let webhook = read.sources[0].webhook.as_ref().unwrap();
@@ -98,6 +100,7 @@ fn mistakes_are_refused_with_their_place() {
     let trusted =
         |lines: &str| source(&format!("folder = 'f'\ntrust = {{}}\n[[source.cluster]]\nname = '*'\n{lines}"));
     let git = |lines: &str| source(&format!("[source.git]\n{lines}"));
+    let flux = |table: &str| source(&format!("flux = {{ {table} }}"));
     let reviews = |of_git: &str, lines: &str| {
         git(&format!("{of_git}\n[source.pull-requests]\ntoken-file = 't'\n{lines}"))
     };
@@ -119,7 +122,7 @@ fn mistakes_are_refused_with_their_place() {
     for (text, part) in [
         ("data = 'd'\n".to_owned(), "source"),
         (source("folder = 'f'\ncolour = 'red'"), "colour"),
-        (source(""), "one of `folder`, `git`, `bucket` and `oci`"),
+        (source(""), "one of `folder`, `git`, `bucket`, `oci` and `flux`"),
         (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
         (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
         (
@@ -135,12 +138,19 @@ fn mistakes_are_refused_with_their_place() {
         (source("oci = { url = 'oci://a/b', digest = 'sha256:y' }"), "64 hexadecimal digits"),
         (source("oci = { url = 'oci://a/b', tag = '../x' }"), "is no tag"),
         (source("oci = { url = 'oci://a/b', username = 'x' }"), "need each other"),
+        (flux("namespace = 'a', name = 'b', kind = 'HelmChart'"), "HelmChart"),
+        (flux("namespace = 'a/b', name = 'b', kind = 'GitRepository'"), "`flux.namespace`"),
+        (flux("namespace = 'a', name = '../b', kind = 'GitRepository'"), "`flux.name`"),
+        (
+            flux("namespace = 'a', name = 'b', kind = 'GitRepository', artifact-hosts = ['http://c/']"),
+            "`flux.artifact-hosts`",
+        ),
         (source("bucket = { url = 'specs' }"), "names no bucket"),
         (source("bucket = { url = 's3:/specs' }"), "s3://specs"),
         (source("bucket = { url = 'gs://specs', region = 'x' }"), "do not belong to gs://"),
         (
             source("folder = 'f'\nbucket = { url = 's3://specs' }"),
-            "one of `folder`, `git`, `bucket` and `oci`",
+            "one of `folder`, `git`, `bucket`, `oci` and `flux`",
         ),
         (git("url = 'http://git.example.com/a'"), "names this machine only"),
         (

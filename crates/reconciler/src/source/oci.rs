@@ -1,6 +1,5 @@
 //! An artifact in an OCI registry as a source. Its revision is the digest of its manifest.
 
-mod archive;
 mod place;
 mod registry;
 
@@ -8,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use slipway_limits::size;
 
-use super::{Checkout, Listing, next_checkout};
+use super::{Checkout, Listing, archive, next_checkout};
 use crate::configuration::OciSettings;
 use crate::error::Error;
 pub(crate) use place::{Place, is_host};

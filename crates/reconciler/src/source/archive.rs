@@ -1,4 +1,4 @@
-//! Unpacks the archive of an artifact. Links and unusual paths among the wanted files are refused; what is not wanted is skipped.
+//! Unpacks the archive of an artifact, of a registry or of Flux. Links and unusual paths among the wanted files are refused; what is not wanted is skipped.
 #![allow(clippy::disallowed_methods, reason = "new files in the data folder of the controller")]
 
 use std::io::Read as _;
@@ -9,9 +9,9 @@ use slipway_limits::{count, size};
 use slipway_state_store::Digest;
 use tar::{Archive, EntryType};
 
+use super::{Listing, is_wanted};
 use crate::configuration::is_plain;
 use crate::error::Error;
-use crate::source::{Listing, is_wanted};
 
 /// Writes the files of the paths into a new folder. Returns them with the digests of their contents.
 pub(super) fn unpack(bytes: &[u8], folder: &Path, paths: &[String]) -> Result<Listing, Error> {
