@@ -27,6 +27,8 @@ mod plan_source;
 #[allow(clippy::disallowed_methods, reason = "the variable that names the configuration")]
 mod program;
 mod specs;
+#[allow(clippy::disallowed_methods, reason = "the variables of OpenTelemetry")]
+mod traces;
 mod ui;
 mod unplanned;
 

@@ -23,6 +23,7 @@ use crate::download::Downloads;
 use crate::error::CommandError;
 use crate::keys::{self, NoKeys, UserKeys};
 use crate::output::Output;
+use crate::traces::{self, Traces};
 use crate::ui::signals::Signals;
 
 /// Puts something around the state's backend, as a test does that counts or fails writes.
@@ -114,8 +115,8 @@ impl Program {
         };
         let output = Output::new(cli.global.color).quiet(cli.global.quiet);
         let for_programs = cli.command.shows_json();
-        start_logging(&cli.global, cli.command.is_service());
-        match self.run_command(cli, output) {
+        let traces = start_logging(&cli.global, cli.command.is_service());
+        let code = match self.run_command(cli, output) {
             Ok(code) => code,
             Err(error) => {
                 if let Some(problems) = error.problems().filter(|_| for_programs) {
@@ -125,7 +126,9 @@ impl Program {
                 error.report(&output);
                 ExitCode::from(1)
             }
-        }
+        };
+        traces.into_iter().for_each(Traces::end);
+        code
     }
 
     fn run_command(self, cli: Cli, output: Output) -> Result<ExitCode, CommandError> {
@@ -314,9 +317,12 @@ impl Context {
     }
 }
 
-fn start_logging(global: &Global, is_service: bool) {
-    use tracing_subscriber::EnvFilter;
-    use tracing_subscriber::util::SubscriberInitExt;
+/// Starts the log, and the export of traces if the environment asks for it.
+fn start_logging(global: &Global, is_service: bool) -> Option<Traces> {
+    use tracing_subscriber::filter::Directive;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    use tracing_subscriber::{EnvFilter, Layer as _, Registry, fmt, registry};
     let level = match global.verbosity {
         0 if global.quiet => "error",
         0 if is_service => "info",
@@ -327,12 +333,36 @@ fn start_logging(global: &Global, is_service: bool) {
     };
     let filter = EnvFilter::try_from_env("SLIPWAY_LOG")
         .unwrap_or_else(|_| EnvFilter::new(format!("{level},kube_client=off")));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| Log);
-    // A second start in one process, as in tests, keeps the first subscriber.
-    let _ = match global.log_format {
-        LogFormat::Text => subscriber.with_ansi(false).finish().try_init(),
-        LogFormat::Json => subscriber.json().finish().try_init(),
+    // Spans are for traces. The log stays as it is without them.
+    let filter = match format!("{}=off", slipway_engine::trace::TARGET).parse::<Directive>() {
+        Ok(directive) => filter.add_directive(directive),
+        Err(_) => filter,
     };
+    let settings = traces::Settings::from_process();
+    let started = settings.and_then(|settings| settings.map(Traces::start::<Registry>).transpose());
+    let (traces, collector, problem) = match started {
+        Ok(Some((traces, collector))) => (Some(traces), Some(collector), None),
+        Ok(None) => (None, None, None),
+        Err(reason) => (None, None, Some(reason)),
+    };
+    let subscriber = |filter: EnvFilter| fmt().with_env_filter(filter).with_writer(|| Log);
+    // A second start in one process, as in tests, keeps the first subscriber.
+    let _ = match (global.log_format, collector) {
+        (LogFormat::Text, None) => subscriber(filter).with_ansi(false).finish().try_init(),
+        (LogFormat::Json, None) => subscriber(filter).json().finish().try_init(),
+        (LogFormat::Text, Some(collector)) => {
+            let log = fmt::layer().with_writer(|| Log).with_ansi(false).with_filter(filter);
+            registry().with(collector).with(log).try_init()
+        }
+        (LogFormat::Json, Some(collector)) => {
+            let log = fmt::layer().with_writer(|| Log).json().with_filter(filter);
+            registry().with(collector).with(log).try_init()
+        }
+    };
+    if let Some(reason) = problem {
+        tracing::warn!("traces are off: {reason}");
+    }
+    traces
 }
 
 /// Writes the log to standard error. Its lines may contain texts of providers, so control characters are made

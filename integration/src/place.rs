@@ -104,6 +104,9 @@ impl Place {
         for name in ["SLIPWAY_STATE", "SLIPWAY_CONFIG", "SLIPWAY_PROVIDER_PATH", "SLIPWAY_LOG", "NO_COLOR"] {
             command.env_remove(name);
         }
+        for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] {
+            command.env_remove(name);
+        }
         for name in ["SLIPWAY_ACTOR", "GITHUB_ACTIONS", "GITLAB_CI", "BUILDKITE", "CIRCLECI", "JENKINS_URL"] {
             command.env_remove(name);
         }

@@ -13,6 +13,7 @@ use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::event::Event;
@@ -24,6 +25,7 @@ use crate::report::{Report, StepFailure};
 use crate::state::identity_of;
 use crate::step::{self, Failure, Finished, Shared};
 use crate::stop::Stop;
+use crate::trace;
 
 /// The inputs of a run.
 pub(crate) struct Work<'a> {
@@ -186,7 +188,8 @@ impl<'a> Dispatcher<'a> {
                         let mut pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
                         pace.begin(&unit.rate_class, now);
                     }
-                    self.running.spawn(step::run(unit, self.shared.clone()));
+                    let run = step::run(unit, self.shared.clone()).instrument(trace::step(step));
+                    self.running.spawn(run);
                 }
                 Err(error) => self.fail(id, *error),
             }

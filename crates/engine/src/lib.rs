@@ -29,6 +29,7 @@ mod session;
 pub mod state;
 mod step;
 mod stop;
+pub mod trace;
 mod wait;
 
 pub use adopt::{Adopted, Adoption, establish};

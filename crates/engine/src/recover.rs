@@ -7,6 +7,7 @@ use slipway_resource::provider::{EventSink, Resolution, ResumeRequest};
 use slipway_resource::{Address, ErrorClass, ProviderError, Schema, Session, Token};
 use slipway_state_store::Holder;
 use tokio::task::JoinSet;
+use tracing::Instrument as _;
 
 use crate::error::Error;
 use crate::journal::{End, EndResult, Entry, Settled};
@@ -85,7 +86,8 @@ pub async fn recover(
     for (asked, open) in of_run.chain(earlier) {
         let handle = providers.get(&open.begin.provider);
         let asks = handle.map(|handle| (handle.session.clone(), handle.schema.clone()));
-        asking.spawn(async move { (asked, resolve(open.clone(), asks, superseded).await, open) });
+        let ask = async move { (asked, resolve(open.clone(), asks, superseded).await, open) };
+        asking.spawn(ask.in_current_span());
     }
     let (mut recovered, mut unresolved) = (Vec::new(), Vec::new());
     while let Some(answer) = asking.join_next().await {

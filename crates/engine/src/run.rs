@@ -11,6 +11,7 @@ use slipway_resource::{Address, ClusterUid, Digest, Identity, Observation};
 use slipway_secrets::{FingerprintKey, SecretStore};
 use slipway_state_store::{Clock, CommitMeta, Head, Holder};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::commit;
 use crate::error::Error;
@@ -27,6 +28,7 @@ use crate::secrets::{self, SecretSource};
 use crate::state::State;
 use crate::step::Shared;
 use crate::stop::StopSignal;
+use crate::trace;
 
 /// A plan about to be carried out.
 pub struct Run<'a> {
@@ -72,6 +74,16 @@ impl Run<'_> {
     /// When the plan does not fit the state, lacks a confirmation, or the state cannot be written. A step that
     /// fails is in the report.
     pub async fn execute(self, holder: Holder) -> Result<Report, Error> {
+        let span = trace::apply(&self.plan.cluster, self.plan.steps.len());
+        let ended = self.carry_out(holder).instrument(span.clone()).await;
+        match &ended {
+            Ok(report) => span.record("failed_steps", report.failures.len()),
+            Err(error) => span.record(trace::ERROR, error.code()),
+        };
+        ended
+    }
+
+    async fn carry_out(self, holder: Holder) -> Result<Report, Error> {
         let prepared = match self.check() {
             Ok(digest) => tokio::select! {
                 prepared = self.prepare(digest, &holder) => prepared.map(Some),

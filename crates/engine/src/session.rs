@@ -22,8 +22,10 @@ use slipway_resource::{
     Address, ErrorClass, Identity, Observed, Provider, ProviderError, Schema, Session, Token, Value,
 };
 use tokio::time::Instant;
+use tracing::Instrument as _;
 use zeroize::Zeroizing;
 
+use crate::trace;
 use crate::wait::{Wait, WaitHandler};
 
 pub use patience::Patience;
@@ -147,8 +149,13 @@ impl Desk {
     }
 
     /// Waits for an answer, and reports the wait.
-    async fn answer<T>(&self, what: &'static str, call: impl Future<Output = T>) -> T {
+    async fn answer<T>(
+        &self,
+        what: &'static str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
         let begun = Instant::now();
+        let call = self.traced(what, call);
         tokio::pin!(call);
         loop {
             match tokio::time::timeout(REPORT, &mut call).await {
@@ -160,6 +167,18 @@ impl Desk {
                 }),
             }
         }
+    }
+
+    /// Makes a call in a span of its own.
+    async fn traced<T>(
+        &self,
+        what: &'static str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        let span = trace::call(&self.provider, what);
+        let answer = call.instrument(span.clone()).await;
+        trace::answered(&span, &answer);
+        answer
     }
 
     /// Makes a call that changes nothing, and retries it until it has a final answer.
@@ -298,7 +317,7 @@ impl Session for WatchedSession {
         // A read may have been told to slow down.
         let classes = self.classes(std::iter::once(&request.ownership.address));
         self.desk.until_open(&classes).await;
-        self.inner.apply(request, events).await.map_err(bounded)
+        self.desk.traced("apply a step", self.inner.apply(request, events)).await.map_err(bounded)
     }
 
     async fn resume(&self, request: ResumeRequest, events: EventSink) -> Result<Resolution, ProviderError> {

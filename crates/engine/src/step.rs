@@ -14,6 +14,8 @@ use slipway_secrets::FingerprintKey;
 use slipway_state_store::{Error as StoreError, Journal};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
+use tracing::Span;
+use tracing::field::display;
 
 use crate::event::{Event, EventHandler};
 use crate::journal::{Begin, Effect, End, EndResult, Entry};
@@ -23,6 +25,7 @@ use crate::promise;
 use crate::retry::Backoff;
 use crate::secrets::{Kept, SecretSource};
 use crate::stop::Stop;
+use crate::trace;
 
 /// The data that all steps of a run share.
 pub(crate) struct Shared {
@@ -112,6 +115,9 @@ pub(crate) async fn run(mut unit: Unit, shared: Arc<Shared>) -> Finished {
     }
     let effect = unit.effect.clone();
     let result = attempt(unit, &shared).await;
+    if let Err(Failure::Provider(error)) = &result {
+        Span::current().record(trace::ERROR, display(&error.class));
+    }
     Finished { id, effect, elapsed: begun.elapsed(), result }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_builtin::Vault;
-use slipway_engine::State;
+use slipway_engine::{State, trace};
 use slipway_plan::{Mode, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::TokenAccess;
 use slipway_resource::provider::{Capabilities, Catalog};
@@ -13,6 +13,7 @@ use slipway_resource::{ClusterUid, Schema, SecretText};
 use slipway_secrets::SecretStore;
 use slipway_spec::stored;
 use slipway_state_store::{Backend, ClusterName, Journal};
+use tracing::Instrument as _;
 
 use crate::access::{ClusterAccess, KnownApi};
 use crate::composition::{self, Linked};
@@ -343,7 +344,12 @@ impl Plannable for Opened {
     }
 
     async fn plan_from(&self, request: &Request, prior: Option<&Snapshot>) -> Result<Planned, Error> {
-        self.plan_for(request, prior).await.map_err(|error| self.spec.placed(error))
+        let span = trace::plan(self.cluster());
+        let planned = self.plan_for(request, prior).instrument(span.clone()).await;
+        if let Some(code) = planned.as_ref().err().and_then(Error::code) {
+            span.record(trace::ERROR, code);
+        }
+        planned.map_err(|error| self.spec.placed(error))
     }
 
     /// The next observation finds the outcome of a step on an object behind the API, by the object's name. So

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use slipway_engine::StopSignal;
+use slipway_engine::{StopSignal, trace};
 use slipway_state_store::{ClusterName, Error as StoreError, controllers, read_head};
+use tracing::Instrument as _;
 
 use crate::board::Pause;
 use crate::configuration::ClusterPolicy;
@@ -86,7 +87,13 @@ impl End {
 impl Pass {
     /// Looks at the cluster. It never fails: what goes wrong is in the status, or is tried again.
     pub async fn run(&self) -> Passed {
-        match Box::pin(self.attempt()).await {
+        let span = trace::pass(&self.cluster);
+        let attempted = Box::pin(self.attempt().instrument(span.clone())).await;
+        let status = attempted.as_ref().ok().and_then(|passed| passed.status.as_ref());
+        if let Some(ready) = status.and_then(Status::ready) {
+            span.record("reason", ready.reason.as_str());
+        }
+        match attempted {
             Ok(passed) => passed,
             Err(error) => {
                 tracing::warn!(cluster = self.cluster, %error, "the state store cannot be used");

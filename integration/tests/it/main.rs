@@ -37,6 +37,7 @@ mod state_recovery;
 mod state_runs;
 mod stopped_provider;
 mod terraform_cases;
+mod traces;
 mod trust;
 mod upgrade;
 mod whole_plans;

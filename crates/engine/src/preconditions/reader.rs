@@ -12,6 +12,7 @@ use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 /// How long the reader waits for more questions for the same call.
 const GATHER: Duration = Duration::from_millis(5);
@@ -46,7 +47,7 @@ impl Reader {
         let known = Known { upcoming: BTreeMap::new(), found: BTreeMap::new(), age };
         let known = Arc::new(Mutex::new(known));
         let reader = Self { questions: sender, known: Arc::clone(&known), age };
-        let task = tokio::spawn(async move {
+        let read = async move {
             while let Some(first) = receiver.recv().await {
                 let mut questions = vec![first];
                 tokio::time::sleep(GATHER).await;
@@ -57,8 +58,8 @@ impl Reader {
                 }
                 answer(&*session, questions, &known, batch).await;
             }
-        });
-        (reader, task)
+        };
+        (reader, tokio::spawn(read.in_current_span()))
     }
 
     /// How old a read may be.
