@@ -30,6 +30,7 @@ mod volume;
 mod vpc;
 
 pub(crate) use balance::{balancers_of_others, tags_of, target_groups_of_others, to_tags};
+pub(crate) use blocker::machines;
 pub(crate) use by_name::if_any;
 pub(crate) use registry::{all, of};
 pub(crate) use tags::{create_tags, update_tags};

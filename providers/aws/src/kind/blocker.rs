@@ -108,8 +108,15 @@ pub(super) async fn of_instances(cloud: &Cloud, ids: &[String]) -> Result<Blocke
     Ok(Blockers { lasting, passing })
 }
 
-/// The instances of a cluster that are not on their way out.
-pub(super) async fn machines(cloud: &Cloud, cluster: &str) -> Result<Vec<String>, ProviderError> {
+/// The instances with the tag of a cluster that are not on their way out, each with its network. The tag has the name of the cluster,
+/// which a cluster in another network may have too.
+///
+/// # Errors
+/// When they cannot be read.
+pub(crate) async fn machines(
+    cloud: &Cloud,
+    cluster: &str,
+) -> Result<Vec<(String, Option<String>)>, ProviderError> {
     let filters = vec![
         filter("tag-key", [membership(cluster)]),
         filter("instance-state-name", ["pending", "running", "stopping", "stopped"]),
@@ -119,7 +126,10 @@ pub(super) async fn machines(cloud: &Cloud, cluster: &str) -> Result<Vec<String>
     let pages = cloud.pages(Class::Ec2Read, "DescribeInstances", send, |page| page.next_token()).await?;
     let instances =
         pages.iter().flat_map(|page| page.reservations()).flat_map(|reservation| reservation.instances());
-    Ok(instances.filter_map(|instance| instance.instance_id()).map(str::to_owned).collect())
+    let found = instances.filter_map(|instance| {
+        Some((instance.instance_id()?.to_owned(), instance.vpc_id().map(str::to_owned)))
+    });
+    Ok(found.collect())
 }
 
 /// Of each instance whether it is on its way out.

@@ -11,6 +11,7 @@ mod subnets;
 mod target_groups;
 mod ungrouped;
 
+pub(super) use security_group::describe as security_groups;
 pub(crate) use security_group::shut_out;
 
 use std::collections::BTreeSet;

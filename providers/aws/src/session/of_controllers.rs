@@ -1,17 +1,22 @@
 //! Objects that controllers inside the cluster created: load balancers of Services and Ingresses with their target groups and
 //! security groups, and volumes of claims. They are no resources of a spec, and their tags name the cluster. When the whole cluster
 //! is deleted, nothing is left that would delete them, so they are found as objects that the plan deletes.
+//!
+//! Tags of controllers have the name of the cluster and not its unique id. Another cluster of the account may have the same name, also
+//! one of another tool. So only objects in networks of this cluster are found, and volumes only if no other cluster of the name has
+//! machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::try_join_all;
-use slipway_aws_model::tags::membership;
-use slipway_resource::{Address, Identity, Observation, Observed, ProviderError};
+use slipway_aws_model::tags::{self, membership};
+use slipway_resource::{Address, Identity, Observation, Observed, ProviderError, Value};
 
+use super::balancing::security_groups;
 use crate::cloud::Cloud;
-use crate::kind::{self, Condition, Kind, Tagged, balancers_of_others, target_groups_of_others};
-use crate::look::{Look, tagged_any};
-use crate::owner::{OF_CONTROLLERS, Tags, wanted};
+use crate::kind::{self, Condition, Kind, Tagged, balancers_of_others, machines, target_groups_of_others};
+use crate::look::{Look, filter, tagged_any};
+use crate::owner::{OF_CONTROLLERS, Owner, Tags, of_ec2, wanted};
 
 /// The tag with the cluster on all objects of the AWS Load Balancer Controller.
 const BALANCER_CONTROLLER: &str = "elbv2.k8s.aws/cluster";
@@ -35,7 +40,69 @@ pub(super) async fn discover(
 ) -> Result<Vec<Observed>, ProviderError> {
     let candidates = candidates(look, owned).await?;
     let reads = candidates.iter().map(|(kind, identity)| read(look, *kind, identity));
-    Ok(try_join_all(reads).await?.into_iter().flatten().collect())
+    let found: Vec<Observed> = try_join_all(reads).await?.into_iter().flatten().collect();
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let place = answered("the networks of the cluster", Place::of(look).await)?;
+    let (own, others): (Vec<Observed>, Vec<Observed>) = found.into_iter().partition(|found| place.has(found));
+    for other in others {
+        let (address, identity) = (other.address, other.identity);
+        tracing::warn!(%address, %identity, "it is kept: it may belong to another cluster of the same name");
+    }
+    Ok(own)
+}
+
+/// Where the cluster is.
+#[derive(Debug, Default)]
+struct Place {
+    networks: BTreeSet<String>,
+    /// Whether no machine with the name of the cluster is in another network.
+    is_alone: bool,
+}
+
+impl Place {
+    /// The place of the cluster that is looked at.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    async fn of(look: &Look) -> Result<Self, ProviderError> {
+        let cluster = look.request.cluster.as_str();
+        let networks = networks(look).await?;
+        let is_own =
+            |network: &Option<String>| network.as_ref().is_some_and(|network| networks.contains(network));
+        let machines = machines(&look.cloud, cluster).await?;
+        let is_alone = !networks.is_empty() && machines.iter().all(|(_, network)| is_own(network));
+        Ok(Self { networks, is_alone })
+    }
+
+    /// Whether an object is that of this cluster, and not that of another one of the same name.
+    fn has(&self, found: &Observed) -> bool {
+        // A volume is in no network.
+        if found.address.kind() == "aws_ebs_volume" {
+            return self.is_alone;
+        }
+        let Observation::Present(attributes) = &found.observation else { return false };
+        let network = attributes.get("vpc_id").and_then(Value::as_str);
+        network.is_some_and(|network| self.networks.contains(network))
+    }
+}
+
+/// The networks with objects that the cluster owns. An adopted cluster may own none by its tags: then those with security groups that
+/// another tool has made for a cluster of the name.
+async fn networks(look: &Look) -> Result<BTreeSet<String>, ProviderError> {
+    let (cloud, cluster) = (&look.cloud, look.request.cluster.as_str());
+    let (key, value) = look.mark();
+    let own = security_groups(cloud, vec![filter(&format!("tag:{key}"), [value])]).await?;
+    let mut found: BTreeSet<String> = look.tagged("vpc").await?.into_iter().collect();
+    found.extend(own.iter().filter_map(|group| group.vpc_id()).map(str::to_owned));
+    if found.is_empty() {
+        let tag = format!("tag:{}", tags::CLUSTER);
+        let named = security_groups(cloud, vec![filter(&tag, [cluster])]).await?;
+        let unowned = named.iter().filter(|group| Owner::of(&of_ec2(group.tags())).is_none());
+        found.extend(unowned.filter_map(|group| group.vpc_id()).map(str::to_owned));
+    }
+    Ok(found)
 }
 
 /// Objects that may belong to controllers: few besides those that do.

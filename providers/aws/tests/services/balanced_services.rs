@@ -50,6 +50,18 @@ impl Network {
         Self { port, subnet, nodes }
     }
 
+    /// Marks the network as that of an adopted cluster.
+    fn is_of_kops(&self) {
+        self.tag(&self.nodes, "KubernetesCluster", CLUSTER);
+    }
+
+    fn tag(&self, object: &str, key: &str, value: &str) {
+        let body = format!(
+            "Action=CreateTags&Version=2016-11-15&ResourceId.1={object}&Tag.1.Key={key}&Tag.1.Value={value}"
+        );
+        answer(self.port, "ec2", &body);
+    }
+
     /// Starts an instance.
     fn node(&self) -> NodeTarget {
         let run = format!(
@@ -310,6 +322,7 @@ async fn the_deletion_of_a_cluster_finds_what_its_controllers_created() {
         }
         ask(port, "ec2", &body, "volumeId")
     };
+    network.is_of_kops();
     let membership = format!("kubernetes.io/cluster/{CLUSTER}");
     let claim = [
         ("kubernetes.io/created-for/pvc/namespace", "shop"),
@@ -384,5 +397,52 @@ async fn the_deletion_of_a_cluster_finds_what_its_controllers_created() {
     assert_eq!(network.balancing("DescribeLoadBalancers", "LoadBalancerArn"), Vec::<String>::new());
     assert_eq!(network.balancing("DescribeTargetGroups", "TargetGroupArn"), Vec::<String>::new());
     assert!(!network.groups("group-id", &network.nodes).contains(&group), "nodes let it in no more");
+    leaving.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deletion_of_a_cluster_finds_nothing_of_another_cluster_of_the_name() {
+    let moto = moto();
+    let (endpoint, port) = (moto.endpoint(), moto.port());
+    let settings = Value::map([("endpoint", Value::from(endpoint.as_str())), ("leaving", true.into())]);
+    let leaving = Cloud::open_with(&settings).await;
+    let (network, other) = (Network::create(port), Network::create(port));
+    let membership = format!("kubernetes.io/cluster/{CLUSTER}");
+    for (name, place) in [("own", &network), ("other", &other)] {
+        let create = format!("CreateLoadBalancer&Type=network&Name={name}&Subnets.member.1={}", place.subnet);
+        let arn = place.balancing(&create, "LoadBalancerArn").remove(0);
+        for (key, value) in [(membership.as_str(), "owned"), ("kubernetes.io/service-name", "shop/web")] {
+            let tag = format!(
+                "AddTags&ResourceArns.member.1={arn}&Tags.member.1.Key={key}&Tags.member.1.Value={value}"
+            );
+            place.balancing(&tag, "RequestId");
+        }
+    }
+    let volume = format!(
+        "Action=CreateVolume&Version=2016-11-15&AvailabilityZone=us-east-1a&Size=1&TagSpecification.1.ResourceType=volume\
+         &TagSpecification.1.Tag.1.Key={membership}&TagSpecification.1.Tag.1.Value=owned\
+         &TagSpecification.1.Tag.2.Key=CSIVolumeName&TagSpecification.1.Tag.2.Value=pvc-1"
+    );
+    let volume = ask(port, "ec2", &volume, "volumeId");
+    let found = async || {
+        let found = leaving.discover().await.into_iter().map(|found| found.address.to_string());
+        let mut found: Vec<String> = found.filter(|address| address.contains(".of-controllers/")).collect();
+        found.sort();
+        found
+    };
+    assert_eq!(found().await, Vec::<String>::new(), "nothing tells where the cluster is");
+
+    network.tag(&network.nodes, "slipway.dev/cluster-uid", leaving.uid.as_str());
+    let balancer = "aws_lb.of-controllers/shop/web/own".to_owned();
+    let volume = format!("aws_ebs_volume.of-controllers/{volume}");
+    assert_eq!(found().await, [volume, balancer.clone()]);
+
+    // A machine of the other cluster may use the volume later, and the load balancer does not wait for it.
+    let machine = other.node().node;
+    other.tag(&machine, &membership, "owned");
+    assert_eq!(found().await, std::slice::from_ref(&balancer));
+    let arn = network.balancing("DescribeLoadBalancers&Names.member.1=own", "LoadBalancerArn").remove(0);
+    leaving.delete(&balancer, &Identity::new(arn)).await;
+    assert_eq!(network.balancing("DescribeLoadBalancers", "LoadBalancerArn").len(), 1);
     leaving.end().await;
 }

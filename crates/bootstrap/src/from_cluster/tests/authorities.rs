@@ -73,7 +73,7 @@ fn authorities_that_were_never_rotated_leave_no_trace() {
         "etcd-authorities",
         "api-authorities",
         "serving-authority",
-        "cluster-signing",
+        "cluster-signing.crt",
         "etcd-snapshots-",
     ] {
         assert!(!all.contains(part), "{part}");

@@ -122,7 +122,15 @@ impl Kind for LoadBalancer {
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
         let Ownership { cluster, address, .. } = &act.request.ownership;
         if address.name().starts_with(OF_CONTROLLERS) {
-            let machines = blocker::machines(act.cloud, cluster).await?;
+            let balancer = act.cloud.get::<Balancers>(id.as_str()).await?;
+            let network = balancer.as_ref().and_then(|balancer| balancer.vpc_id());
+            // Those in other networks belong to another cluster of the name.
+            let machines: Vec<String> = blocker::machines(act.cloud, cluster)
+                .await?
+                .into_iter()
+                .filter(|(_, of)| of.is_some() && of.as_deref() == network)
+                .map(|(machine, _)| machine)
+                .collect();
             if !machines.is_empty() {
                 let text = format!("{id} waits for the end of {}", machines.join(", "));
                 return Err(error(ErrorClass::Dependency { blockers: machines }, text));

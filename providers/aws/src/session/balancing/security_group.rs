@@ -38,7 +38,7 @@ pub(super) async fn find(cloud: &Cloud, key: &BalancerKey) -> Result<Vec<Securit
 ///
 /// # Errors
 /// When they cannot be read.
-pub(super) async fn describe(
+pub(crate) async fn describe(
     cloud: &Cloud,
     filters: Vec<aws_sdk_ec2::types::Filter>,
 ) -> Result<Vec<SecurityGroup>, ProviderError> {
