@@ -44,6 +44,14 @@ impl Actor {
         Self::new(person, &process::host())
     }
 
+    /// Whether `who` is this actor on any host, as in the head of a state. The name of a host may have dots, as the domain of an e-mail
+    /// address has: `slipway@node-1.example.com` is the actor `slipway`.
+    #[must_use]
+    pub fn is_named(&self, who: &str) -> bool {
+        let is_same = |name: &str| person_of(name).is_some_and(|person| person == self.person);
+        is_same(who) || who.split_once('@').is_some_and(|(user, _)| is_same(user))
+    }
+
     /// This process, which runs `operation` for the actor.
     #[must_use]
     pub fn doing(&self, operation: &str) -> Identity {
@@ -83,14 +91,27 @@ pub fn account_of(person: &str) -> String {
         Some((account, _)) if !account.trim_end().is_empty() => account.trim_end(),
         _ => person,
     };
-    let mailbox: String =
-        local.split('+').next().unwrap_or_default().chars().filter(|letter| *letter != '.').collect();
+    let local_part = local.split('+').next().unwrap_or_default().trim_end();
+    let mailbox: String = local_part.chars().filter(|letter| *letter != '.').collect();
     if mailbox.is_empty() { local.to_owned() } else { mailbox }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_actor_is_the_same_on_every_host() {
+        let actor = Actor::new("slipway", "node-1.example.com").unwrap();
+        for who in [actor.who.as_str(), "slipway@node-2.example.com", "slipway@node-1", "slipway"] {
+            assert!(actor.is_named(who), "{who}");
+        }
+        for who in ["ada@node-1.example.com", "ada", "slipway-2@node-1"] {
+            assert!(!actor.is_named(who), "{who}");
+        }
+        let mail = Actor::new("slipway@example.com", "node-1").unwrap();
+        assert!(mail.is_named(&mail.who) && !mail.is_named("slipway@node-1"));
+    }
 
     #[test]
     fn one_person_has_one_name() {
@@ -124,7 +145,7 @@ mod tests {
             assert_eq!(account_of(person), "ada", "{person}");
         }
         for person in
-            ["ada+ci", "ada+ci@example.com", "ada+@example.com", "a.da@example.com", "a.d.a+x+y@example.org"]
+            ["ada+ci", "ada +ci@example.com", "ada+@example.com", "a.da@example.com", "a.d.a+x+y@example.org"]
         {
             assert_eq!(account_of(person), "ada", "{person}");
             assert_ne!(person_of(person).unwrap(), "ada@example.com", "{person} is no approver of that name");

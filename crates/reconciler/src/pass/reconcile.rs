@@ -5,8 +5,8 @@ use std::time::Instant;
 use jiff::Timestamp;
 use slipway_engine::State;
 use slipway_operations::{
-    Environment, Error, Opened, Planned, Request, Saved, Specs, person_of, plans, protection, state,
-    stop_at_findings, weakened,
+    Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state, stop_at_findings,
+    weakened,
 };
 use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
 
@@ -202,7 +202,7 @@ impl Pass {
     fn is_of_another(&self, head: &Head) -> bool {
         let holder = head.holder.as_ref().map(|holder| &holder.who);
         let who = holder.or(head.unfinished.as_ref().map(|run| &run.who));
-        who.is_some_and(|who| person_of(who).as_ref() != Some(&self.shared.who().person))
+        who.is_some_and(|who| !self.shared.who().is_named(who))
     }
 
     /// Goes on with a run that another process holds, or that was interrupted. `None` if the cluster is to be planned as usual.
