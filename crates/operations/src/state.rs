@@ -36,11 +36,17 @@ pub fn spec_of(snapshot: &Snapshot) -> Result<Option<Cluster>, Error> {
 }
 
 /// A spec with zones and subnets in the order of the applied spec: another order in its files changes nothing.
-pub(crate) fn in_applied_order(mut spec: ClusterSpec, state: Option<&State>) -> ClusterSpec {
+pub(crate) fn in_applied_order(spec: ClusterSpec, state: Option<&State>) -> ClusterSpec {
     // Where the recorded spec is needed, it is an error that it cannot be read.
     let applied = state.and_then(|state| spec_of(&state.snapshot).ok().flatten());
-    if let Some(applied) = applied {
-        keep_order(&mut spec.cluster, &spec.sources, &applied);
+    in_order_of(spec, applied.as_ref())
+}
+
+/// A spec in the order of an applied one. That of a saved plan has this order already, and does not tell which places of members of etcd
+/// its files name.
+fn in_order_of(mut spec: ClusterSpec, applied: Option<&Cluster>) -> ClusterSpec {
+    if let Some(applied) = applied.filter(|_| !spec.recorded) {
+        keep_order(&mut spec.cluster, &spec.sources, applied);
     }
     spec
 }
@@ -93,4 +99,29 @@ pub(crate) fn to_provider(cluster: &Cluster) -> Result<serde_json::Value, Error>
 /// When it cannot be written as JSON.
 pub fn to_json(cluster: &Cluster) -> Result<serde_json::Value, Error> {
     stored::write(cluster).map_err(|error| Error::internal("the spec cannot be written as JSON", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_spec::load_files;
+    use slipway_spec::source::SourceFile;
+    use slipway_trust::Policy;
+
+    use super::*;
+
+    #[test]
+    fn the_spec_of_a_saved_plan_stays_as_it_is() {
+        let text = "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: { name: a }\n\
+                    spec:\n  provider: { name: sim }\n  region: sim-1\n  kubernetesVersion: 1.35.2\n  zones: [sim-1a, sim-1b]\n\
+                    ---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: { name: control-plane }\n\
+                    spec: { role: controlPlane, machineType: sim.medium, size: { fixed: 1 } }\n";
+        let mut loaded = load_files(vec![SourceFile::new("a.yaml", text)], &[]);
+        assert!(loaded.is_valid(), "{:?}", loaded.diagnostics);
+        let applied = loaded.clusters.remove(0);
+        let mut moved = applied.clone();
+        moved.etcd[0].members[0].subnet = Some("sim-1b".to_owned());
+        assert_ne!(moved, applied);
+        let saved = ClusterSpec::recorded(&Policy::default(), moved.clone());
+        assert_eq!(in_order_of(saved, Some(&applied)).cluster, moved);
+    }
 }

@@ -3,23 +3,26 @@
 
 use super::defaults::cut_subnets;
 use crate::{
-    model::{Cluster, EtcdCluster, EtcdMember, NodePool},
+    model::{Cluster, EtcdCluster, EtcdMember, Network, NodePool, Subnet, SubnetKind},
     source::FieldSources,
+    value::Cidr,
 };
 
-/// Gives the zones of a cluster, and the zones and subnets of its pools, the order of the applied spec; new ones follow. Default subnets
-/// keep their ranges, and members of etcd without a written subnet stay where they are. Lists that lost an item keep their own order.
+/// The most zones that have default subnets.
+const MOST_ZONES: usize = 7;
+
+/// Gives the zones of a cluster, and the zones and subnets of its pools, the order of the applied spec: new ones take the places of those
+/// that are gone, or follow. Default subnets keep their ranges, and members of etcd without a written subnet stay where they are.
 pub fn keep_order(cluster: &mut Cluster, sources: &FieldSources, applied: &Cluster) {
     let zones = ordered(&cluster.zones, &applied.zones);
     let mut is_reordered = zones != cluster.zones;
-    if is_reordered {
-        let network = &mut cluster.network;
-        let (range, topology) = (network.cidr, network.topology);
-        if network.subnets == cut_subnets(range, &cluster.zones, topology) {
-            network.subnets = cut_subnets(range, &zones, topology);
-        }
-        cluster.zones = zones;
+    let network = &mut cluster.network;
+    let is_default = !sources.is_written("network.subnets")
+        && network.subnets == cut_subnets(network.cidr, &cluster.zones, network.topology);
+    if is_default {
+        network.subnets = default_subnets(network, &zones, &applied.network.subnets);
     }
+    cluster.zones = zones;
     for pool in &mut cluster.pools {
         if let Some(before) = applied.pools.iter().find(|before| before.name == pool.name) {
             pool.zones = ordered(&pool.zones, &before.zones);
@@ -34,13 +37,52 @@ pub fn keep_order(cluster: &mut Cluster, sources: &FieldSources, applied: &Clust
     }
 }
 
-/// The items of a list: those of an earlier list in its order, then the others. The list itself if it lacks an earlier item.
+/// The items of a list in the order of an earlier one. New items take the places of those that are gone, and the others follow.
 fn ordered(items: &[String], before: &[String]) -> Vec<String> {
-    if before.iter().any(|item| !items.contains(item)) {
-        return items.to_vec();
+    let mut new = items.iter().filter(|item| !before.contains(item));
+    let mut result: Vec<String> = Vec::with_capacity(items.len());
+    for item in before {
+        let here = if items.contains(item) { Some(item) } else { new.next() };
+        result.extend(here.cloned());
     }
-    let new = items.iter().filter(|item| !before.contains(item));
-    before.iter().chain(new).cloned().collect()
+    result.extend(new.cloned());
+    result
+}
+
+/// The default subnets of zones. Zones that had default subnets keep the ranges; others get ranges that no zone had, as far as there are
+/// such.
+fn default_subnets(network: &Network, zones: &[String], applied: &[Subnet]) -> Vec<Subnet> {
+    let cut = |zones: &[String]| cut_subnets(network.cidr, zones, network.topology);
+    // As many zones as there can be, without names.
+    let unnamed = vec![String::new(); zones.len().max(MOST_ZONES)];
+    let blocks: Vec<Option<Cidr>> = cut(&unnamed)
+        .iter()
+        .filter(|subnet| subnet.kind != SubnetKind::Utility)
+        .map(|subnet| subnet.cidr)
+        .collect();
+    let block_of = |subnet: &Subnet| blocks.iter().position(|block| *block == subnet.cidr);
+    let had = |zone: &String| {
+        let of_zone = applied.iter().find(|subnet| subnet.name == *zone && subnet.zone == *zone);
+        of_zone.and_then(block_of)
+    };
+    let mut named = vec![String::new(); blocks.len()];
+    let mut new: Vec<&String> = Vec::new();
+    for zone in zones {
+        match had(zone).and_then(|block| named.get_mut(block)).filter(|name| name.is_empty()) {
+            Some(name) => name.clone_from(zone),
+            None => new.push(zone),
+        }
+    }
+    let used: Vec<usize> = applied.iter().filter_map(block_of).collect();
+    let (never, again): (Vec<usize>, Vec<usize>) =
+        (0..blocks.len()).filter(|block| named[*block].is_empty()).partition(|block| !used.contains(block));
+    if new.len() > never.len() + again.len() {
+        return cut(zones);
+    }
+    for (zone, block) in new.into_iter().zip(never.into_iter().chain(again)) {
+        named[block].clone_from(zone);
+    }
+    cut(&named).into_iter().filter(|subnet| !subnet.zone.is_empty()).collect()
 }
 
 /// Places the members of a cluster of etcd whose subnets are not written: where they were; a new one in the next subnet of its pool, if
@@ -126,10 +168,48 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_an_earlier_item_keeps_its_order() {
+    fn a_zone_in_place_of_another_one_moves_nothing_else() {
+        let (applied, _) = spec("sim-1a, sim-1b, sim-1c");
+        let (mut other, sources) = spec("sim-1b, sim-1c, sim-1d");
+        keep_order(&mut other, &sources, &applied);
+        assert_eq!(other.zones, ["sim-1d", "sim-1b", "sim-1c"]);
+        let stay = applied.network.subnets.iter().filter(|subnet| subnet.zone != "sim-1a");
+        for subnet in stay {
+            assert!(other.network.subnets.contains(subnet), "{subnet:?}");
+        }
+        // The range of the zone that is gone is used until its subnet is deleted.
+        for new in other.network.subnets.iter().filter(|subnet| subnet.zone == "sim-1d") {
+            assert!(applied.network.subnets.iter().all(|subnet| subnet.cidr != new.cidr), "{new:?}");
+        }
+        let places: Vec<Option<&str>> =
+            other.etcd[0].members.iter().map(|member| member.subnet.as_deref()).collect();
+        assert_eq!(places, [Some("sim-1d"), Some("sim-1b"), Some("sim-1c")], "one for each zone");
+    }
+
+    #[test]
+    fn a_zone_that_is_gone_moves_nothing() {
+        let (applied, _) = spec("sim-1a, sim-1b, sim-1c");
+        for zones in ["sim-1b, sim-1c", "sim-1c, sim-1a", "sim-1b"] {
+            let (mut fewer, sources) = spec(zones);
+            keep_order(&mut fewer, &sources, &applied);
+            let subnets = &fewer.network.subnets;
+            assert_eq!(subnets.len(), applied.network.subnets.len() / 3 * fewer.zones.len(), "{zones}");
+            assert!(subnets.iter().all(|subnet| applied.network.subnets.contains(subnet)), "{subnets:?}");
+            // Also in the next plan.
+            let (mut again, sources) = spec(zones);
+            keep_order(&mut again, &sources, &fewer);
+            assert_eq!(again, fewer, "{zones}");
+        }
+    }
+
+    #[test]
+    fn a_list_has_the_order_of_an_earlier_one() {
         let list = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<String>>();
-        assert_eq!(ordered(&list("c a"), &list("a b c")), list("c a"));
-        assert_eq!(ordered(&list("d c b a"), &list("a b")), list("a b d c"));
+        let in_order = |items: &str, before: &str| ordered(&list(items), &list(before)).join(" ");
+        assert_eq!(in_order("c a", "a b c"), "a c");
+        assert_eq!(in_order("d c b a", "a b"), "a b d c");
+        assert_eq!(in_order("b c d", "a b c"), "d b c");
+        assert_eq!(in_order("e d", "a b c"), "e d");
         assert_eq!(ordered(&list("b a"), &[]), list("b a"));
     }
 }
