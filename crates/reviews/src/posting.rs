@@ -203,23 +203,29 @@ impl Review<'_> {
     }
 
     /// Stores the approvals of the plans that the comments of a merged pull request show: somebody may approve and merge within
-    /// one moment. Those of a pull request that was closed without a merge are not taken any more.
+    /// one moment. Those of a pull request that was closed without a merge are not taken any more. Approvals that were taken back are
+    /// removed in both cases.
     ///
     /// # Errors
     /// When the state store refuses.
     pub async fn closed(&self) -> Result<(), Error> {
-        let counts = self.pull_request.merged && !self.pull_request.from_fork;
-        let Some(backend) = self.record.as_ref().filter(|_| counts) else {
+        let Some(backend) = self.record.as_ref().filter(|_| !self.pull_request.from_fork) else {
             return Ok(());
         };
         for (_, marker) in sticky::ours(self.comments, self.own) {
-            let is_current = marker.head == self.pull_request.head && !marker.stale;
+            // The merge itself moves the base branch. Approvals are for exactly the plan that was shown.
+            let is_current =
+                marker.head == self.pull_request.head && (!marker.stale || self.pull_request.merged);
             let (Subject::Cluster(cluster), Some(shown)) = (&marker.subject, &marker.digest) else {
                 continue;
             };
             let Some(plan) = shown.as_str().parse::<Digest>().ok().filter(|_| is_current) else { continue };
             let about = (cluster.as_str(), plan, Generation(marker.generation.unwrap_or(0)));
-            record(backend, about, &self.count(shown, cluster), self.host).await?;
+            let mut outcome = self.count(shown, cluster);
+            if !self.pull_request.merged {
+                outcome.given.clear();
+            }
+            record(backend, about, &outcome, self.host).await?;
         }
         Ok(())
     }
@@ -391,6 +397,10 @@ mod tests {
             revision: Some(scene.pull_request.head.clone()),
             at: Some("2026-11-26T13:00:00Z".parse().unwrap()),
         });
+        // Also when the pull request is closed before the next look.
+        scene.pull_request.merged = false;
+        assert!(scene.end().await.is_empty());
+        scene.pull_request.merged = true;
         assert!(scene.end().await.is_empty());
     }
 }

@@ -330,10 +330,10 @@ impl Desk {
         Ok(Some((number, place.shared.configuration.retry.wait(known.failures, &salt))))
     }
 
-    /// Takes the last approvals of a pull request that was merged.
+    /// Takes the last approvals of a pull request that was merged, and removes those that were taken back before its end.
     async fn close(&self, place: &Place<'_>, pull_request: &PullRequest) -> Result<(), Failure> {
         let is_known = self.known.contains_key(&pull_request.number);
-        if !is_known || !pull_request.merged || self.settings.approvers.is_empty() {
+        if !is_known || self.settings.approvers.is_empty() {
             return Ok(());
         }
         let number = pull_request.number;
