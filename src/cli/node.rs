@@ -16,7 +16,7 @@ pub(crate) use tools::{
     ApiBalancerArguments, CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults,
     EtcdBackupArguments, GenerateRequestArguments, ImagesArguments, ImagesCommand, KubeconfigArguments,
     LogsArguments, RenewArguments, ServeArguments, TokenApproveArguments, TokenCommand, TokenCreateArguments,
-    TokenDeleteArguments, TokenListArguments,
+    TokenDeleteArguments, TokenListArguments, VirtualAddressArguments,
 };
 
 use super::OutputFormat;
@@ -68,6 +68,11 @@ pub(crate) enum NodeCommand {
     /// The unit slipway-api-balancer.service runs this command where `controlPlane.nodeLocalBalancer` is in effect. It follows
     /// changes of its settings, and logs which API servers are ready.
     ApiBalancer(ApiBalancerArguments),
+    /// Have the virtual address of the API on this control plane, while the control planes elect it.
+    ///
+    /// The unit slipway-virtual-address.service runs this command where the endpoint is a `virtualIp` with `holder: slipway`. It
+    /// logs when this machine gets the address, and why it does not have it any more.
+    VirtualAddress(VirtualAddressArguments),
     /// Create, list and delete bootstrap tokens.
     #[command(subcommand)]
     Token(TokenCommand),

@@ -16,6 +16,7 @@ mod reset;
 mod serve;
 mod settings;
 mod token;
+mod virtual_address;
 
 use std::process::ExitCode;
 
@@ -37,6 +38,7 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::Serve(arguments) => serve::run(&arguments).await,
         NodeCommand::EtcdBackup(arguments) => etcd_backup::run(context, &arguments).await,
         NodeCommand::ApiBalancer(arguments) => api_balancer::run(context, &arguments).await,
+        NodeCommand::VirtualAddress(arguments) => virtual_address::run(context, &arguments).await,
         NodeCommand::Token(command) => token::run(context, &command).await,
         NodeCommand::Certs(command) => certificates::run(context, &command).await,
         NodeCommand::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,

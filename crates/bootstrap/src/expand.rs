@@ -22,13 +22,14 @@ mod objects;
 mod phased;
 mod requests;
 mod upload;
+mod virtual_address;
 
 use crate::patch::PatchError;
 
 pub use facts::{Facts, InitSystem};
 pub use host::on_host;
 pub use init::init;
-pub use inputs::{Discovered, EtcdBackup, Inputs, KubeletProgram, Tokens};
+pub use inputs::{Discovered, EtcdBackup, Inputs, KubeletProgram, Tokens, VirtualAddress};
 pub use join::{join_control_plane, join_worker};
 pub use phased::Phased;
 pub use requests::certificate_requests;

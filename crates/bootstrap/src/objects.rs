@@ -11,6 +11,7 @@ mod cluster_info;
 pub(crate) mod rbac;
 mod settings;
 mod token;
+mod virtual_address;
 
 use aws_lc_rs::digest;
 use serde_json::{Map, Value, json};
@@ -23,6 +24,7 @@ pub use cluster_info::{cluster_info, cluster_info_kubeconfig, cluster_info_roles
 pub use rbac::{BOOTSTRAPPERS, NODES, cluster_administrators, node_approval, node_readers, role_and_binding};
 pub use settings::{cluster_settings, kubelet_settings};
 pub use token::{TokenObject, bootstrap_token};
+pub use virtual_address::{VIRTUAL_ADDRESS_LEASE, VIRTUAL_ADDRESS_USER, virtual_address_holders};
 
 /// The annotation with the hash of a generated configuration, which no user has edited.
 pub const HASH_ANNOTATION: &str = "kubeadm.kubernetes.io/component-config.hash";

@@ -30,7 +30,7 @@ pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
 pub use component::{Component, ComponentName, Resources};
 pub use control_plane::{
     AccessLog, Bgp, BgpPeer, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Scheme,
-    VirtualIp, VirtualIpMode, Wireguard,
+    VirtualIp, VirtualIpHolder, VirtualIpMode, Wireguard,
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};

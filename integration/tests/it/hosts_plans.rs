@@ -154,6 +154,18 @@ fn a_virtual_address_is_rendered_and_the_plan_says_what_it_needs() -> Result<()>
 }
 
 #[test]
+fn a_virtual_address_without_kube_vip_is_a_service_of_the_control_plane() -> Result<()> {
+    let (plan, _) = plan("virtualIp: { address: 10.0.0.40, holder: slipway }", "")?;
+    let service = after(&plan, "virtual_address.server/virtual-address")?;
+    ensure!(service.contains("10.0.0.40") && service.contains("10.0.0.10"), "{service}");
+    let object = after(&plan, "kubernetes_object.ConfigMap/kube-public/cluster-info")?;
+    ensure!(object.contains("https://10.0.0.40:6443"), "{object}");
+    ensure!(!has(&plan, "kube-vip") && !has(&plan, "kubeconfig.server/admin"), "{plan}");
+    ensure!(!plan["notes"].to_string().contains("kube-vip"), "{}", plan["notes"]);
+    Ok(())
+}
+
+#[test]
 fn everything_that_is_wrong_with_the_hosts_is_told_at_once() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-ha/cluster.yaml");

@@ -40,7 +40,7 @@ fn variants() -> Vec<(&'static str, Json)> {
         (
             "virtual",
             endpoint(json!({ "virtualIp": {
-                "address": "10.10.40.10", "interface": "eth0", "mode": "arp", "port": 8443
+                "address": "10.10.40.10", "holder": "kubeVip", "interface": "eth0", "mode": "arp", "port": 8443
             } })),
         ),
         (
@@ -127,6 +127,8 @@ const OF_PLANNING: &[&str] = &["Cluster spec.ignoreChanges[].attribute", "Cluste
 const REFUSED: &[&str] = &[
     // Pools refer to their cluster by name, and the name identifies the cluster.
     "Cluster metadata.name",
+    // Only machines that exist hand it over by themselves.
+    "Cluster spec.controlPlane.endpoint.virtualIp.holder",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
     // Only machines that exist have one.

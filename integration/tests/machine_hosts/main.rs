@@ -24,6 +24,7 @@ mod recover;
 mod rotate;
 mod secure;
 mod upgrade;
+mod virtual_address;
 
 use lab::Lab;
 

@@ -25,6 +25,7 @@ mod service;
 mod static_pod;
 mod sysctl;
 mod system_account;
+mod virtual_address;
 mod x509;
 
 use std::collections::BTreeMap;
@@ -203,7 +204,7 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 23] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 24] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
             ("authority_trust", Box::new(authority_trust::AuthorityTrust)),
@@ -227,6 +228,7 @@ impl Kinds {
             ("static_pod", Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),
             ("system_account", Box::new(system_account::SystemAccount)),
+            ("virtual_address", Box::new(virtual_address::VirtualAddress)),
         ];
         Self(BTreeMap::from(kinds))
     }

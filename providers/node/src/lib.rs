@@ -35,6 +35,7 @@ mod root;
 mod session;
 mod steady;
 mod supervise;
+mod virtual_address;
 
 pub use api_balancer::serve_api_balancer;
 pub use config::{Config, InitSystem};
@@ -44,3 +45,4 @@ pub use folders::remove_empty_folders;
 pub use kind::{DISCLOSE, SEALED, images_of_pod};
 pub use owner::Owner;
 pub use provider::Node;
+pub use virtual_address::serve_virtual_address;

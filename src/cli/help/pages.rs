@@ -430,6 +430,11 @@ pub(crate) const PAGES: &[Page] = &[
         &[("Forward connections as the unit does", "slipway node api-balancer")],
     ),
     page(
+        "node virtual-address",
+        Usual,
+        &[("Take part in the election as the unit does", "slipway node virtual-address")],
+    ),
+    page(
         "node token create",
         Usual,
         &[

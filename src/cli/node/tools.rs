@@ -29,6 +29,18 @@ pub(crate) struct ApiBalancerArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct VirtualAddressArguments {
+    /// Settings that `slipway apply` wrote.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/slipway/virtual-address.json",
+        value_hint = ValueHint::FilePath
+    )]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct EtcdBackupArguments {
     /// Settings that `slipway apply` wrote.
     #[arg(

@@ -4,6 +4,7 @@ use super::inputs::Inputs;
 use super::phased::{Phased, Resources, refer};
 use super::{
     ExpandError, Facts, api_balancer, certificates, cluster, control_plane, kubeconfigs, kubelet, objects,
+    virtual_address,
 };
 use crate::configuration::Configuration;
 use crate::kube_vip;
@@ -32,7 +33,8 @@ pub fn init(
     let service = kubelet::add(&mut resources, configuration, facts, inputs, &patches, before)?;
     control_plane::first_etcd(&mut resources, configuration, facts, inputs, &patches, &service)?;
     let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &[&service])?;
-    virtual_address(&mut resources, inputs, true, &[&service]);
+    kube_vip_pod(&mut resources, inputs, true, &[&service]);
+    virtual_address::add(&mut resources, configuration, facts, inputs, &[&service, &api]);
     kubelet::credentials(
         &mut resources,
         "kubelet-finalize/enable-client-cert-rotation",
@@ -44,6 +46,7 @@ pub fn init(
     let after = [&api, &administrators];
     objects::settings(&mut resources, configuration, facts, &after);
     api_balancer::readers(&mut resources, configuration, &after);
+    virtual_address::holders(&mut resources, inputs, &after);
     objects::tokens(&mut resources, configuration, inputs, &after)?;
     objects::addons(&mut resources, configuration, facts, inputs, &patches, &after)?;
     if let Some(kube_vip) = &inputs.kube_vip {
@@ -102,8 +105,8 @@ pub(super) fn static_pods(
     Ok(api)
 }
 
-/// The static pod that holds the cluster's virtual address.
-pub(super) fn virtual_address(resources: &mut Resources, inputs: &Inputs, first: bool, after: &[&Address]) {
+/// The static pod of kube-vip, if that holds the cluster's virtual address.
+pub(super) fn kube_vip_pod(resources: &mut Resources, inputs: &Inputs, first: bool, after: &[&Address]) {
     let Some(pod) = inputs.kube_vip.as_ref().and_then(|kube_vip| kube_vip.static_pod(first)) else { return };
     let name = if first { "super-admin" } else { "admin" };
     let kubeconfig = resources.those(&[("kubeconfig", name)]);

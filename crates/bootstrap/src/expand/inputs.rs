@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use jiff::Timestamp;
 use slipway_resource::{Address, Value};
@@ -32,6 +33,8 @@ pub struct Inputs {
     pub flannel: Option<Flannel>,
     /// The virtual address of the control plane, if kube-vip holds it.
     pub kube_vip: Option<KubeVip>,
+    /// The virtual address of the control plane, if a service of Slipway holds it.
+    pub virtual_address: Option<VirtualAddress>,
     /// The results of discovery, for a node that joins.
     pub discovered: Option<Discovered>,
     /// The URLs of the existing members of etcd, for a control plane that joins.
@@ -48,6 +51,15 @@ pub struct Inputs {
     pub kubelet_is_named: bool,
     /// Labels of the node beside those of its role.
     pub node_labels: BTreeMap<String, String>,
+}
+
+/// A virtual address that a service on each control plane hands over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VirtualAddress {
+    /// The address.
+    pub address: IpAddr,
+    /// The interface that gets it; absent for the one with the address of the node.
+    pub interface: Option<String>,
 }
 
 /// Snapshots that control planes take of their etcd.

@@ -1,9 +1,12 @@
 use slipway_resource::{Address, Value};
 
-use super::init::{Phases, balancer, mark, static_pods, virtual_address};
+use super::init::{Phases, balancer, kube_vip_pod, mark, static_pods};
 use super::inputs::{Discovered, Inputs};
 use super::phased::{Phased, Resources};
-use super::{ExpandError, Facts, api_balancer, certificates, cluster, control_plane, kubeconfigs, kubelet};
+use super::{
+    ExpandError, Facts, api_balancer, certificates, cluster, control_plane, kubeconfigs, kubelet,
+    virtual_address,
+};
 use crate::configuration::{Configuration, Join};
 use crate::kubeconfig::inventory::BOOTSTRAP_USER;
 use crate::kubelet::BOOTSTRAP_KUBECONFIG_PATH;
@@ -71,7 +74,8 @@ pub fn join_control_plane(
     // delays.
     let after: Vec<&Address> = std::iter::once(&service).chain(&voter).collect();
     let api = static_pods(&mut resources, PHASES, configuration, facts, inputs, &patches, &after)?;
-    virtual_address(&mut resources, inputs, false, &[&service, &api]);
+    kube_vip_pod(&mut resources, inputs, false, &[&service, &api]);
+    virtual_address::add(&mut resources, configuration, facts, inputs, &[&service, &api]);
     let credentials = kubelet::credentials(
         &mut resources,
         "kubelet-wait-bootstrap",

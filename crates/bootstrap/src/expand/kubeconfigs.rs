@@ -6,10 +6,11 @@ use super::certificates::of_authority;
 use super::inputs::Inputs;
 use super::phased::{Resources, refer};
 use super::{Facts, api_balancer};
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, LocalEndpoint};
 use crate::kubeconfig::inventory::KUBECONFIGS;
 use crate::kubelet;
-use crate::pki::inventory;
+use crate::pki::Subject;
+use crate::pki::inventory::{self, Entry};
 
 /// The certificate that the kubelet renews itself.
 pub(super) const ROTATED: &str = "/var/lib/kubelet/pki/kubelet-client-current.pem";
@@ -33,22 +34,8 @@ pub(super) fn add(
     let balancer = resources.those(&[(api_balancer::KIND, api_balancer::NAME)]);
     for kubeconfig in KUBECONFIGS.iter().filter(|kubeconfig| !joining || kubeconfig.on_join) {
         let subject = kubeconfig.subject(configuration);
-        let mut attributes = vec![
-            ("path", kubeconfig.path().into()),
-            ("cluster_name", configuration.cluster.name.clone().into()),
-            ("server", kubeconfig.server(configuration).url().into()),
-            ("ca_path", authority.certificate_path(configuration).into()),
-            ("ca_key_path", authority.key_path(configuration).into()),
-            ("user_name", subject.common_name.clone().into()),
-            ("common_name", subject.common_name.into()),
-            ("organizations", Value::list(subject.organizations)),
-            ("key_algorithm", configuration.cluster.key_algorithm().as_str().into()),
-            ("validity_seconds", seconds(configuration).into()),
-        ];
-        attributes.extend(super::certificates::renewal(
-            configuration,
-            configuration.cluster.certificate_validity_period.get(),
-        ));
+        let server = kubeconfig.server(configuration);
+        let mut attributes = signed(configuration, authority, &kubeconfig.path(), &server, subject);
         if kubeconfig.name == "kubelet" {
             attributes.push(("rotated_certificate_path", ROTATED.into()));
         }
@@ -58,6 +45,33 @@ pub(super) fn add(
         }
         resources.add(phase(kubeconfig.name, joining), "kubeconfig", kubeconfig.name, attributes, &needs);
     }
+}
+
+/// The attributes of a kubeconfig with a client certificate that the cluster's CA signs.
+pub(super) fn signed(
+    configuration: &Configuration,
+    authority: &Entry,
+    path: &str,
+    server: &LocalEndpoint,
+    subject: Subject,
+) -> Vec<(&'static str, Value)> {
+    let mut attributes = vec![
+        ("path", Value::from(path)),
+        ("cluster_name", configuration.cluster.name.clone().into()),
+        ("server", server.url().into()),
+        ("ca_path", authority.certificate_path(configuration).into()),
+        ("ca_key_path", authority.key_path(configuration).into()),
+        ("user_name", subject.common_name.clone().into()),
+        ("common_name", subject.common_name.into()),
+        ("organizations", Value::list(subject.organizations)),
+        ("key_algorithm", configuration.cluster.key_algorithm().as_str().into()),
+        ("validity_seconds", seconds(configuration).into()),
+    ];
+    attributes.extend(super::certificates::renewal(
+        configuration,
+        configuration.cluster.certificate_validity_period.get(),
+    ));
+    attributes
 }
 
 fn seconds(configuration: &Configuration) -> i64 {

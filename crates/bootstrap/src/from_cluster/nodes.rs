@@ -10,13 +10,15 @@ pub use turns::turns_of_removals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_cluster_input::{BgpPeer, ClusterInput, Endpoint as Wanted, NodePool, Profile, VirtualIpMode};
+use slipway_cluster_input::{
+    BgpPeer, ClusterInput, Endpoint as Wanted, NodePool, Profile, VirtualIpHolder, VirtualIpMode,
+};
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, programs, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
-use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased};
+use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased, VirtualAddress};
 use crate::hardened;
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
@@ -259,6 +261,7 @@ impl Making<'_> {
             pod_security: cluster.pod_security.clone(),
             flannel: objects::flannel(cluster),
             kube_vip: kube_vip(cluster, machine),
+            virtual_address: virtual_address(cluster).filter(|_| control_plane),
             discovered: Some(Discovered {
                 server: self.endpoint.url(),
                 authority: AUTHORITY.to_owned(),
@@ -329,7 +332,8 @@ impl Making<'_> {
     /// uses them.
     fn has_no_standing_administrators(&self) -> bool {
         self.cluster.profile.has_own_defaults()
-            && !matches!(self.cluster.control_plane.endpoint, Wanted::VirtualIp(_))
+            && !matches!(&self.cluster.control_plane.endpoint, Wanted::VirtualIp(address)
+                if address.holder == VirtualIpHolder::KubeVip)
     }
 
     /// The file in which benchmarks and administrators look for credentials, without any.
@@ -453,8 +457,21 @@ fn etcd_backup(cluster: &ClusterInput) -> Option<EtcdBackup> {
     })
 }
 
+/// The virtual address that the control planes hand over without kube-vip.
+fn virtual_address(cluster: &ClusterInput) -> Option<VirtualAddress> {
+    match &cluster.control_plane.endpoint {
+        Wanted::VirtualIp(wanted) if wanted.holder == VirtualIpHolder::Slipway => {
+            Some(VirtualAddress { address: wanted.address, interface: wanted.interface.clone() })
+        }
+        _ => None,
+    }
+}
+
 fn kube_vip(cluster: &ClusterInput, machine: &Machine) -> Option<KubeVip> {
     let Wanted::VirtualIp(wanted) = &cluster.control_plane.endpoint else { return None };
+    if wanted.holder == VirtualIpHolder::Slipway {
+        return None;
+    }
     let peer = |peer: &BgpPeer| Peer {
         address: peer.address.to_string(),
         autonomous_system: peer.autonomous_system,

@@ -1,5 +1,5 @@
 use serde_json::Value as Json;
-use slipway_cluster_input::{ClusterInput, Endpoint, Profile, VirtualIpMode};
+use slipway_cluster_input::{ClusterInput, Endpoint, Profile, VirtualIpHolder, VirtualIpMode};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired, Digest, Path, Value};
 
@@ -122,7 +122,9 @@ pub(super) fn notes(cluster: &ClusterInput) -> Vec<ExpandNote> {
             format!("kube-proxy is set up by a document that has no field for `{flag}`; it has no effect");
         note("components.proxy.extraArgs", message);
     }
-    if let Endpoint::VirtualIp(address) = &cluster.control_plane.endpoint {
+    if let Endpoint::VirtualIp(address) = &cluster.control_plane.endpoint
+        && address.holder == VirtualIpHolder::KubeVip
+    {
         let message = match address.mode {
             VirtualIpMode::Arp => {
                 "kube-vip is rendered as its documentation has it; its image has to be there"

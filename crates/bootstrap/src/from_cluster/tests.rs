@@ -482,6 +482,52 @@ fn a_cluster_without_balancers_is_as_it_was_and_one_that_had_them_goes_back() {
 }
 
 #[test]
+fn control_planes_elect_the_one_with_the_virtual_address() {
+    let wanted = cluster("virtualIp: { address: 192.0.2.40, interface: eth1, holder: slipway }");
+    let resources = expand(&wanted, &placement(2), &[]).unwrap().resources;
+    let text = |address: &str, name: &str| find(&resources, address).attributes.get(name).cloned().unwrap();
+    for (machine, own) in [("cp-0", "192.0.2.10"), ("cp-1", "192.0.2.11"), ("cp-2", "192.0.2.12")] {
+        let service = format!("virtual_address.{machine}/virtual-address");
+        for (name, value) in
+            [("address", "192.0.2.40"), ("interface", "eth1"), ("node", machine), ("node_address", own)]
+        {
+            assert_eq!(text(&service, name), Value::from(value), "{machine}: {name}");
+        }
+        // Its identity is its own, for the API server of its own machine.
+        let kubeconfig = format!("kubeconfig.{machine}/virtual-address");
+        assert_eq!(text(&kubeconfig, "server"), Value::from(format!("https://{own}:6443")));
+        assert_eq!(text(&kubeconfig, "common_name"), Value::from("slipway:virtual-address"));
+        let before = stands_on(&resources, &service);
+        assert!(
+            before.contains(&kubeconfig) && before.contains(&format!("static_pod.{machine}/kube-apiserver"))
+        );
+        let names = text(&format!("certificate.{machine}/apiserver"), "ip_addresses").to_json();
+        assert!(names.as_array().unwrap().contains(&"192.0.2.40".into()), "{names}");
+    }
+    let role = find(&resources, "kubernetes_object.Role/kube-system/slipway:virtual-address");
+    let rules = role.attributes.get("manifest").unwrap().to_json()["rules"].clone();
+    assert_eq!(
+        rules,
+        serde_json::json!([
+            { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "update"],
+              "resourceNames": ["slipway-virtual-address"] },
+            { "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"] },
+        ])
+    );
+    let flow = find(&resources, "kubernetes_object.FlowSchema//slipway-virtual-address");
+    assert!(format!("{flow:?}").contains("leader-election"), "{flow:?}");
+    // Nothing needs the credentials of an administrator on a machine.
+    let all: Vec<String> = resources.iter().map(|desired| desired.address.to_string()).collect();
+    for part in ["kube-vip", "/admin", "/super-admin"] {
+        assert!(all.iter().all(|address| !address.contains(part)), "{part} in {all:?}");
+    }
+    // Others have none of it.
+    let others =
+        expand(&cluster("virtualIp: { address: 192.0.2.40 }"), &placement(2), &[]).unwrap().resources;
+    assert!(others.iter().all(|desired| !desired.address.to_string().contains("virtual-address")));
+}
+
+#[test]
 fn kubelets_move_to_their_balancer_one_first_and_after_the_certificates() {
     let resources = with_balancer(Some(true));
     let order = [("cp-1/node", 1), ("cp-2/node", 1), ("w-0", 1), ("cp-0/node", 1)];

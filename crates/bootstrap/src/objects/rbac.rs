@@ -15,6 +15,12 @@ pub(crate) fn group(name: &str) -> Value {
     json!({"kind": "Group", "name": name})
 }
 
+/// A user as the subject of a role.
+#[must_use]
+pub(crate) fn user(name: &str) -> Value {
+    json!({"kind": "User", "name": name})
+}
+
 /// A service account as the subject of a role.
 #[must_use]
 pub(crate) fn service_account_subject(name: &str) -> Value {

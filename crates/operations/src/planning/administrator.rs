@@ -2,7 +2,7 @@
 //! `hardened` that has none, or back: the new file is made before the former one is deleted, at the same path.
 
 use slipway_plan::Snapshot;
-use slipway_spec::model::{Cluster, Endpoint, Profile};
+use slipway_spec::model::{Cluster, Endpoint, Profile, VirtualIpHolder};
 
 use crate::diagnose;
 use crate::error::Error;
@@ -23,7 +23,8 @@ enum Content {
 impl Content {
     fn of(cluster: &Cluster) -> Self {
         // kube-vip works with the credentials.
-        let has_kube_vip = matches!(cluster.control_plane.endpoint, Endpoint::VirtualIp(_));
+        let has_kube_vip = matches!(&cluster.control_plane.endpoint, Endpoint::VirtualIp(address)
+            if address.holder == VirtualIpHolder::KubeVip);
         match cluster.profile {
             Profile::Kubeadm => Self::Credentials,
             _ if has_kube_vip => Self::Credentials,

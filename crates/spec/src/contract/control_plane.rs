@@ -61,9 +61,10 @@ impl From<model::AccessLog> for input::AccessLog {
 
 impl From<model::VirtualIp> for input::VirtualIp {
     fn from(from: model::VirtualIp) -> Self {
-        let model::VirtualIp { address, mode, interface, port, bgp, wireguard, image } = from;
+        let model::VirtualIp { address, holder, mode, interface, port, bgp, wireguard, image } = from;
         Self {
             address,
+            holder: holder.into(),
             mode: mode.into(),
             interface,
             port,
@@ -118,6 +119,15 @@ impl From<model::Scheme> for input::Scheme {
         match from {
             model::Scheme::Public => Self::Public,
             model::Scheme::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<model::VirtualIpHolder> for input::VirtualIpHolder {
+    fn from(from: model::VirtualIpHolder) -> Self {
+        match from {
+            model::VirtualIpHolder::KubeVip => Self::KubeVip,
+            model::VirtualIpHolder::Slipway => Self::Slipway,
         }
     }
 }

@@ -14,7 +14,7 @@ pub struct ControlPlane {
     pub endpoint: Endpoint,
     /// Whether the kubelet, kube-proxy, the controller manager and the scheduler of every node reach the API servers through a
     /// balancer on their own node, in place of one address for all nodes. Only on machines of `Host` documents. `None` leaves a
-    /// cluster as it is; a new one has balancers if it has several control planes and an elected endpoint.
+    /// cluster as it is; a new one has balancers if it has several control planes and an endpoint that one of them has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_local_balancer: Option<bool>,
     /// The DNS records of the endpoint.
@@ -56,7 +56,7 @@ pub enum Endpoint {
     Given(GivenEndpoint),
     /// A load balancer that the provider makes.
     LoadBalancer(LoadBalancer),
-    /// An address that the control-plane nodes hand over among themselves (kube-vip).
+    /// An address that the control-plane nodes hand over among themselves.
     VirtualIp(VirtualIp),
     /// No address of its own: one control-plane host is elected before they bootstrap, and the endpoint moves when
     /// that host goes.
@@ -140,10 +140,14 @@ pub struct VirtualIp {
     /// The address; nobody else may use it.
     #[schemars(schema_with = "crate::model::address_schema")]
     pub address: IpAddr,
+    /// The program that hands it over among the control-plane nodes.
+    #[serde(default, skip_serializing_if = "VirtualIpHolder::is_default")]
+    pub holder: VirtualIpHolder,
     /// How the network learns which node holds it.
     #[serde(default)]
     pub mode: VirtualIpMode,
-    /// The interface that carries it; absent takes the one with the default route.
+    /// The interface that carries it; absent takes the one with the default route, or with `holder: slipway` the one with the
+    /// address of the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<String>,
     /// The port, 1 to 65535.
@@ -198,6 +202,25 @@ fn private_system() -> u32 {
 pub struct Wireguard {
     /// The tunnels as kube-vip reads them from its Secret, a YAML mapping by interface; private keys are in it.
     pub tunnels: SecretReference,
+}
+
+/// The program that hands a virtual address over among the control-plane nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum VirtualIpHolder {
+    /// kube-vip.
+    #[default]
+    KubeVip,
+    /// A service of Slipway on each control plane. Only on machines of `Host` documents, and only with the mode `arp`.
+    Slipway,
+}
+
+impl VirtualIpHolder {
+    /// Whether it is the default, which is not written.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How the network learns which node holds a virtual address.

@@ -151,8 +151,8 @@ pub struct ControlPlaneSpec {
     pub endpoint: Option<Endpoint>,
     /// Whether the kubelet, kube-proxy, the controller manager and the scheduler of every node reach the API servers through a
     /// balancer on their own node, in place of one address for all nodes. Only on machines of `Host` documents. Default: an
-    /// existing cluster stays as it is; a new one has balancers if its profile is `slipway`, its endpoint is elected and it has
-    /// several control planes.
+    /// existing cluster stays as it is; a new one has balancers if its profile is `slipway`, its endpoint is elected or held by
+    /// Slipway, and it has several control planes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_local_balancer: Option<bool>,
     /// The DNS records of the endpoint.

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{
     diagnostic::code::{CONTRADICTION, CONTROL_PLANE, ENDPOINT},
-    model::{DnsKind, Endpoint, IpFamily, Role, VirtualIpMode},
+    model::{DnsKind, Endpoint, IpFamily, Role, VirtualIpHolder, VirtualIpMode},
 };
 
 /// There is a control plane, of a size that survives losses, and an endpoint that works.
@@ -128,6 +128,7 @@ fn virtual_ip(context: &mut Context<'_>) {
         };
         context.at(&path, complaint);
     }
+    held_by_slipway(context);
     let network = &context.cluster.network;
     let address = virtual_ip.address;
     let path = "controlPlane.endpoint.virtualIp.address";
@@ -175,6 +176,61 @@ fn virtual_ip(context: &mut Context<'_>) {
             );
             context.at(path, complaint);
         }
+    }
+}
+
+/// The port of the API servers on machines.
+const API_PORT: u16 = 6443;
+
+/// Slipway's own service hands addresses over on one layer-2 network, among machines of Host documents.
+fn held_by_slipway(context: &mut Context<'_>) {
+    let Endpoint::VirtualIp(virtual_ip) = &context.cluster.control_plane.endpoint else { return };
+    if virtual_ip.holder != VirtualIpHolder::Slipway {
+        return;
+    }
+    let made = context.cluster.pools.iter().find(|pool| pool.role.is_node() && pool.hosts.is_none());
+    let mut complaints = Vec::new();
+    if let Some(pool) = made.map(|pool| pool.name.clone()) {
+        let complaint = error(
+            ENDPOINT,
+            format!(
+                "the pool `{pool}` selects no hosts, and only machines of Host documents hand over a virtual address by \
+                 themselves"
+            ),
+            "remove `holder`, or use another endpoint: nodes that a provider makes have load balancers",
+        )
+        .related("the pool", format!("pools[{pool}]"));
+        complaints.push(("holder", complaint));
+    }
+    if virtual_ip.mode != VirtualIpMode::Arp {
+        let complaint = error(
+            ENDPOINT,
+            "`holder: slipway` announces an address by ARP and neighbour advertisements only",
+            "remove `mode`, or write `holder: kubeVip`",
+        );
+        complaints.push(("mode", complaint));
+    }
+    if virtual_ip.port != API_PORT {
+        let complaint = error(
+            ENDPOINT,
+            format!(
+                "the API servers listen on port {API_PORT}, and the virtual address has {}",
+                virtual_ip.port
+            ),
+            format!("remove `port`: with `holder: slipway` it is {API_PORT}"),
+        );
+        complaints.push(("port", complaint));
+    }
+    if virtual_ip.image.is_some() {
+        let complaint = error(
+            ENDPOINT,
+            "`image` is set, and has no effect with `holder: slipway`",
+            "remove `image`, or write `holder: kubeVip`",
+        );
+        complaints.push(("image", complaint));
+    }
+    for (field, complaint) in complaints {
+        context.at(&format!("controlPlane.endpoint.virtualIp.{field}"), complaint);
     }
 }
 

@@ -72,9 +72,9 @@ fn variants() -> Vec<(&'static str, Json)> {
         ),
         (
             "spec.controlPlane.endpoint.virtualIp",
-            endpoint(
-                json!({ "virtualIp": { "address": "10.10.40.10", "interface": "eth0", "mode": "arp", "port": 8443 } }),
-            ),
+            endpoint(json!({ "virtualIp": {
+                "address": "10.10.40.10", "holder": "kubeVip", "interface": "eth0", "mode": "arp", "port": 8443
+            } })),
         ),
         ("spec.ssh.keyName", json!({ "spec": { "ssh": { "keys": null, "keyName": "operators" } } })),
         ("", json!({})),
@@ -190,6 +190,8 @@ const REFUSED: &[&str] = &[
     // Pools refer to their cluster by name, and the name identifies the cluster.
     "Cluster metadata.name",
     "NodePool spec.cluster",
+    // Only machines that exist hand it over by themselves.
+    "Cluster spec.controlPlane.endpoint.virtualIp.holder",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
     // Only machines that exist have one.

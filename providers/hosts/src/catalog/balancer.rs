@@ -1,6 +1,6 @@
 //! Whether the nodes of a cluster have node-local balancers. The catalog pins it: a cluster changes only when its spec asks.
 
-use slipway_cluster_input::{ClusterInput, Endpoint, Profile};
+use slipway_cluster_input::{ClusterInput, Endpoint, Profile, VirtualIpHolder};
 
 use crate::facts::SeenNode;
 
@@ -9,11 +9,15 @@ pub(super) fn of_nodes(nodes: &[Option<SeenNode>]) -> Option<bool> {
     nodes.iter().flatten().any(|node| node.has_balancer).then_some(true)
 }
 
-/// What a new cluster gets unless its spec says otherwise. With several control planes and no address in front of them, a single
-/// host would be needed by all nodes.
+/// What a new cluster gets unless its spec says otherwise. With several control planes and no address in front of them, or one that a
+/// single host has at a time, that host would be needed by all nodes.
 pub(super) fn of_new(cluster: &ClusterInput, control_planes: usize) -> Option<bool> {
-    let is_elected = matches!(cluster.control_plane.endpoint, Endpoint::Elected {});
-    (cluster.profile == Profile::Slipway && is_elected && control_planes > 1).then_some(true)
+    let is_one_host = match &cluster.control_plane.endpoint {
+        Endpoint::Elected {} => true,
+        Endpoint::VirtualIp(address) => address.holder == VirtualIpHolder::Slipway,
+        Endpoint::Given(_) | Endpoint::LoadBalancer(_) => false,
+    };
+    (cluster.profile == Profile::Slipway && is_one_host && control_planes > 1).then_some(true)
 }
 
 /// What nodes have: what the spec says, otherwise what the cluster has. A cluster that never had balancers is not changed by a
@@ -65,5 +69,8 @@ mod tests {
         assert_eq!(of_new(&cluster("slipway", "elected: {}"), 1), None);
         assert_eq!(of_new(&cluster("kubeadm", "elected: {}"), 3), None);
         assert_eq!(of_new(&cluster("slipway", "given: { host: api.example.com }"), 3), None);
+        let address = |holder: &str| format!("virtualIp: {{ address: 10.0.0.40, holder: {holder} }}");
+        assert_eq!(of_new(&cluster("slipway", &address("slipway")), 3), Some(true));
+        assert_eq!(of_new(&cluster("slipway", &address("kubeVip")), 3), None);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use slipway_bootstrap::configuration::{Configuration, Detected};
 use slipway_bootstrap::expand::{
-    Discovered, Facts, InitSystem, Inputs, Phased, init, join_control_plane, join_worker,
+    Discovered, Facts, InitSystem, Inputs, Phased, VirtualAddress, init, join_control_plane, join_worker,
 };
 use slipway_resource::provider::{LocateItem, LocateRequest};
 use slipway_resource::{Address, Identity, Path, Secret, SecretText, Value};
@@ -43,6 +43,7 @@ async fn every_resource_of_every_expansion_can_be_planned() {
             client_certificate: None,
         }),
         etcd_endpoints: vec!["https://192.0.2.9:2379".to_owned()],
+        virtual_address: Some(VirtualAddress { address: "192.0.2.40".parse().unwrap(), interface: None }),
         ..Inputs::default()
     };
     let mut joining = configuration();

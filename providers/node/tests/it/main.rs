@@ -17,3 +17,4 @@ mod kubelet_credentials;
 mod leftovers;
 mod services;
 mod static_pods;
+mod virtual_address;
