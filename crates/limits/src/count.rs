@@ -58,7 +58,8 @@ pub const PATCHES: usize = 10_000;
 /// Variables of an environment.
 pub const VARIABLES: usize = 1_000;
 
-/// Values of all documents that the environments of one command render: 1,000 clusters with 1,000 values each.
+/// Values of all documents that the environments of one command render, and of these environments: 1,000 clusters with 1,000
+/// values each.
 pub const RENDERED_VALUES: usize = 1_000_000;
 
 /// Entries of folders that are looked at to find specs. A command that names a foreign folder by mistake, as `/` or a

@@ -6,8 +6,10 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
+use slipway_limits::count;
+
 use crate::{
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, closest},
     load::{Found, Parsed},
     reader::{Document, Reader},
     source::SourceFile,
@@ -22,6 +24,9 @@ mod patches;
 mod path;
 mod render;
 mod variables;
+
+/// How many names a hint lists.
+const LISTED: usize = 20;
 
 /// The kind of these documents.
 pub(crate) const KIND: &str = "Environment";
@@ -69,6 +74,19 @@ pub(crate) fn render(parsed: Vec<Parsed>, readers: &[&dyn Reader], bases: &mut d
 
 fn is_environment(document: &Document) -> bool {
     document.api_version == API_VERSION && document.kind == KIND
+}
+
+/// The name that was probably meant. Comparing takes time, so many names are not all compared, and none once there are more
+/// problems than are shown.
+fn meant<'a>(text: &str, names: impl Iterator<Item = &'a str>, problems: usize) -> Option<&'a str> {
+    if problems > count::PROBLEMS { None } else { closest(text, names.take(count::VARIABLES)) }
+}
+
+/// Names for a hint: the first of many.
+fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let more = names.len().saturating_sub(LISTED);
+    let first = names.take(LISTED).collect::<Vec<_>>().join(", ");
+    if more == 0 { first } else { format!("{first}, and {more} more") }
 }
 
 #[cfg(test)]

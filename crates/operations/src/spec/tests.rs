@@ -53,10 +53,13 @@ fn files_of_a_base_are_relative_to_the_base() {
     assert_eq!(spec.cluster.name, "prod");
     let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
     assert_eq!(key, Some(SecretReference::File("../../base/keys/at-rest.key".to_owned())));
-    let Some(Manifest::File(manifest)) = &spec.cluster.addons[0].manifest else { panic!("no manifest") };
-    assert_eq!(*manifest, root.join("base/addons/own.yaml").display().to_string());
-    let planned = spec.planned();
-    assert_eq!(planned.addons[0].manifest, Some(Manifest::File("base/addons/own.yaml".to_owned())));
+    let manifest = |cluster: &Cluster| {
+        let own = cluster.addons.iter().find(|addon| addon.name == "own");
+        own.and_then(|addon| addon.manifest.clone())
+    };
+    let here = root.join("base/addons/own.yaml").display().to_string();
+    assert_eq!(manifest(&spec.cluster), Some(Manifest::File(here)));
+    assert_eq!(manifest(&spec.planned()), Some(Manifest::File("base/addons/own.yaml".to_owned())));
 
     // The folder of the base is one of the spec now; others of the repository are not.
     let may_name = |path: &str| policy.file(&spec.tree, "a file", &root.join(path)).is_ok();

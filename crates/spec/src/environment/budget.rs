@@ -5,7 +5,8 @@ use crate::{
     source::{SourceFile, Span},
 };
 
-/// How many values may still be rendered. Environments can repeat their bases, so that few lines stand for many values.
+/// How many values may still be rendered. Environments can repeat their bases, so that few lines stand for many values. Long texts
+/// count as several values: see [`crate::yaml::Node::size`].
 #[derive(Debug)]
 pub(super) struct Budget {
     left: usize,

@@ -7,11 +7,11 @@ use slipway_limits::count;
 use super::{
     budget::{self, Budget},
     graph::Environment,
-    json_patch, merge,
+    json_patch, listed, meant, merge,
     variables::Variables,
 };
 use crate::{
-    diagnostic::{Diagnostic, closest, code},
+    diagnostic::{Diagnostic, code},
     load::{Found, shape_of},
     source::{SourceFile, Span},
     v1alpha1::EnvironmentPatch,
@@ -98,17 +98,11 @@ impl Patching<'_, '_> {
         targets: &BTreeMap<(String, String), usize>,
     ) {
         let (kind, name) = (&patch.target.kind, &patch.target.name);
-        let names: Vec<&str> =
-            targets.keys().filter(|(other, _)| other == kind).map(|(_, name)| name.as_str()).collect();
-        let kinds: BTreeSet<&str> = targets.keys().map(|(kind, _)| kind.as_str()).collect();
-        let hint = match closest(name, names.iter().copied()) {
-            Some(meant) if meant != name => format!("did you mean `{meant}`?"),
-            Some(_) => "an earlier patch of this environment leaves the document out".to_owned(),
-            None if names.is_empty() && kinds.is_empty() => "the bases have no documents".to_owned(),
-            None if names.is_empty() => {
-                format!("the kinds of the bases are {}", kinds.into_iter().collect::<Vec<_>>().join(", "))
-            }
-            None => format!("the bases have {}", names.join(", ")),
+        let problems = self.diagnostics.len();
+        let hint = if problems > count::PROBLEMS {
+            "compare it with the documents of the bases".to_owned()
+        } else {
+            target_hint(patch, targets, problems)
         };
         let span = node.get("target").map_or(node.span, |target| target.span);
         let message = format!("the bases have no {kind} `{name}` for this patch");
@@ -192,5 +186,28 @@ impl Patching<'_, '_> {
                 return;
             }
         }
+    }
+}
+
+/// The way out where no document has the kind and name of a target.
+fn target_hint(
+    patch: &EnvironmentPatch,
+    targets: &BTreeMap<(String, String), usize>,
+    problems: usize,
+) -> String {
+    let (kind, name) = (&patch.target.kind, &patch.target.name);
+    let names: Vec<&str> =
+        targets.keys().filter(|(other, _)| other == kind).map(|(_, name)| name.as_str()).collect();
+    if names.contains(&name.as_str()) {
+        return "an earlier patch of this environment leaves the document out".to_owned();
+    }
+    if let Some(meant) = meant(name, names.iter().copied(), problems) {
+        return format!("did you mean `{meant}`?");
+    }
+    let kinds: BTreeSet<&str> = targets.keys().map(|(kind, _)| kind.as_str()).collect();
+    match (names.is_empty(), kinds.is_empty()) {
+        (true, true) => "the bases have no documents".to_owned(),
+        (true, false) => format!("the kinds of the bases are {}", listed(kinds.into_iter())),
+        (false, _) => format!("the bases have {}", listed(names.into_iter())),
     }
 }

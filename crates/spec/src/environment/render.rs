@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 
+use slipway_limits::count;
+
 use super::{
     Rendered,
     budget::{self, Budget},
     graph::{Environment, Graph},
+    listed, meant,
     patches::Patching,
     variables::{Values, Variables},
 };
 use crate::{
-    diagnostic::{Diagnostic, closest, code},
+    diagnostic::{Diagnostic, code},
     load::Found,
     source::SourceFile,
     yaml::Node,
@@ -18,12 +21,16 @@ use crate::{
 
 /// Renders all environments that are no bases of others. `given` is the number of files that the caller gave.
 pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> Rendered {
-    let mut renderer = Renderer { graph: &graph, budget: Budget::default(), diagnostics };
+    let known = diagnostics.len();
+    let mut renderer = Renderer { graph: &graph, budget: Budget::default(), diagnostics, known };
     let mut units = Vec::new();
     for (index, environment) in graph.environments.iter().enumerate() {
         let is_base = graph.files.get(environment.file).is_some_and(|file| file.is_base);
         if is_base || !environment.ends {
             continue;
+        }
+        if renderer.is_hopeless() {
+            break;
         }
         let known = renderer.diagnostics.len();
         let part = renderer.environment(index, &Values::new());
@@ -65,15 +72,24 @@ struct Renderer<'a> {
     graph: &'a Graph,
     budget: Budget,
     diagnostics: Vec<Diagnostic>,
+    /// How many problems were known before the rendering, which has errors only.
+    known: usize,
 }
 
 impl<'a> Renderer<'a> {
+    /// Whether there are more errors than are shown. Environments among many others would repeat the errors of a base for each.
+    const fn is_hopeless(&self) -> bool {
+        self.diagnostics.len() - self.known > count::PROBLEMS
+    }
+
     /// Renders an environment with the values of the environments of which it is a base. Their values win over its own.
     fn environment(&mut self, index: usize, outer: &Values<'a>) -> Part<'a> {
         let graph = self.graph;
         let Some(environment) = graph.environments.get(index) else { return Part::default() };
         let Some(content) = &environment.content else { return Part::default() };
-        if !self.budget.take(1) {
+        // Its values and patches, and the values for it, are looked at and copied each time.
+        let work = environment.document.root.size() + environment.bases.len() + outer.len();
+        if self.is_hopeless() || !self.budget.take(work) {
             return Part::default();
         }
         let file: &SourceFile = &environment.document.file;
@@ -115,22 +131,27 @@ impl<'a> Renderer<'a> {
         }
         if part.is_whole {
             self.diagnostics.extend(variables.unused());
-            let unknown = own.iter().filter(|entry| !part.names.contains(entry.key.text.as_str()));
-            let unknown = unknown.map(|entry| {
-                unknown_value(environment, &entry.key.text, &part.names).at(file, entry.key.span)
-            });
-            self.diagnostics.extend(unknown);
+            for entry in own.iter().filter(|entry| !part.names.contains(entry.key.text.as_str())) {
+                let unknown =
+                    unknown_value(environment, &entry.key.text, &part.names, self.diagnostics.len());
+                self.diagnostics.push(unknown.at(file, entry.key.span));
+            }
         }
         part
     }
 }
 
 /// The error of a value without a variable.
-fn unknown_value(environment: &Environment, name: &str, names: &BTreeSet<&str>) -> Diagnostic {
-    let hint = match closest(name, names.iter().copied()) {
+fn unknown_value(
+    environment: &Environment,
+    name: &str,
+    names: &BTreeSet<&str>,
+    problems: usize,
+) -> Diagnostic {
+    let hint = match meant(name, names.iter().copied(), problems) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None if names.is_empty() => "declare the variable in `variables`, or remove the value".to_owned(),
-        None => format!("the variables are {}", names.iter().copied().collect::<Vec<_>>().join(", ")),
+        None => format!("the variables are {}", listed(names.iter().copied())),
     };
     let message = format!("the environment `{}` has no variable `{name}`", environment.name());
     Diagnostic::error(code::VARIABLE, message).hint(hint)

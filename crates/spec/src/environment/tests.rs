@@ -3,7 +3,9 @@ use std::fmt::Write as _;
 use slipway_limits::count;
 
 use crate::{
-    Loaded, full_yaml, load_files,
+    Loaded,
+    diagnostic::code,
+    full_yaml, load_files,
     source::{Origin, SourceFile},
 };
 
@@ -401,4 +403,61 @@ fn copies_that_double_a_document_end_at_the_limit() {
     let found = problems(&rendered(&spec));
     let is_limit = |problem: &String| problem.contains("nested deeper") || problem.starts_with("SPEC0013");
     assert!(found.iter().any(is_limit), "{found:?}");
+}
+
+#[test]
+fn a_long_text_that_is_repeated_ends_at_the_limit() {
+    let labels = |references: usize| {
+        let text = "a".repeat(64 << 10);
+        let labels: String =
+            (0..references).map(|index| format!("l{index}: {{ fromVariable: text }}, ")).collect();
+        rendered(&format!(
+            "  bases: [../base]\n  variables:\n  - {{ name: text, type: string, default: {text} }}\n  patches:\n  - target: {{ kind: NodePool, name: workers }}\n    merge: {{ spec: {{ nodeLabels: {{ {labels} }} }} }}\n"
+        ))
+    };
+    let is_limit = |loaded: &Loaded| problems(loaded).iter().any(|problem| problem.starts_with("SPEC0013"));
+    assert!(!is_limit(&labels(2)));
+    // 128 MiB of text.
+    assert!(is_limit(&labels(2_000)));
+}
+
+#[test]
+fn a_large_patch_of_a_base_that_many_environments_have_ends_at_the_limit() {
+    let labels: String = (0..10_000).map(|index| format!("l{index}: a, ")).collect();
+    let base = environment(
+        "base",
+        &format!(
+            "  bases: [cluster.yaml]\n  patches:\n  - target: {{ kind: NodePool, name: workers }}\n    merge: {{ spec: {{ nodeLabels: {{ {labels} }} }} }}\n"
+        ),
+    );
+    let others: Vec<(String, String)> = (0..150)
+        .map(|index| {
+            let text = environment(&format!("e{index}"), "  bases: [../base]\n");
+            (format!("{index}/environment.yaml"), text)
+        })
+        .collect();
+    let mut files = vec![("base/cluster.yaml", BASE), ("base/environment.yaml", &*base)];
+    files.extend(others.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let found = problems(&load(&files));
+    assert!(found.iter().any(|problem| problem.starts_with("SPEC0013")), "{found:?}");
+}
+
+#[test]
+fn an_error_of_a_base_is_not_repeated_for_every_environment() {
+    let base = environment(
+        "base",
+        "  bases: [cluster.yaml]\n  patches:\n  - target: { kind: NodePool, name: wrokers }\n    merge: {}\n",
+    );
+    let others: Vec<(String, String)> = (0..900)
+        .map(|index| {
+            let text = environment(&format!("e{index}"), "  bases: [../base]\n");
+            (format!("{index}/environment.yaml"), text)
+        })
+        .collect();
+    let mut files = vec![("base/cluster.yaml", BASE), ("base/environment.yaml", &*base)];
+    files.extend(others.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    let loaded = load(&files);
+    assert!(!loaded.is_valid());
+    let more = loaded.diagnostics.iter().find(|problem| problem.code.id == code::MORE_PROBLEMS.id);
+    assert_eq!(more.map(|problem| problem.message.as_str()), Some("1 more problem is not shown"));
 }

@@ -3,13 +3,13 @@
 //! A reference is a mapping with the one key `fromVariable`, in the place of a value. It is replaced by the value of the
 //! variable, which has a type: no text is pasted into another one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_limits::count;
 
-use super::{budget::Budget, graph::Environment};
+use super::{budget::Budget, graph::Environment, listed, meant};
 use crate::{
-    diagnostic::{Diagnostic, closest, code},
+    diagnostic::{Diagnostic, code},
     reader::Document,
     source::{SourceFile, Span},
     v1alpha1::{VariableDeclaration, VariableType},
@@ -155,7 +155,7 @@ impl<'a> Variables<'a> {
             }
             Reference::Name(name) => {
                 let Some(variable) = self.by_name.get_mut(name) else {
-                    diagnostics.push(self.undeclared(file, name, node.span));
+                    diagnostics.push(self.undeclared(file, (name, node.span), diagnostics.len()));
                     node.value = Value::Null;
                     return false;
                 };
@@ -185,8 +185,8 @@ impl<'a> Variables<'a> {
         is_whole
     }
 
-    fn undeclared(&self, file: &SourceFile, name: &str, span: Span) -> Diagnostic {
-        let hint = match closest(name, self.by_name.keys().copied()) {
+    fn undeclared(&self, file: &SourceFile, (name, span): (&str, Span), problems: usize) -> Diagnostic {
+        let hint = match meant(name, self.by_name.keys().copied(), problems) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => format!(
                 "declare `{name}` in `variables` of the environment that has the reference, or names its file as a base"
@@ -259,7 +259,9 @@ fn check_allowed(
         Value::Sequence(items) => items.as_slice(),
         _ => std::slice::from_ref(value),
     };
-    let is_allowed = |value: &Node| allowed.iter().any(|allowed| allowed.value == value.value);
+    // Both are scalars, and may be many.
+    let texts: BTreeSet<String> = allowed.iter().map(|allowed| allowed.to_json().to_string()).collect();
+    let is_allowed = |value: &Node| texts.contains(&value.to_json().to_string());
     let Some(refused) = values.iter().find(|value| !is_allowed(value)) else { return };
     let shown: Vec<String> = allowed.iter().map(|allowed| allowed.to_json().to_string()).collect();
     let diagnostic = Diagnostic::error(
@@ -267,7 +269,7 @@ fn check_allowed(
         format!("the value of the variable `{name}` is not an allowed one"),
     )
     .at(file, refused.span)
-    .hint(format!("the allowed values are {}", shown.join(", ")));
+    .hint(format!("the allowed values are {}", listed(shown.iter().map(String::as_str))));
     diagnostics.push(diagnostic);
 }
 

@@ -1,5 +1,8 @@
 use crate::source::Span;
 
+/// How much text counts as one more value in [`Node::size`], in bytes.
+const TEXT_OF_A_VALUE: usize = 64;
+
 /// A value with its place in the file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -98,11 +101,14 @@ impl Node {
         }
     }
 
-    /// The number of values, this one and everything inside it.
+    /// The number of values, this one and everything inside it. A long text counts as several values, as it takes the memory of
+    /// several.
     pub(crate) fn size(&self) -> usize {
+        let text = self.as_str().map_or(0, |text| text.len() / TEXT_OF_A_VALUE);
         let items: usize = self.items().iter().map(Self::size).sum();
-        let entries: usize = self.entries().iter().map(|entry| entry.value.size()).sum();
-        1 + items + entries
+        let entry = |entry: &Entry| entry.key.text.len() / TEXT_OF_A_VALUE + entry.value.size();
+        let entries: usize = self.entries().iter().map(entry).sum();
+        1 + text + items + entries
     }
 
     /// How deep values are nested, 1 for a scalar.
