@@ -5,6 +5,9 @@ use crate::{
     source::{SourceFile, Span},
 };
 
+/// How many fields or items are looked through for the cost of one value.
+const SEARCHED: usize = 64;
+
 /// How many values may still be rendered. Environments can repeat their bases, so that few lines stand for many values. Long texts
 /// count as several values: see [`crate::yaml::Node::size`].
 #[derive(Debug)]
@@ -23,6 +26,11 @@ impl Budget {
     pub(super) fn take(&mut self, values: usize) -> bool {
         self.left = self.left.saturating_sub(values);
         self.left > 0
+    }
+
+    /// Takes what it costs to look through some fields or items. Returns whether so much was left.
+    pub(super) fn search(&mut self, among: usize) -> bool {
+        self.take(among / SEARCHED)
     }
 
     /// Whether nothing is left.

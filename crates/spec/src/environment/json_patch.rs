@@ -35,6 +35,9 @@ pub(super) fn apply(
         })?;
         pointer(from)
     };
+    if !budget.search(width(document, &path)) {
+        return Err(too_much());
+    }
     match operation.op {
         OperationKind::Add => add(document, &path, needed()?),
         OperationKind::Remove => remove(document, &path).map(drop),
@@ -62,7 +65,7 @@ pub(super) fn apply(
         OperationKind::Copy => {
             let from = from()?;
             let copied = get(document, &from).ok_or_else(|| missing(&from))?;
-            if !budget.take(copied.size()) {
+            if !(budget.search(width(document, &from)) && budget.take(copied.size())) {
                 return Err(too_much());
             }
             let copied = copied.clone();
@@ -73,6 +76,9 @@ pub(super) fn apply(
             if path.len() > from.len() && path.starts_with(&from) {
                 let message = format!("`{}` is inside of the value that is moved", operation.path);
                 return Err((message, "move the value to a place outside of itself".to_owned()));
+            }
+            if !budget.search(width(document, &from)) {
+                return Err(too_much());
             }
             let value = remove(document, &from)?;
             add(document, &path, value)
@@ -147,6 +153,19 @@ fn index(step: &str, items: &[Node]) -> Option<usize> {
 fn number(step: &str) -> Option<usize> {
     let is_number = step == "0" || !step.starts_with('0') && step.bytes().all(|byte| byte.is_ascii_digit());
     step.parse::<usize>().ok().filter(|_| is_number)
+}
+
+/// How many fields and items are looked through to find the value at a path.
+fn width(mut node: &Node, path: &[String]) -> usize {
+    let mut width = 0;
+    for step in path {
+        width += node.items().len() + node.entries().len();
+        match get(node, std::slice::from_ref(step)) {
+            Some(inner) => node = inner,
+            None => break,
+        }
+    }
+    width
 }
 
 fn get<'a>(node: &'a Node, path: &[String]) -> Option<&'a Node> {

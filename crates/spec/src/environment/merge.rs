@@ -57,7 +57,7 @@ pub(super) fn apply(
 }
 
 struct Merger<'a> {
-    /// Finding an item of a list takes as many values as the list has items.
+    /// Finding fields and items takes a part of it, as they are compared one after the other.
     budget: &'a mut Budget,
     problems: &'a mut Vec<Problem>,
 }
@@ -141,6 +141,9 @@ impl Merger<'_> {
 
     /// Merges a field of a patch into the fields of a mapping.
     fn field(&mut self, entries: &mut Vec<Entry>, patch: Entry, shape: Option<&Shape>, path: &str) {
+        if !self.budget.search(entries.len()) {
+            return;
+        }
         let path = join(path, &patch.key.text);
         let index = entries.iter().position(|entry| entry.key.text == patch.key.text);
         match index {
@@ -180,6 +183,9 @@ impl Merger<'_> {
             self.problems.push(Problem::new(patch.span, message, hint));
             return;
         };
+        if !self.budget.search(items.len()) {
+            return;
+        }
         let (directive, patch) = self.directive(patch);
         let index = items.iter().position(|item| self::name(item) == Some(&*name));
         match (index, directive) {

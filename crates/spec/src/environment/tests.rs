@@ -461,3 +461,27 @@ fn an_error_of_a_base_is_not_repeated_for_every_environment() {
     let more = loaded.diagnostics.iter().find(|problem| problem.code.id == code::MORE_PROBLEMS.id);
     assert_eq!(more.map(|problem| problem.message.as_str()), Some("1 more problem is not shown"));
 }
+
+#[test]
+fn many_changes_of_a_long_list_end_at_the_limit() {
+    let base = |files: usize| {
+        let files: String = (0..files).map(|index| format!("    - {{ name: f{index} }}\n")).collect();
+        format!(
+            "{}{files}",
+            BASE.trim_end_matches("    - { name: issue, path: /etc/issue, content: hello }\n")
+        )
+    };
+    let merged = |items: usize| {
+        let files: String = (0..items).map(|index| format!("{{ name: f{index} }}, ")).collect();
+        let environment = environment(
+            "prod",
+            &format!(
+                "  bases: [../base]\n  patches:\n  - target: {{ kind: NodePool, name: workers }}\n    merge: {{ spec: {{ nodeFiles: {{ files: [{files}] }} }} }}\n"
+            ),
+        );
+        load(&[("base/cluster.yaml", &base(items)), ("prod/environment.yaml", &environment)])
+    };
+    let is_limit = |loaded: &Loaded| problems(loaded).iter().any(|problem| problem.starts_with("SPEC0013"));
+    assert!(!is_limit(&merged(1_000)));
+    assert!(is_limit(&merged(20_000)));
+}
