@@ -52,6 +52,10 @@ pub const ENVIRONMENT_DEPTH: usize = 8;
 /// Bases of an environment.
 pub const BASES: usize = 100;
 
+/// Files of the bases of all environments of one command. A file counts for each environment that has it: 1,000 environments
+/// with 100 files each.
+pub const BASE_FILES: usize = 100_000;
+
 /// Patches of an environment, and operations of a patch.
 pub const PATCHES: usize = 10_000;
 

@@ -36,7 +36,7 @@ fn an_environment_is_the_same_alone_and_among_others() {
     let prod = all.cluster("shop-prod").unwrap();
     let sizes: Vec<(&str, u32)> =
         prod.pools.iter().map(|pool| (pool.name.as_str(), pool.size.min())).collect();
-    assert_eq!(sizes, [("control-plane", 3), ("workers", 3), ("batch", 2)]);
+    assert_eq!(sizes, [("batch", 2), ("control-plane", 3), ("workers", 3)]);
 }
 
 #[test]
@@ -87,4 +87,44 @@ fn links_in_bases_are_followed_once_and_what_is_no_file_is_named() {
     assert!(
         loaded.diagnostics.iter().all(|problem| problem.location.as_ref().is_some_and(|at| at.line == 5))
     );
+}
+
+/// A folder with an environment of these bases in `prod`.
+fn with_bases(bases: &[String]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["base", "prod"] {
+        fs::create_dir(folder.path().join(name)).unwrap();
+    }
+    let environment = format!(
+        "apiVersion: slipway.dev/v1alpha1\nkind: Environment\nmetadata: {{ name: prod }}\nspec:\n  bases: [{}]\n",
+        bases.join(", ")
+    );
+    fs::write(folder.path().join("prod/environment.yaml"), environment).unwrap();
+    folder
+}
+
+#[test]
+fn what_many_paths_to_one_base_read_is_bounded() {
+    let bases: Vec<String> = (0..20).map(|index| format!("../link{index}")).collect();
+    let folder = with_bases(&bases);
+    // 4 MB each time.
+    fs::write(folder.path().join("base/comment.yaml"), "#".repeat(4_000_000)).unwrap();
+    for index in 0..20 {
+        symlink("base", folder.path().join(format!("link{index}"))).unwrap();
+    }
+    let loaded = load(&[folder.path().join("prod")]);
+    let codes: Vec<&str> = loaded.diagnostics.iter().map(|problem| problem.code.id).collect();
+    assert!(codes.contains(&"LIMIT0003"), "{codes:?}");
+}
+
+#[test]
+fn a_file_that_is_not_called_like_a_spec_is_no_base() {
+    let folder = with_bases(&["../config".to_owned(), "../.env".to_owned()]);
+    for name in ["config", ".env"] {
+        fs::write(folder.path().join(name), "url: https://hunter2@slipway.dev\n\tbroken").unwrap();
+    }
+    let loaded = load(&[folder.path().join("prod")]);
+    let codes: Vec<&str> = loaded.diagnostics.iter().map(|problem| problem.code.id).collect();
+    assert_eq!(codes, ["SPEC0100", "SPEC0100"]);
+    assert!(!render_all(&loaded.diagnostics).contains("hunter2"));
 }

@@ -92,6 +92,7 @@ pub(super) fn of(
         graph: Graph::default(),
         by_path: BTreeMap::new(),
         waiting: VecDeque::new(),
+        named: 0,
         diagnostics: Vec::new(),
     };
     for file in parsed {
@@ -111,6 +112,8 @@ struct Builder {
     by_path: BTreeMap<PathBuf, usize>,
     /// Environments whose bases were not looked at yet.
     waiting: VecDeque<usize>,
+    /// How many files, and problems of finding them, the bases of all environments have so far.
+    named: usize,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -208,6 +211,17 @@ impl Builder {
         let mut seen = BTreeSet::new();
         for (base, span) in named {
             let files = match path::of_base(file.path(), &base) {
+                Ok(_) if self.named > count::BASE_FILES => {
+                    let message = format!(
+                        "all environments together have more than {} files of bases",
+                        count::BASE_FILES
+                    );
+                    let diagnostic = Diagnostic::error(code::TOO_MANY, message)
+                        .at(&file, span)
+                        .hint("name fewer environments with `-f`, or smaller folders as bases");
+                    self.diagnostics.push(diagnostic);
+                    break;
+                }
                 Ok(path) => self.files(&path, &base, (&*file, span), bases),
                 Err((message, hint)) => {
                     self.diagnostics.push(Diagnostic::error(code::BASE, message).at(&file, span).hint(hint));
@@ -241,13 +255,16 @@ impl Builder {
         bases: &mut dyn Bases,
     ) -> Vec<Arc<SourceFile>> {
         let (files, problems) = bases.files(path);
+        self.named += files.len() + problems.len();
         if files.is_empty() && problems.is_empty() {
             let diagnostic = Diagnostic::error(code::BASE, format!("the base `{base}` has no spec files"))
                 .at(file, span)
                 .hint("name a file, or a folder with files that end in .yaml, .yml or .json");
             self.diagnostics.push(diagnostic);
         }
-        self.diagnostics.extend(problems.into_iter().map(|problem| problem.at(file, span)));
+        // One problem tells that the base is not complete; those after as many as are shown tell nothing more.
+        let told = if self.diagnostics.len() > count::PROBLEMS { 1 } else { problems.len() };
+        self.diagnostics.extend(problems.into_iter().take(told).map(|problem| problem.at(file, span)));
         files
     }
 
@@ -269,7 +286,8 @@ impl Builder {
             .filter(|index| !self.graph.environments[*index].ends)
             .collect();
         let mut reported = Vec::new();
-        for index in endless.iter().take(REPORTED).copied().filter(|index| self.graph.is_cyclic(*index)) {
+        let cyclic = endless.iter().copied().filter(|index| self.graph.is_cyclic(*index));
+        for index in cyclic.take(REPORTED) {
             let environment = &self.graph.environments[index];
             let message = format!("the environment `{}` is among its own bases", environment.name());
             let hint = "name bases that do not contain this file, and no environment that names this one";

@@ -20,33 +20,27 @@ type Contents = (Vec<Arc<SourceFile>>, Vec<Diagnostic>);
 pub(super) struct OnDisk<'a> {
     guard: files::Guard<'a>,
     known: BTreeMap<PathBuf, Contents>,
-    /// How many files may still be read.
-    left: usize,
+    /// How much may still be read of all bases. Links may lead to the same files by many paths.
+    rest: files::Rest,
 }
 
 impl<'a> OnDisk<'a> {
     pub(super) fn new(guard: files::Guard<'a>) -> Self {
-        Self { guard, known: BTreeMap::new(), left: count::SPEC_FILES }
+        Self { guard, known: BTreeMap::new(), rest: files::Rest::default() }
     }
 
     fn read(&mut self, base: &Path) -> Contents {
-        let (files, problems) = files::read_base(base, self.guard);
-        match self.left.checked_sub(files.len()) {
-            Some(left) if self.known.len() < count::ENVIRONMENTS => {
-                self.left = left;
-                (files.into_iter().map(Arc::new).collect(), problems)
-            }
-            _ => {
-                let message = format!(
-                    "the bases of all environments have more than {} files, or are more than {} paths",
-                    count::SPEC_FILES,
-                    count::ENVIRONMENTS
-                );
-                let problem = Diagnostic::error(code::TOO_MANY, message)
-                    .hint("name fewer environments with `-f`, or smaller folders as bases");
-                (Vec::new(), vec![problem])
-            }
+        if self.known.len() >= count::ENVIRONMENTS {
+            let message =
+                format!("the bases of all environments are more than {} paths", count::ENVIRONMENTS);
+            let problem = Diagnostic::error(code::TOO_MANY, message)
+                .hint("name fewer environments with `-f`, or folders in place of their files");
+            return (Vec::new(), vec![problem]);
         }
+        let (files, mut problems) = files::read_base(base, self.guard, &mut self.rest);
+        // Each environment that has the base repeats them.
+        problems.truncate(count::PROBLEMS);
+        (files.into_iter().map(Arc::new).collect(), problems)
     }
 }
 
@@ -56,7 +50,9 @@ impl Bases for OnDisk<'_> {
             return known.clone();
         }
         let contents = self.read(base);
-        self.known.insert(base.to_owned(), contents.clone());
+        if self.known.len() < count::ENVIRONMENTS {
+            self.known.insert(base.to_owned(), contents.clone());
+        }
         contents
     }
 }

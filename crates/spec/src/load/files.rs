@@ -21,47 +21,72 @@ pub(super) const STDIN_SHOWN: &str = "<stdin>";
 /// The problem of a file or a folder, checked before it is opened.
 pub(super) type Guard<'a> = &'a dyn Fn(&Path) -> Option<Diagnostic>;
 
+/// How much may still be read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rest {
+    files: usize,
+    /// Entries of folders.
+    entries: usize,
+    bytes: u64,
+}
+
+impl Default for Rest {
+    fn default() -> Self {
+        Self { files: count::SPEC_FILES, entries: count::FOLDER_ENTRIES, bytes: size::SPECS.bytes }
+    }
+}
+
 /// Reads all spec files at some paths, each once, with what could not be read. Nothing is opened that the guard refuses.
 /// Where there is more than a command takes, no file is returned: the folder is a foreign one, and problems of its files
 /// would take long to find and say nothing.
 pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut search = Search::new(guard);
+    let mut rest = Rest::default();
+    let mut search = Search::new(guard, &mut rest);
     for path in paths {
         if let Err(stop) = search.given(path) {
             search.diagnostics.push(stop);
             return (Vec::new(), search.diagnostics);
         }
     }
-    texts(search)
+    let Search { found, diagnostics, .. } = search;
+    texts(found, diagnostics, &mut rest)
 }
 
-/// Reads the spec files at a path that an environment names. See [`read`]; standard input, pipes and devices are refused.
-pub(super) fn read_base(path: &Path, guard: Guard<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let mut search = Search::new(guard);
+/// Reads the spec files at a path that an environment names, as far as the rest allows. See [`read`]; standard input, pipes and
+/// devices are refused, and files that are not called like specs.
+pub(super) fn read_base(
+    path: &Path,
+    guard: Guard<'_>,
+    rest: &mut Rest,
+) -> (Vec<SourceFile>, Vec<Diagnostic>) {
+    let mut search = Search::new(guard, rest);
     if let Err(stop) = search.base(path) {
         search.diagnostics.push(stop);
         return (Vec::new(), search.diagnostics);
     }
-    texts(search)
+    let Search { found, diagnostics, .. } = search;
+    texts(found, diagnostics, rest)
 }
 
 /// Reads the files that were found.
-fn texts(search: Search<'_>) -> (Vec<SourceFile>, Vec<Diagnostic>) {
-    let Search { found, mut diagnostics, .. } = search;
+fn texts(
+    found: Vec<PathBuf>,
+    mut diagnostics: Vec<Diagnostic>,
+    rest: &mut Rest,
+) -> (Vec<SourceFile>, Vec<Diagnostic>) {
     let mut files: Vec<SourceFile> = Vec::new();
-    let mut rest = size::SPECS.bytes;
     for path in found {
         let from_stdin = path == Path::new(STDIN);
         let shown = if from_stdin { STDIN_SHOWN.to_owned() } else { path.display().to_string() };
         let read = if from_stdin { stdin() } else { file::read_given_text(&path, size::SPEC) };
         match read {
-            Ok(text) if text.len() as u64 > rest => {
+            Ok(text) if text.len() as u64 > rest.bytes => {
                 let message = format!("the spec files have more than {} together", size::SPECS);
                 diagnostics.push(too_much(message));
                 return (Vec::new(), diagnostics);
             }
             Ok(text) => {
-                rest -= text.len() as u64;
+                rest.bytes -= text.len() as u64;
                 files.push(SourceFile::new(shown, text));
             }
             Err(error) if error.kind() == io::ErrorKind::InvalidData => diagnostics.push(
@@ -90,13 +115,12 @@ struct Search<'a> {
     found: Vec<PathBuf>,
     diagnostics: Vec<Diagnostic>,
     seen: BTreeSet<(u64, u64)>,
-    /// How many entries of folders were looked at.
-    entries: usize,
+    rest: &'a mut Rest,
 }
 
 impl<'a> Search<'a> {
-    fn new(guard: Guard<'a>) -> Self {
-        Self { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), entries: 0 }
+    fn new(guard: Guard<'a>, rest: &'a mut Rest) -> Self {
+        Self { guard, found: Vec::new(), diagnostics: Vec::new(), seen: BTreeSet::new(), rest }
     }
 
     /// Takes a path that an environment names.
@@ -107,6 +131,14 @@ impl<'a> Search<'a> {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => self.folder(path, &found, 0),
             Ok(found) => match file::not_a_file(&found) {
+                // Other files have nothing for a spec, and may have what nobody should see, as `.git/config` and `.env` do.
+                None if !is_spec(path) => {
+                    let message = format!("{} is not called like a spec", path.display());
+                    let refused = Diagnostic::error(code::BASE, message)
+                        .hint("name a file that ends in .yaml, .yml or .json, or a folder with such files");
+                    self.diagnostics.push(refused);
+                    Ok(())
+                }
                 None => self.file(path, &found),
                 Some(kind) => {
                     self.diagnostics.push(unreadable(path, &Exceeded::NotAFile { kind }.into()));
@@ -153,9 +185,10 @@ impl<'a> Search<'a> {
         if !self.seen.insert((found.dev(), found.ino())) {
             return Ok(());
         }
-        if self.found.len() >= count::SPEC_FILES {
+        let Some(left) = self.rest.files.checked_sub(1) else {
             return Err(too_much(format!("there are more than {} spec files", count::SPEC_FILES)));
-        }
+        };
+        self.rest.files = left;
         self.found.push(path.to_owned());
         Ok(())
     }
@@ -173,15 +206,15 @@ impl<'a> Search<'a> {
         };
         let mut below = Vec::new();
         for entry in entries {
-            self.entries += 1;
-            if self.entries > count::FOLDER_ENTRIES {
+            let Some(left) = self.rest.entries.checked_sub(1) else {
                 let message = format!(
                     "there are more than {} files and folders to look at; the search ended in {}",
                     count::FOLDER_ENTRIES,
                     path.display()
                 );
                 return Err(too_much(message));
-            }
+            };
+            self.rest.entries = left;
             match entry {
                 Ok(entry) => below.push(entry.path()),
                 Err(error) => self.diagnostics.push(unreadable(path, &error)),
@@ -195,7 +228,7 @@ impl<'a> Search<'a> {
             if name.starts_with('.') || name.ends_with(".schema.json") {
                 continue;
             }
-            let spec = [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+            let spec = is_spec(&entry);
             if spec && self.is_refused(&entry) {
                 continue;
             }
@@ -217,6 +250,12 @@ impl<'a> Search<'a> {
         }
         folders.into_iter().try_for_each(|(entry, found)| self.folder(&entry, &found, depth + 1))
     }
+}
+
+/// Whether a file is called like a spec.
+fn is_spec(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end))
 }
 
 fn too_much(message: String) -> Diagnostic {
