@@ -88,7 +88,13 @@ impl ClusterSpec {
         // Secrets are found from the folder of the spec; a base that names one may be in another folder.
         let folder = folder_of("name");
         let from_folder = |secret: &mut SecretReference, field: &str| {
-            if let (Some(folder), Some(own)) = (&folder, folder_of(field))
+            // The path may be the value of a variable, in another file than the reference around it.
+            let own = match secret {
+                SecretReference::Env(_) => return,
+                SecretReference::File(_) => folder_of(&format!("{field}.file")),
+                SecretReference::Sops(_) => folder_of(&format!("{field}.sops")),
+            };
+            if let (Some(folder), Some(own)) = (&folder, own)
                 && *folder != own
             {
                 moved(secret, folder, &own);

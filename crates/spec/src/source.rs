@@ -260,12 +260,14 @@ impl FieldSources {
         self.places.get(path).map(|place| place.key.as_ref().unwrap_or(&place.value))
     }
 
-    /// The place of a message about the field at `path`: its value, or its name when the value begins on a
-    /// later line; else the name of the closest written field around it.
+    /// The place of a message about the field at `path`: its value, or its name when the value begins on another
+    /// line of the same file; else the name of the closest written field around it.
     #[must_use]
     pub fn nearest(&self, path: &str) -> Option<&Location> {
         if let Some(Place { key, value }) = self.places.get(path) {
-            return key.as_ref().filter(|key| key.line != value.line).or(Some(value));
+            // The value of a variable may be in another file than the field that has it.
+            let is_other_line = |key: &&Location| key.file == value.file && key.line != value.line;
+            return key.as_ref().filter(is_other_line).or(Some(value));
         }
         let mut rest = path;
         while let Some(parent) = parent(rest) {

@@ -65,3 +65,51 @@ fn files_of_a_base_are_relative_to_the_base() {
     let may_name = |path: &str| policy.file(&spec.tree, "a file", &root.join(path)).is_ok();
     assert!(may_name("base/keys/at-rest.key") && !may_name("other/key"));
 }
+
+#[test]
+fn a_file_that_a_variable_names_is_relative_to_the_file_with_its_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = std::fs::canonicalize(folder.path()).unwrap();
+    let base = BASE
+        .replace("name: base", "name: {fromVariable: cluster}")
+        .replace("keys/at-rest.key", "{fromVariable: key}")
+        .replace("addons/own.yaml", "{fromVariable: manifest}");
+    let variables = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Environment
+metadata: {name: base}
+spec:
+  bases: [cluster.yaml]
+  variables:
+  - {name: cluster, type: string}
+  - {name: key, type: string, default: keys/shared.key}
+  - {name: manifest, type: string}
+";
+    // The values are on other lines than the references to them.
+    let environment = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Environment
+metadata: {name: prod}
+spec:
+  bases: [../../base]
+  values:
+    cluster: prod
+    manifest: own.yaml
+";
+    for (file, text) in [
+        ("base/cluster.yaml", &*base),
+        ("base/environment.yaml", variables),
+        ("environments/prod/environment.yaml", environment),
+    ] {
+        let file = root.join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let policy = Policy::new(Settings::default(), Mode::Untrusted).elsewhere();
+    let spec = Specs::read_in(&policy, &root, &[root.join("environments/prod")]).unwrap().clusters.remove(0);
+    assert_eq!(spec.folder(), root.join("environments/prod"));
+    let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
+    assert_eq!(key, Some(SecretReference::File("../../base/keys/shared.key".to_owned())));
+    let Some(Manifest::File(manifest)) = &spec.cluster.addons[0].manifest else { panic!("no manifest") };
+    assert_eq!(*manifest, root.join("environments/prod/own.yaml").display().to_string());
+}

@@ -246,6 +246,13 @@ fn variables_are_typed_values() {
     assert_eq!(place(&loaded, "zones"), "prod/environment.yaml:6");
     assert_eq!(place(&loaded, "pools[workers].size.fixed"), "prod/environment.yaml:6");
     assert_eq!(place(&loaded, "pools[workers].machineType"), "base/environment.yaml:7");
+    let nearest = |field: &str| {
+        let place = loaded.sources.cluster("shop").and_then(|sources| sources.nearest(field)).unwrap();
+        format!("{}:{}", place.file, place.line)
+    };
+    // Messages name the line that says the value, not the reference to it.
+    assert_eq!(nearest("zones"), "prod/environment.yaml:6");
+    assert_eq!(nearest("pools[workers].machineType"), "base/environment.yaml:7");
 }
 
 #[test]
