@@ -90,8 +90,12 @@ async fn planned(
     environment: &Environment,
 ) -> Result<bool, CommandError> {
     about.overall(StatusState::Pending, "the review is running").await?;
-    let paths =
-        Paths { files: arguments.files.clone(), with: arguments.with.clone(), reading: Reading::Together };
+    let paths = Paths {
+        files: arguments.files.clone(),
+        with: arguments.with.clone(),
+        bases: Vec::new(),
+        reading: Reading::Together,
+    };
     let material = prepare(checkout, about.pull_request, &paths.all())?;
     let reviewed = review(about, material.as_ref(), &paths, environment).await?;
     if !reviewed.remarks.is_empty() {

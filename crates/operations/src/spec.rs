@@ -357,13 +357,14 @@ impl Specs {
         Self::read_with(policy, &policy.tree(files), files)
     }
 
-    /// Reads spec files of a repository, in all of which the bases of environments may be. A folder with files of bases counts
-    /// as a folder of the spec.
+    /// Reads spec files, whose environments may also have bases in further files and folders. A folder with files of bases
+    /// counts as a folder of the spec.
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub fn read_in(policy: &Policy, repository: &Path, files: &[PathBuf]) -> Result<Self, Error> {
-        Self::read_with(policy, &policy.tree(files).with(repository), files)
+    pub fn read_with_bases(policy: &Policy, bases: &[PathBuf], files: &[PathBuf]) -> Result<Self, Error> {
+        let around = bases.iter().fold(policy.tree(files), |tree, base| tree.with(base));
+        Self::read_with(policy, &around, files)
     }
 
     fn read_with(policy: &Policy, around: &Tree, files: &[PathBuf]) -> Result<Self, Error> {

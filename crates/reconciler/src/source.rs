@@ -214,20 +214,23 @@ fn is_in(path: &str, file: &str) -> bool {
 }
 
 /// The paths with specs, each with the digest of its files and of those of all bases. A path with `/*` stands for every folder
-/// in its folder.
+/// in its folder, except those that have bases only.
 pub(crate) fn units(paths: &[String], bases: &[String], listing: &Listing) -> BTreeMap<String, String> {
     let mut units: BTreeSet<String> = BTreeSet::new();
     for path in paths {
         match path.strip_suffix("/*") {
             None => drop(units.insert(path.clone())),
-            Some(folder) => units.extend(listing.keys().filter_map(|file| {
-                let rest = match folder {
-                    "." => file.as_str(),
-                    folder => file.strip_prefix(folder)?.strip_prefix('/')?,
-                };
-                let (inner, _) = rest.split_once('/')?;
-                Some(if folder == "." { inner.to_owned() } else { format!("{folder}/{inner}") })
-            })),
+            Some(folder) => {
+                let inner = listing.keys().filter_map(|file| {
+                    let rest = match folder {
+                        "." => file.as_str(),
+                        folder => file.strip_prefix(folder)?.strip_prefix('/')?,
+                    };
+                    let (inner, _) = rest.split_once('/')?;
+                    Some(if folder == "." { inner.to_owned() } else { format!("{folder}/{inner}") })
+                });
+                units.extend(inner.filter(|unit| !bases.contains(unit)));
+            }
         }
     }
     let of_bases =
@@ -296,6 +299,18 @@ mod tests {
         let second = units(&paths, &bases, &listing);
         assert_eq!(first.keys().collect::<Vec<_>>(), ["clusters/dev", "clusters/prod"]);
         assert!(first.iter().all(|(path, digest)| second[path] != *digest), "{first:?} {second:?}");
+    }
+
+    #[test]
+    fn a_folder_of_bases_is_no_path_with_specs() {
+        let listing = listing(&[("base/a.yaml", "1"), ("dev/a.yaml", "1"), ("dev/base/a.yaml", "1")]);
+        let of = |paths: &[&str], bases: &[&str]| {
+            let owned = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect::<Vec<String>>();
+            units(&owned(paths), &owned(bases), &listing).into_keys().collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["./*"], &["base"]), ["dev"]);
+        assert_eq!(of(&["./*"], &["dev/base"]), ["base", "dev"]);
+        assert_eq!(of(&["base", "dev"], &["base"]), ["base", "dev"], "what is named is read");
     }
 
     #[test]

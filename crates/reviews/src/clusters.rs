@@ -38,6 +38,8 @@ pub struct Paths {
     pub files: Vec<PathBuf>,
     /// Further paths in which specs name files.
     pub with: Vec<PathBuf>,
+    /// Further paths with bases of environments. A path that ends in `/*` does not name them.
+    pub bases: Vec<PathBuf>,
     /// How the paths are read.
     pub reading: Reading,
 }
@@ -55,7 +57,7 @@ impl Paths {
     /// All paths that are read.
     #[must_use]
     pub fn all(&self) -> Vec<PathBuf> {
-        self.files.iter().chain(&self.with).cloned().collect()
+        self.files.iter().chain(&self.with).chain(&self.bases).cloned().collect()
     }
 }
 
@@ -155,9 +157,13 @@ impl Side {
         let policy = Policy::clone(&environment.policy);
         // Whoever may push to the repository may name any file of it.
         let policy = if policy.is_untrusted() { policy } else { policy.with_file_root(tree.root()) };
+        let bases = match paths.reading {
+            Reading::Together => vec![tree.root().to_owned()],
+            Reading::Separately => paths.bases.iter().map(|base| tree.place(base)).collect(),
+        };
         let mut side = Self::default();
         for unit in units(paths, tree)? {
-            let Specs { clusters, remarks } = Specs::read_in(&policy, tree.root(), &unit)?;
+            let Specs { clusters, remarks } = Specs::read_with_bases(&policy, &bases, &unit)?;
             if let Some(name) = clusters.iter().map(|spec| &spec.cluster.name).find(|name| side.has(name)) {
                 return Err(Error::Duplicate { name: name.to_string() });
             }
@@ -206,7 +212,8 @@ fn units(paths: &Paths, tree: &Extracted) -> Result<Vec<Vec<PathBuf>>, Error> {
             .map_err(|error| Error::file("the folder of the repository", parent, error))?;
         let is_spec = |path: &PathBuf| {
             let yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-            path.is_dir() || (yaml && paths.reading == Reading::Together)
+            let is_base = paths.bases.iter().any(|base| tree.place(base) == *path);
+            !is_base && (path.is_dir() || (yaml && paths.reading == Reading::Together))
         };
         let mut entries: Vec<PathBuf> = entries.into_iter().filter(is_spec).collect();
         entries.sort();

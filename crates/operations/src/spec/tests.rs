@@ -49,7 +49,8 @@ fn files_of_a_base_are_relative_to_the_base() {
     assert_eq!(problems[0].code.id, "TRUST0001");
     assert_eq!(problems[0].location.as_ref().map(|place| place.line), Some(5));
 
-    let spec = Specs::read_in(&policy, &root, &files).unwrap().clusters.remove(0);
+    let spec =
+        Specs::read_with_bases(&policy, std::slice::from_ref(&root), &files).unwrap().clusters.remove(0);
     assert_eq!(spec.cluster.name, "prod");
     let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
     assert_eq!(key, Some(SecretReference::File("../../base/keys/at-rest.key".to_owned())));
@@ -106,7 +107,8 @@ spec:
         std::fs::write(file, text).unwrap();
     }
     let policy = Policy::new(Settings::default(), Mode::Untrusted).elsewhere();
-    let spec = Specs::read_in(&policy, &root, &[root.join("environments/prod")]).unwrap().clusters.remove(0);
+    let files = [root.join("environments/prod")];
+    let spec = Specs::read_with_bases(&policy, &[root.join("base")], &files).unwrap().clusters.remove(0);
     assert_eq!(spec.folder(), root.join("environments/prod"));
     let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
     assert_eq!(key, Some(SecretReference::File("../../base/keys/shared.key".to_owned())));

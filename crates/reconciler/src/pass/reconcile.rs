@@ -103,7 +103,9 @@ impl Pass {
     /// Reads the specs of the cluster's path on a thread, where they keep no lease from being renewed.
     async fn specs(&self, environment: &Environment, place: &Place) -> Result<Specs, Error> {
         let (policy, folder, path) = (environment.policy.clone(), place.folder.clone(), place.path.clone());
-        let read = move || units::read(&policy, folder.path(), &path);
+        let source = self.shared.configuration.sources.get(place.source);
+        let bases = source.map(|source| source.bases.clone()).unwrap_or_default();
+        let read = move || units::read(&policy, folder.path(), &path, &bases);
         let read = self.shared.source_threads.run(read).await;
         read.unwrap_or_else(|lost| Err(Error::internal("the specs were not read", lost)))
     }

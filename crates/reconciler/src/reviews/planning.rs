@@ -47,7 +47,8 @@ pub(super) async fn plan(
     }
     let paths = Paths {
         files: place.source.paths.iter().map(PathBuf::from).collect(),
-        with: settings.with.iter().chain(&place.source.bases).map(PathBuf::from).collect(),
+        with: settings.with.iter().map(PathBuf::from).collect(),
+        bases: place.source.bases.iter().map(PathBuf::from).collect(),
         reading: Reading::Separately,
     };
     let reading = timeout(LONGEST_READ, read(place.shared, commits.path(), (pull_request, &paths)));
