@@ -93,7 +93,10 @@ fn a_hook_of_an_instance_group_takes_the_place_of_the_clusters() {
         )
     };
     let of_nodes = "  - { name: c.service, roles: [Node], useRawManifest: true, manifest: \"[Service]\" }\n";
-    let of_cluster = [of_nodes, &hook("a.service", "one"), &hook("b.service", "two")].concat();
+    // The hook of the instance group replaces that of the role too.
+    let again = of_nodes.replace("c.service", "a.service");
+    let of_cluster =
+        [of_nodes, again.as_str(), &hook("a.service", "one"), &hook("b.service", "two")].concat();
     let documents: Vec<String> = text
         .split("\n---\n")
         .map(|document| {

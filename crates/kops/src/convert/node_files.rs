@@ -40,13 +40,13 @@ impl Files {
     }
 }
 
-/// Puts items in the places of those with the same name, and the others at the end, as a Slipway spec does.
+/// Puts items in the places of those with the same name, and the others at the end, as a Slipway spec does. A cluster of kOps may
+/// have several with a name, for different roles; the item replaces all of them.
 fn replace<T>(all: &mut Vec<T>, own: Vec<T>, name: impl Fn(&T) -> &str) {
     for item in own {
-        match all.iter_mut().find(|other| name(other) == name(&item)) {
-            Some(other) => *other = item,
-            None => all.push(item),
-        }
+        let first = all.iter().position(|other| name(other) == name(&item));
+        all.retain(|other| name(other) != name(&item));
+        all.insert(first.unwrap_or(all.len()), item);
     }
 }
 
