@@ -16,6 +16,9 @@ use crate::{
 
 pub use slipway_cluster_input::path::{item_path, join};
 
+/// The longest path inside of which places are recorded, in bytes. Paths of real specs have less than 400.
+const LONGEST_PATH: usize = 2_000;
+
 /// A YAML document with its place.
 #[derive(Debug, Clone)]
 pub struct Document {
@@ -51,9 +54,13 @@ impl Document {
     }
 }
 
-/// Records the places of `node` and everything inside it under `path`; items of lists go by their `name`.
+/// Records the places of `node` and everything inside it under `path`; items of lists go by their `name`. What is inside of a value
+/// with a very long path has its place: such paths take the memory of many files.
 pub fn record(file: &SourceFile, sources: &mut FieldSources, path: &str, key: Option<Span>, node: &Node) {
     sources.insert(path, key.map(|span| file.location(span)), file.location(node.span));
+    if path.len() > LONGEST_PATH {
+        return;
+    }
     for entry in node.entries() {
         let path = join(path, &entry.key.text);
         record(file, sources, &path, Some(entry.key.span), &entry.value);
@@ -117,4 +124,42 @@ pub trait Reader: Sync {
     /// Converts its documents, given in the order of files and lines. It never stops at the first problem, and does
     /// not check what [`crate::load()`] checks afterwards for every cluster (ranges, references, sizes, versions).
     fn read(&self, documents: &[Document]) -> Reading;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::iter;
+
+    use super::*;
+    use crate::{load_files, source::Origin};
+
+    #[test]
+    fn very_long_paths_are_recorded_to_a_depth_only() {
+        let (depth, items) = (40, 1_000);
+        let open: String = iter::repeat_n(format!("{}: {{", "k".repeat(1_000)), depth).collect();
+        let inside = format!("{open}a: [{}]{}", "0, ".repeat(items), "}".repeat(depth));
+        let text = format!(
+            "apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: {{ name: demo }}
+spec:
+  provider: {{ name: sim, config: {{ short: {{ a: 1 }}, long: {{{inside}}} }} }}
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: {{ name: control-plane }}
+spec: {{ role: controlPlane, machineType: sim.large }}
+"
+        );
+        let loaded = load_files(vec![SourceFile::new("a.yaml", text)], &[]);
+        let sources = loaded.sources.cluster("demo").unwrap();
+        assert!(sources.paths().map(str::len).sum::<usize>() < 20_000);
+        assert!(matches!(sources.origin("provider.config.short.a"), Origin::Written(_)));
+        let deep =
+            ["provider.config.long".to_owned()].into_iter().chain(iter::repeat_n("k".repeat(1_000), depth));
+        let deep = deep.collect::<Vec<_>>().join(".");
+        assert_eq!(sources.nearest(&deep).map(|place| place.line), Some(5));
+    }
 }
