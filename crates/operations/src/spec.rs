@@ -219,6 +219,15 @@ impl ClusterSpec {
         self.bases.contains(&*place.file)
     }
 
+    /// Another field whose value is at the same place, because both refer to a variable of an environment.
+    #[must_use]
+    pub fn shares_place(&self, field: &str) -> Option<&str> {
+        let Origin::Written(place) = self.sources.origin(field) else { return None };
+        // Without environments, only an anchor gives one value to several fields.
+        let mut paths = self.sources.paths().filter(|_| !self.bases.is_empty());
+        paths.find(|path| *path != field && self.sources.origin(path) == Origin::Written(place))
+    }
+
     /// The position of a field, or of the nearest one around it.
     #[must_use]
     pub fn place(&self, field: &str) -> Option<&Location> {

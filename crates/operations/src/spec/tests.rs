@@ -31,6 +31,12 @@ spec:
     merge: {metadata: {name: prod}}
 ";
 
+/// The manifest of the add-on of the spec.
+fn manifest_of(cluster: &Cluster) -> Option<Manifest> {
+    let own = cluster.addons.iter().find(|addon| addon.name == "own");
+    own.and_then(|addon| addon.manifest.clone())
+}
+
 #[test]
 fn files_of_a_base_are_relative_to_the_base() {
     let folder = tempfile::tempdir().unwrap();
@@ -54,13 +60,9 @@ fn files_of_a_base_are_relative_to_the_base() {
     assert_eq!(spec.cluster.name, "prod");
     let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
     assert_eq!(key, Some(SecretReference::File("../../base/keys/at-rest.key".to_owned())));
-    let manifest = |cluster: &Cluster| {
-        let own = cluster.addons.iter().find(|addon| addon.name == "own");
-        own.and_then(|addon| addon.manifest.clone())
-    };
     let here = root.join("base/addons/own.yaml").display().to_string();
-    assert_eq!(manifest(&spec.cluster), Some(Manifest::File(here)));
-    assert_eq!(manifest(&spec.planned()), Some(Manifest::File("base/addons/own.yaml".to_owned())));
+    assert_eq!(manifest_of(&spec.cluster), Some(Manifest::File(here)));
+    assert_eq!(manifest_of(&spec.planned()), Some(Manifest::File("base/addons/own.yaml".to_owned())));
 
     // The folder of the base is one of the spec now; others of the repository are not.
     let may_name = |path: &str| policy.file(&spec.tree, "a file", &root.join(path)).is_ok();
@@ -112,6 +114,37 @@ spec:
     assert_eq!(spec.folder(), root.join("environments/prod"));
     let key = spec.cluster.encryption.at_rest.as_ref().and_then(|at_rest| at_rest.key.clone());
     assert_eq!(key, Some(SecretReference::File("../../base/keys/shared.key".to_owned())));
-    let Some(Manifest::File(manifest)) = &spec.cluster.addons[0].manifest else { panic!("no manifest") };
-    assert_eq!(*manifest, root.join("environments/prod/own.yaml").display().to_string());
+    let here = root.join("environments/prod/own.yaml").display().to_string();
+    assert_eq!(manifest_of(&spec.cluster), Some(Manifest::File(here)));
+}
+
+#[test]
+fn fields_of_one_variable_share_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = std::fs::canonicalize(folder.path()).unwrap();
+    std::fs::create_dir(root.join("base")).unwrap();
+    std::fs::write(root.join("base/cluster.yaml"), BASE).unwrap();
+    let read = |pool: &str| {
+        let environment = format!(
+            "apiVersion: slipway.dev/v1alpha1
+kind: Environment
+metadata: {{name: prod}}
+spec:
+  bases: [base]
+  variables: [{{name: version, type: string, default: 1.35.2}}]
+  patches:
+  - target: {{kind: Cluster, name: base}}
+    merge: {{spec: {{kubernetesVersion: {{fromVariable: version}}}}}}
+  - target: {{kind: NodePool, name: control-plane}}
+    merge: {{spec: {{kubernetesVersion: {pool}}}}}
+"
+        );
+        std::fs::write(root.join("environment.yaml"), environment).unwrap();
+        let policy = Policy::new(Settings::default(), Mode::Own).elsewhere();
+        Specs::read(&policy, &[root.join("environment.yaml")]).unwrap().clusters.remove(0)
+    };
+    let shared = read("{fromVariable: version}");
+    let other = Some("pools[control-plane].kubernetesVersion");
+    assert_eq!(shared.shares_place("kubernetesVersion"), other);
+    assert_eq!(read("1.35.2").shares_place("kubernetesVersion"), None);
 }
