@@ -54,6 +54,12 @@ impl Kind for Kubeconfig {
                     ),
                 ),
                 (
+                    "keep_authorities",
+                    Attribute::optional(Type::Bool).write_only().describe(
+                        "Whether the CAs of an existing file stay if the CA's file has one of them: `kubelet_credentials` changes them.",
+                    ),
+                ),
+                (
                     "ca_path",
                     optional("The cluster's CA, which is embedded; it also signs the client certificate.")
                         .write_only(),
@@ -328,6 +334,8 @@ fn make(disk: &Disk, wanted: Attributes<'_>, there: Option<&There>) -> Result<Do
         (None, Some(text)) => text.to_owned(),
         (None, None) => String::new(),
     };
+    let kept = there.filter(|_| wanted.flag("keep_authorities"));
+    let authority = kept.and_then(|there| there.authorities_beside(&authority)).unwrap_or(authority);
     let credentials = credentials(disk, wanted, there)?;
     Ok(Document::new(cluster, server, &authority, user, &credentials))
 }

@@ -181,6 +181,38 @@ async fn a_kubeconfig_follows_the_authorities() {
     assert_eq!((trusted(), client()), (new_text, after));
 }
 
+/// The file of the CA changes before the kubelet's kubeconfig does, which another resource changes.
+#[tokio::test]
+async fn the_authorities_of_a_kubelet_stay_while_one_of_them_is_trusted() {
+    const KUBELET: &str = "/etc/kubernetes/kubelet.conf";
+    let name = "kubeconfig.kubelet";
+    let bench = made().await;
+    let old = bench.text(CA);
+    let new =
+        with(with(ca(), "path", "/etc/kubernetes/pki/new.crt"), "key_path", "/etc/kubernetes/pki/new.key");
+    bench.create("certificate.new", new).await.unwrap();
+    let (new, key) = (bench.text("/etc/kubernetes/pki/new.crt"), bench.text("/etc/kubernetes/pki/new.key"));
+    bench.put(CA, &format!("{new}{old}"));
+    bench.put("/etc/kubernetes/pki/ca.key", &key);
+    let plain = with(admin("https://192.0.2.10:6443"), "path", KUBELET);
+    let kept = with(plain.clone(), "keep_authorities", true);
+    bench.create(name, plain.clone()).await.unwrap();
+    let both = bench.text(KUBELET);
+
+    // Otherwise a plan after a kill would write the file, and its next step would not find it as it was.
+    bench.put(CA, &new);
+    let changes = bench.changes(name, KUBELET, &plain).await;
+    assert!(changes.iter().any(|change| change.starts_with("valid")), "{changes:?}");
+    bench.put(CA, &format!("{new}{old}"));
+    bench.update(name, KUBELET, kept.clone()).await.unwrap();
+    bench.put(CA, &new);
+    assert_eq!(bench.changes(name, KUBELET, &kept).await, [""; 0]);
+    // Nor does another change of the file change them.
+    bench.update(name, KUBELET, with(kept, "user_name", "somebody")).await.unwrap();
+    let trusted = |text: &str| Kubeconfig::parse(text).unwrap().cluster().unwrap().authority;
+    assert_eq!(trusted(&bench.text(KUBELET)), trusted(&both));
+}
+
 #[tokio::test]
 async fn what_ends_soon_is_renewed_with_a_new_key() {
     let bench = Bench::new().await;

@@ -140,7 +140,10 @@ impl Making<'_> {
         let signers =
             control_planes.iter().map(|other| inside("static_pod", other, "kube-controller-manager"));
         let mut before: Vec<Address> = signers.collect();
-        before.push(inside("kubeconfig", machine, "kubelet"));
+        // The file that it came with has other authorities than the bundle until its own step.
+        let made = inside("kubeconfig", machine, "kubelet");
+        self.set(&made, &Path::key("keep_authorities"), true.into());
+        before.push(made);
         self.update_after(&credentials, &before);
         self.depends(&credentials, std::slice::from_ref(bundle));
     }

@@ -70,6 +70,7 @@ fn authorities_that_were_never_rotated_leave_no_trace() {
         "authority_trust",
         "signed_by",
         "trusts",
+        "keep_authorities",
         "etcd-authorities",
         "api-authorities",
         "serving-authority",
@@ -172,6 +173,11 @@ fn the_authority_of_the_api_reaches_all_that_use_it() {
         attribute(stage, "kubernetes_object.DaemonSet/kube-system/kube-proxy", "manifest").contains("\"1 2\"")
     };
     assert_eq!([&added, &used, &after].map(|stage| restarted(stage)), [true, true, false]);
+    // A rotation does not write the file that the kubelet uses but for the step of its credentials.
+    for stage in [&added, &used, &after] {
+        let own = find(stage, "kubeconfig.cp-0/kubelet");
+        assert_eq!(own.attributes.get("keep_authorities"), Some(&Value::from(true)));
+    }
     let node = attribute(&used, "kubernetes_node.cp-1", "annotations");
     assert!(node.contains("slipway.dev/serving-authority") && node.contains(new), "{node}");
 }

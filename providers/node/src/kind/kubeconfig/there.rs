@@ -117,8 +117,17 @@ impl There {
         text.and_then(|text| Certificate::chain_from_pem(&text).ok()).unwrap_or_default()
     }
 
+    /// The CAs that are embedded in it, in PEM, if one of them is among these.
+    pub(super) fn authorities_beside(&self, others: &str) -> Option<String> {
+        let own = self.document.cluster().ok()?.authority?;
+        let there = Certificate::chain_from_pem(&own).ok()?;
+        let others = Certificate::chain_from_pem(others).ok()?;
+        there.iter().any(|authority| others.contains(authority)).then_some(own)
+    }
+
     /// Whether it trusts another CA than it should. Where no CAs are named, it has to trust some of the file and no others: the
-    /// file gets a second one in a rotation, before the kubeconfigs do.
+    /// file gets a second one in a rotation, before the kubeconfigs do. A kubeconfig whose CAs stay has to trust one of the file:
+    /// the file also loses one before it does.
     fn authority_problem(&self, disk: &Disk, wanted: Attributes<'_>) -> Option<String> {
         let text = |name: &str| wanted.optional_text(name).ok().flatten();
         let given = text("certificate_authority").filter(|_| text("ca_path").is_none());
@@ -133,8 +142,12 @@ impl There {
         let asked = given.map(str::to_owned).or_else(|| disk.read_text(path).ok().flatten());
         let Some(asked) = asked else { return Some(format!("its CA {path} is not there")) };
         let asked = Certificate::chain_from_pem(&asked).unwrap_or_default();
-        let fits =
-            there.is_empty() == asked.is_empty() && there.iter().all(|authority| asked.contains(authority));
+        let is_asked = |authority: &Certificate| asked.contains(authority);
+        let fits = match there.is_empty() || asked.is_empty() {
+            true => there.is_empty() == asked.is_empty(),
+            false if wanted.flag("keep_authorities") => there.iter().any(is_asked),
+            false => there.iter().all(is_asked),
+        };
         (!fits).then(|| format!("the CA that it trusts is not {path}"))
     }
 
