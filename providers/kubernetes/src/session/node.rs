@@ -4,6 +4,7 @@ use serde_json::{Value as Json, json};
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{Action, Applied, ApplyEvent, ApplyRequest, EventSink, Resolution};
 use slipway_resource::{ErrorClass, Identity, ProviderError, Value};
+use tokio::time::Instant;
 
 use super::KubernetesSession;
 use super::act::refused;
@@ -207,10 +208,10 @@ impl KubernetesSession {
         let Some(wanted) = wanted.as_str().filter(|_| wanted != before) else { return Ok(()) };
         let name = text(live, "/metadata/name").unwrap_or_default();
         let mut patience = Patience::new(request.timeout_ms);
-        let mut told = false;
+        let (begun, mut told) = (Instant::now(), false);
         loop {
             match self.approve_serving(connection, name, &known).await {
-                Ok(approvals) if approvals.signers.iter().any(|signer| signer == wanted) => return Ok(()),
+                Ok(approvals) if approvals.are_done(wanted, begun.elapsed()) => return Ok(()),
                 Ok(_) => {}
                 // The API may be away for a moment.
                 Err(error) if error.class.is_retryable() => {}

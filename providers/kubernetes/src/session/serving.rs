@@ -1,6 +1,8 @@
 //! Serving certificates of kubelets. Kubernetes approves none, so each request is checked against the facts
 //! of its node.
 
+use std::time::Duration;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Value as Json, json};
@@ -21,8 +23,42 @@ pub(super) struct Approvals {
     pub approved: usize,
     /// The reasons for denials.
     pub denied: Vec<String>,
-    /// The common names of the authorities that have signed certificates for such requests.
-    pub signers: Vec<String>,
+    /// The newest request; `None` when there is none.
+    pub newest: Option<Newest>,
+}
+
+/// The newest request of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Newest {
+    /// When it was made, as the API says it, and its name: two requests may be of one second.
+    made: (String, String),
+    /// The common name of the authority that has signed its certificate; `None` while it has none.
+    signer: Option<String>,
+}
+
+/// How long a kubelet without a certificate may take to ask for one. It asks again every 15 minutes, so that there is a request
+/// for as long as it has none.
+const ASKS_WITHIN: Duration = Duration::from_secs(60);
+
+impl Approvals {
+    /// Whether the kubelet has a certificate of an authority, after a wait.
+    ///
+    /// The newest request counts: after a way back in a rotation, there may still be an older one that the same authority has
+    /// signed. Kubernetes deletes a request an hour after it was signed, so a kubelet that asks for nothing has its certificate.
+    pub(super) fn are_done(&self, authority: &str, waited: Duration) -> bool {
+        match &self.newest {
+            Some(newest) => newest.signer.as_deref() == Some(authority),
+            None => waited >= ASKS_WITHIN,
+        }
+    }
+
+    fn see(&mut self, request: &Json) {
+        let part = |pointer: &str| text(request, pointer).unwrap_or_default().to_owned();
+        let made = (part("/metadata/creationTimestamp"), part("/metadata/name"));
+        if self.newest.as_ref().is_none_or(|newest| newest.made < made) {
+            self.newest = Some(Newest { made, signer: signer(request) });
+        }
+    }
 }
 
 impl KubernetesSession {
@@ -44,7 +80,7 @@ impl KubernetesSession {
         let user = format!("system:node:{node}");
         let requests = list.get("items").and_then(Json::as_array).into_iter().flatten();
         for request in requests.filter(|request| text(request, "/spec/username") == Some(user.as_str())) {
-            approvals.signers.extend(signer(request));
+            approvals.see(request);
             match decided(request) {
                 Some(true) => approvals.approved += 1,
                 Some(false) => {}
@@ -120,4 +156,43 @@ fn verdict(request: &Json, node: &str, known: &[String]) -> Result<(), String> {
 pub(super) fn known(value: &Value) -> Option<Vec<String>> {
     let items = value.get("serving")?.as_list()?;
     Some(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_bootstrap::configuration::EncryptionAlgorithm;
+    use slipway_bootstrap::pki::{PrivateKey, Template};
+
+    use super::*;
+
+    fn request(name: &str, made: &str, authority: Option<&str>) -> Json {
+        let certificate = authority.map(|authority| {
+            let key = PrivateKey::generate(EncryptionAlgorithm::EcdsaP256).unwrap();
+            let template = Template::authority(authority, jiff::Timestamp::now(), Duration::from_secs(60));
+            BASE64.encode(template.unwrap().self_signed(&key).unwrap().to_pem())
+        });
+        json!({"metadata": {"name": name, "creationTimestamp": made}, "status": {"certificate": certificate}})
+    }
+
+    #[test]
+    fn the_newest_request_says_whether_a_kubelet_has_its_certificate() {
+        let (old, new) = ("kubernetes", "kubernetes-ca-2");
+        let of = |requests: &[Json]| {
+            let mut approvals = Approvals::default();
+            requests.iter().for_each(|request| approvals.see(request));
+            approvals
+        };
+        let first = request("csr-z", "2026-01-01T00:00:00Z", Some(new));
+        let back = request("csr-y", "2026-01-01T00:10:00Z", Some(old));
+        let pending = request("csr-x", "2026-01-01T00:20:00Z", None);
+        let again = request("csr-x", "2026-01-01T00:20:00Z", Some(new));
+        let long = ASKS_WITHIN * 2;
+        assert!(of(std::slice::from_ref(&first)).are_done(new, Duration::ZERO));
+        for requests in [vec![back.clone(), first.clone()], vec![first.clone(), pending, back.clone()]] {
+            assert!(!of(&requests).are_done(new, long), "{requests:?}");
+        }
+        assert!(of(&[again, first, back]).are_done(new, Duration::ZERO));
+        // The API does not keep signed requests.
+        assert!(!of(&[]).are_done(new, Duration::ZERO) && of(&[]).are_done(new, long));
+    }
 }
