@@ -103,8 +103,17 @@ impl Agent<'_> {
             false => Api::of_file(root, &below(root, "/etc/kubernetes/kubelet.conf"))?,
         };
         let own = format!("/api/v1/nodes/{}", spec.configuration.node.name);
-        let node = api.get(&own).await?.body;
         let kept = Kept::of(root);
+        let node = match (api.get(&own).await, kept.unfinished()?) {
+            (Ok(answer), _) => answer.body,
+            // Settings that a kill has left may be why the API server of this machine does not answer.
+            (Err(error), Some(text)) if document.is_control_plane() && error.may_pass() => {
+                drop(machine);
+                let here = Here { api: &api, node: &own, kept: &kept, before: spec, document: &document };
+                return self.change(&here, (&settings_digest(&text), &text)).await;
+            }
+            (Err(error), _) => return Err(error.into()),
+        };
         let current = kept.current()?.unwrap_or_default();
         let annotation = |name: &str| metadata(&node, "annotations", name).map(str::to_owned);
         let (wanted, text) = match annotation(WANTED_SETTINGS) {

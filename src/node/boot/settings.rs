@@ -42,6 +42,14 @@ impl Kept {
         self.read(PREVIOUS)
     }
 
+    /// The settings of a change that has not ended, as after a kill; `None` when there is none.
+    pub fn unfinished(&self) -> Result<Option<String>, CommandError> {
+        match self.previous()? {
+            Some(_) => self.current(),
+            None => Ok(None),
+        }
+    }
+
     /// Keeps the first settings of the machine.
     pub fn begin_with(&self, text: &str) -> Result<(), CommandError> {
         self.write(CURRENT, text)
@@ -165,14 +173,18 @@ mod tests {
         let kept = Kept::of(folder.path());
         assert_eq!(kept.current().unwrap(), None);
         kept.begin_with("one").unwrap();
+        assert_eq!(kept.unfinished().unwrap(), None);
         kept.change_to("two").unwrap();
+        assert_eq!(kept.unfinished().unwrap().as_deref(), Some("two"));
         kept.change_to("three").unwrap();
         assert_eq!(kept.current().unwrap().as_deref(), Some("three"));
         assert_eq!(kept.previous().unwrap().as_deref(), Some("one"));
         kept.go_back().unwrap();
         assert_eq!(kept.current().unwrap().as_deref(), Some("one"));
+        assert_eq!(kept.unfinished().unwrap().as_deref(), Some("one"), "the way back has not ended either");
         kept.is_done().unwrap();
         kept.is_done().unwrap();
+        assert_eq!(kept.unfinished().unwrap(), None);
         assert_eq!(kept.previous().unwrap(), None);
     }
 
