@@ -130,11 +130,13 @@ pub(super) fn kept(
 
 /// Whether two versions of Slipway's user data differ in the settings alone with which a control plane begins the cluster.
 fn differ_in_first_settings(before: &str, after: &str) -> bool {
-    // The document without these settings, and the script without the document and its digest.
+    // The document without these settings, and the script without the document, the way in which it is written, and its digest:
+    // a document that grows is compressed.
     let rest = |text: &str| {
         let mut document = document(text)?;
         document.pointer_mut("/settings")?.as_object_mut()?.remove("first")?;
         let (head, behind) = text.split_once("<<'DOCUMENT'")?;
+        let (head, _) = head.rsplit_once('\n')?;
         let (_, tail) = behind.split_once("\nDOCUMENT\n")?;
         let (command, digest) = tail.split_once(DIGEST)?;
         let (_, end) = digest.split_once('\n')?;
@@ -284,6 +286,16 @@ mod tests {
         )
     }
 
+    /// The same with the document in compressed form.
+    fn packed(document: &str) -> String {
+        use std::io::Write as _;
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(document.as_bytes()).unwrap();
+        let body = STANDARD.encode(encoder.finish().unwrap());
+        let script = ours(&body).replace("cat > /etc", "base64 -d <<'DOCUMENT' | gunzip > /etc");
+        script.replacen(" <<'DOCUMENT'\n", "\n", 1)
+    }
+
     fn template(user_data: &str) -> Value {
         Value::map([("name", "nodes"), ("user_data", STANDARD.encode(user_data).as_str())])
     }
@@ -341,6 +353,9 @@ mod tests {
         let text = text(with(new, "").get(USER_DATA).unwrap()).unwrap();
         let other = template(&text.replace("SLIPWAY_ENDPOINT=\"api\"", "SLIPWAY_ENDPOINT=\"other\""));
         assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
+        // Nor does a document make one that has become so large that it is compressed.
+        let document = r#"{"node":{"pool":"nodes"},"settings":{"configMap":"a","first":"long"}}"#;
+        assert_eq!(kept(template(&packed(document)), &before, Some(&before)).unwrap().0, before);
     }
 
     #[test]
@@ -378,15 +393,8 @@ mod tests {
         let of_kops = crate::normalise::normalised("aws_launch_template", &template(NODEUP));
         assert_eq!(of_kops.get(VERSION), None);
         assert!(kept(with("1.35.2"), &with("1.36.1"), None).unwrap().1.is_empty());
-        let packed = |version: &str| {
-            use std::io::Write as _;
-            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-            let document = format!(r#"{{"node":{{"kubernetesVersion":"{version}"}}}}"#);
-            encoder.write_all(document.as_bytes()).unwrap();
-            let body = STANDARD.encode(encoder.finish().unwrap());
-            let script = ours(&body).replace("cat > /etc", "base64 -d <<'DOCUMENT' | gunzip > /etc");
-            template(&script.replacen(" <<'DOCUMENT'\n", "\n", 1))
-        };
+        let packed =
+            |version: &str| template(&packed(&format!(r#"{{"node":{{"kubernetesVersion":"{version}"}}}}"#)));
         let (_, reasons) = kept(packed("1.35.2"), &packed("1.36.1"), None).unwrap();
         assert_eq!(reasons, ["in the compressed bootstrap document differ: node.kubernetesVersion"]);
         assert_eq!(version(packed("1.36.1").get(USER_DATA).unwrap()).as_deref(), Some("1.36.1"));
