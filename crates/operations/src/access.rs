@@ -138,7 +138,10 @@ impl ClusterAccess {
             // The run that removes an authority may have been interrupted.
             let Some(identity) = self.vault.known(&address(generation)) else { continue };
             let shown = self.vault.attributes(uid, &identity).await?;
-            certificates.push_str(shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default());
+            let certificate = shown.get("certificate_pem").and_then(Value::as_str).unwrap_or_default();
+            // That of an adopted cluster may end without a line break.
+            certificates.push_str(certificate.trim_end());
+            certificates.push('\n');
         }
         Ok(Some(Authority { certificates, key }))
     }

@@ -195,10 +195,18 @@ fn in_use_first(subject: Subject, rotation: Rotation, attribute: &str) -> Value 
         path: Path::key(attribute),
     };
     let parts: Vec<Reference> = rotation.in_use_first().into_iter().map(part).collect();
-    match parts.as_slice() {
-        [one] => one.clone().into(),
-        _ => Value::Template(parts.into_iter().map(TemplatePart::Reference).collect()),
+    if let [one] = parts.as_slice() {
+        return one.clone().into();
     }
+    let mut template = Vec::new();
+    for part in parts {
+        // The certificate of an adopted cluster may end without a line break, and the next one begins a line.
+        if !template.is_empty() {
+            template.push(TemplatePart::Text("\n".to_owned()));
+        }
+        template.push(TemplatePart::Reference(part));
+    }
+    Value::Template(template)
 }
 
 fn private(key: &Address) -> Value {

@@ -1,5 +1,7 @@
 //! The stages of the rotation of an authority.
 
+use slipway_resource::Reference;
+
 use super::*;
 
 /// The keys that a file is made of, in their order.
@@ -60,6 +62,15 @@ fn an_authority_is_accepted_then_used_then_alone() {
             assert_eq!(shown.contains("String"), former.is_some(), "{shown}");
         }
     }
+}
+
+/// A certificate of an adopted cluster is written as it was found, maybe without a line break at its end.
+#[test]
+fn a_certificate_begins_a_line() {
+    let [_, added, ..] = stages(Subject::KubernetesCa);
+    let content = find(&added, "file.cp-1/pki/ca.crt").attributes.get("content").unwrap();
+    let mut name = |reference: &Reference| Value::from(format!("<{}>", reference.address.name()));
+    assert_eq!(content.resolve(&mut name), Value::from("<kubernetes-ca>\n<kubernetes-ca-2>"));
 }
 
 #[test]
