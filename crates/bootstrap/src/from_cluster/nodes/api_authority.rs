@@ -8,14 +8,11 @@ use super::super::rotation::{Stage, Subject};
 use super::super::{Machine, Rotation};
 use super::authorities_rotated::{TRUST, certificates_of, fingerprint};
 use super::balancer::AUTHORITY_FILE;
-use super::{KUBELET_CREDENTIALS, Making, OBJECT, inside};
+use super::{KUBELET_CREDENTIALS, Making, OBJECT, inside, is_inside_of};
 use crate::kubelet;
 
 /// The name of the input of static pods that are restarted when the API's authorities change.
 const INPUT: &str = "api-authorities";
-
-/// The kubeconfigs of a control plane with client certificates that the agent makes. The kubelet's is not among them.
-const KUBECONFIGS: [&str; 4] = ["admin", "super-admin", "controller-manager", "scheduler"];
 
 /// The serving certificate of a kubelet that asks the API for it.
 const SERVING: &str = "/var/lib/kubelet/pki/kubelet-server-current.pem";
@@ -83,11 +80,18 @@ impl Making<'_> {
         }
     }
 
+    /// All kubeconfigs with client certificates that the agent makes, but for the kubelet's, which has its own way.
     fn kubeconfigs_follow(&mut self, rotation: Rotation, machine: &Machine) {
-        for name in KUBECONFIGS {
-            let kubeconfig = inside("kubeconfig", machine, name);
-            self.set(&kubeconfig, &Path::key("trusts"), trusted(rotation));
-            self.set(&kubeconfig, &Path::key("signed_by"), print_of(rotation.used()).into());
+        let of_kubelet = inside("kubeconfig", machine, "kubelet");
+        let is_signed_here = |desired: &&mut Desired| {
+            desired.address.kind() == "kubeconfig"
+                && is_inside_of(desired, &machine.name)
+                && desired.attributes.get("ca_key_path").is_some()
+                && desired.address != of_kubelet
+        };
+        for kubeconfig in self.resources.iter_mut().filter(is_signed_here) {
+            kubeconfig.attributes.set(&Path::key("trusts"), trusted(rotation));
+            kubeconfig.attributes.set(&Path::key("signed_by"), print_of(rotation.used()).into());
         }
     }
 

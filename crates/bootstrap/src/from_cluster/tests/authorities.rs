@@ -193,6 +193,29 @@ fn the_authority_of_the_api_reaches_all_that_use_it() {
     assert!(node.contains("slipway.dev/serving-authority") && node.contains(new), "{node}");
 }
 
+/// A kubeconfig that trusts the old authority alone would lose the API in the second stage.
+#[test]
+fn every_kubeconfig_of_a_control_plane_follows_the_authorities() {
+    for endpoint in [
+        "elected: {}",
+        "virtualIp: { address: 192.0.2.40 }",
+        "virtualIp: { address: 192.0.2.40, holder: slipway }",
+    ] {
+        let mut placed = placement(2);
+        placed.rotations.insert(Subject::KubernetesCa, Rotation::default().next());
+        let resources = expand(&cluster(endpoint), &placed, &[]).unwrap().resources;
+        let has = |desired: &Desired, name: &str| desired.attributes.get(name).is_some();
+        let made = resources.iter().filter(|desired| desired.address.kind() == "kubeconfig");
+        let made: Vec<&Desired> = made.filter(|desired| has(desired, "ca_key_path")).collect();
+        assert!(made.len() >= 3, "{endpoint}");
+        for desired in made {
+            let of_kubelet = desired.address.name().ends_with("/kubelet");
+            let follows = ["trusts", "signed_by"].map(|name| has(desired, name));
+            assert_eq!(follows, [!of_kubelet; 2], "{endpoint}: {}", desired.address);
+        }
+    }
+}
+
 /// A cluster with a worker: it has the certificates of the authorities only.
 #[test]
 fn workers_trust_the_authorities_of_the_stage() {
