@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -70,9 +71,20 @@ impl Output {
         !self.quiet
     }
 
-    /// How many columns a result may take.
+    /// How many columns a result may take: `COLUMNS`, or the width of the terminal, or 100.
     pub fn width(self) -> usize {
-        std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).unwrap_or(100)
+        let named = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        named.or_else(|| terminal_width(io::stdout())).unwrap_or(100)
+    }
+
+    /// How many columns the terminal has that messages are written to; 80 where it does not say.
+    pub fn error_width(self) -> usize {
+        terminal_width(io::stderr()).unwrap_or(80)
+    }
+
+    /// Whether results are cut and folded to the width: only a person at a terminal reads them then.
+    pub fn fits_width(self) -> bool {
+        io::stdout().is_terminal()
     }
 
     /// Writes a result to standard output. Control sequences in it are written as text, such as `\u001b`,
@@ -136,6 +148,12 @@ impl Output {
     fn style(self, style: Style, text: &str) -> String {
         if self.error_color { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
+}
+
+/// The columns of a terminal; `None` for anything else, and for a terminal that does not know.
+fn terminal_width(of: impl AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(of).ok()?.ws_col;
+    (columns > 0).then_some(usize::from(columns))
 }
 
 /// A text for a terminal, with its colours where there may be some: only colours and weights of the kind that Slipway's

@@ -29,6 +29,7 @@ fn text_with(context: &Context, plan: &Plan, Shown { full, several }: Shown, sta
     let options = TextOptions {
         color: context.output.color(),
         width: context.output.width(),
+        fits: context.output.fits_width(),
         verbose: full,
         notes: context.output.shows_notes(),
         several,

@@ -23,6 +23,7 @@ pub(crate) async fn run(context: &Context, arguments: &DiffArguments) -> Result<
             let options = TextOptions {
                 color: context.output.color(),
                 width: context.output.width(),
+                fits: context.output.fits_width(),
                 verbose: arguments.full,
                 ..TextOptions::default()
             };

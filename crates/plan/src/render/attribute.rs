@@ -165,7 +165,7 @@ fn leaf(out: &mut Vec<Attribute>, path: &Path, value: &Value, options: &TextOpti
             let body = if !is_long_text(value) {
                 let text = self::value(value);
                 let room = options.width.saturating_sub(columns(&path).max(12) + 8).max(24);
-                if options.verbose {
+                if options.verbose || !options.fits {
                     Body::Value(text)
                 } else {
                     Body::Value(shorten(&text, room).into_owned())

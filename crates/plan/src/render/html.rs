@@ -26,7 +26,7 @@ use section::Section;
 
 /// Nothing is shortened, and the browser breaks the lines.
 const OPTIONS: TextOptions =
-    TextOptions { color: false, width: 1_000_000, verbose: true, notes: true, several: false };
+    TextOptions { color: false, width: 1_000_000, fits: false, verbose: true, notes: true, several: false };
 
 /// The plan as an HTML document that stands alone: counts, dangerous changes first, the other changes, the rolls on a time
 /// axis, the graph of steps, prices, and all remarks.

@@ -33,7 +33,7 @@ const ROWS: usize = 20;
 const TYPES: usize = 8;
 
 const OPTIONS: TextOptions =
-    TextOptions { color: false, width: 110, verbose: false, notes: true, several: false };
+    TextOptions { color: false, width: 110, fits: true, verbose: false, notes: true, several: false };
 
 /// The plan as GitHub-flavoured markdown of at most `limit` bytes, 60,000 for a comment ([`COMMENT_LIMIT`]).
 ///

@@ -6,6 +6,7 @@ use super::duration::duration;
 use super::fold::{Fold, fold};
 use super::group::{Group, View};
 use super::line::{Line, Style};
+use super::roll::wrapped;
 use super::section::{self, Section};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::file::{Mode, Plan};
@@ -18,6 +19,9 @@ pub struct TextOptions {
     pub color: bool,
     /// Columns of the terminal; texts are folded to it, a diff never is.
     pub width: usize,
+    /// Whether a value is cut that does not fit into the width, and the last lines are folded to it: the text is for a person at a
+    /// terminal. Programs get every value whole.
+    pub fits: bool,
     /// Whether everything is shown: nothing folded or shortened, including the attributes of deleted
     /// resources.
     pub verbose: bool,
@@ -29,7 +33,7 @@ pub struct TextOptions {
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { color: false, width: 100, verbose: false, notes: true, several: false }
+        Self { color: false, width: 100, fits: false, verbose: false, notes: true, several: false }
     }
 }
 
@@ -51,11 +55,11 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
         out.push('\n');
     };
     put(&section::drift(&view, options));
-    let mut folded = 0;
+    let mut count = 0;
     for (group, changes) in view.shown() {
-        let (section, count) = with_folded(group, changes, &view, options);
+        let (section, more) = with_folded(group, changes, &view, options);
         put(&section);
-        folded += count;
+        count += more;
     }
     put(&section::gates(&view));
     put(&section::kept(&view, options));
@@ -67,12 +71,12 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     put(&section::findings(&view, options));
     put(&section::confirmations(&view, options));
     put(&section::outlook(&view, options));
-    if folded > 0 {
-        out.push_str(&format!(
-            "{folded} resources are shown together with similar ones; `--full` shows each of them.\n"
-        ));
+    if count > 0 {
+        let sentence =
+            format!("{count} resources are shown together with similar ones; `--full` shows each of them.");
+        out.push_str(&folded(&sentence, options));
     }
-    out.push_str(&closing(&view));
+    out.push_str(&closing(&view, options));
     out
 }
 
@@ -100,21 +104,33 @@ fn with_folded(
     (Section { title: group.title(), count: changes.len(), lines }, folded)
 }
 
-fn closing(view: &View<'_>) -> String {
+fn closing(view: &View<'_>, options: &TextOptions) -> String {
     if let Some(sentence) = nothing_to_do(view, &clean(&view.plan.cluster)) {
-        return format!("{sentence}\n");
+        return folded(&sentence, options);
     }
-    let mut out = format!("Plan: {}.", view.counts);
+    let mut sentence = format!("Plan: {}.", view.counts);
     if let Some(time) = estimate(view.plan) {
-        out.push(' ');
-        out.push_str(&time);
+        sentence.push(' ');
+        sentence.push_str(&time);
     }
-    out.push('\n');
+    let mut out = folded(&sentence, options);
     if let Some(prices) = &view.plan.prices {
-        out.push_str(&format!("{}\n", clean(&prices.sentence())));
+        out.push_str(&folded(&clean(&prices.sentence()), options));
     }
     if let Ok(digest) = view.plan.digest() {
         out.push_str(&format!("Digest: {digest}\n"));
+    }
+    out
+}
+
+/// A sentence as lines of the terminal; as one line for a program.
+fn folded(sentence: &str, options: &TextOptions) -> String {
+    if !options.fits {
+        return format!("{sentence}\n");
+    }
+    let mut out = String::new();
+    for line in wrapped(sentence, 0, options, Style::Plain) {
+        line.write(&mut out, false);
     }
     out
 }

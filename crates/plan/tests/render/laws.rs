@@ -244,3 +244,23 @@ fn every_form_says_what_a_month_costs() {
     assert_eq!(render::json(&plan)["prices"]["after_millis"], 3_500);
     assert_eq!(render::json(&fixture::rich()).get("prices"), None);
 }
+
+#[test]
+fn a_value_is_cut_at_a_terminal_only() {
+    let names: Vec<Value> = (0..20).map(|number| Value::from(format!("host-{number}"))).collect();
+    let plan = Plan {
+        changes: vec![ResourceChange {
+            after: Value::map([("dns_names", Value::List(names))]),
+            ..fixture::change("sim_certificate.a", ChangeAction::Create)
+        }],
+        ..fixture::empty()
+    };
+    let piped = TextOptions { width: 60, ..TextOptions::default() };
+    let out = render::text(&plan, &piped);
+    assert!(out.contains("\"host-19\"]") && !out.contains('…'), "{out}");
+    assert!(out.contains("0 to delete; 12 unchanged."), "{out}");
+    let out = render::text(&plan, &TextOptions { fits: true, ..piped });
+    assert!(!out.contains("host-19") && out.contains('…'), "{out}");
+    let digest = out.find("Digest:").unwrap();
+    assert!(out[..digest].lines().all(|line| line.chars().count() <= 60), "{out}");
+}
