@@ -1,16 +1,19 @@
-//! Runs the program at a pseudo-terminal and types answers.
+//! Runs the program at a pseudo-terminal, types answers, and reads what the terminal shows.
 
 use std::process::Command;
 
 use anyhow::Result;
 use slipway_testkit::Said;
 
-/// Runs a command on a new pseudo-terminal, types, and copies all output.
+/// Runs a command on a new pseudo-terminal of a width, types, and copies all output.
 const SCRIPT: &str = "\
-import os, pty, sys
+import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()
 if pid == 0:
-    os.execvp(sys.argv[2], sys.argv[2:])
+    columns = int(sys.argv[2])
+    if columns:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 50, columns, 0, 0))
+    os.execvp(sys.argv[3], sys.argv[3:])
 os.write(terminal, sys.argv[1].encode())
 shown = b''
 while True:
@@ -33,8 +36,17 @@ sys.exit(os.waitstatus_to_exitcode(status) & 255)
 /// # Errors
 /// When the command cannot be started.
 pub fn typing(command: &Command, answers: &str) -> Result<Said> {
+    typing_at(command, answers, 0)
+}
+
+/// The same at a terminal with a number of columns; none for 0.
+///
+/// # Errors
+/// When the command cannot be started.
+pub fn typing_at(command: &Command, answers: &str, columns: usize) -> Result<Said> {
     let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, answers]).arg(command.get_program()).args(command.get_args());
+    python.args(["-c", SCRIPT, answers, &columns.to_string()]);
+    python.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         python.current_dir(folder);
     }
@@ -45,4 +57,38 @@ pub fn typing(command: &Command, answers: &str) -> Result<Said> {
         };
     }
     Said::of(python.output()?)
+}
+
+/// The rows that a terminal of a width has shown with this output, one after the other, without empty ones: a text that is too
+/// wide goes on in the next row. Movements of the cursor begin a row.
+#[must_use]
+pub fn rows(shown: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    let mut row = String::new();
+    let mut end = |row: &mut String| {
+        let text = std::mem::take(row);
+        if !text.trim().is_empty() {
+            rows.push(text.trim_end().to_owned());
+        }
+    };
+    let mut letters = shown.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\u{1b}' => {
+                let last = letters.by_ref().skip(1).find(char::is_ascii_alphabetic);
+                if last != Some('m') {
+                    end(&mut row);
+                }
+            }
+            '\r' | '\n' => end(&mut row),
+            letter => {
+                row.push(letter);
+                if row.chars().count() == columns {
+                    end(&mut row);
+                }
+            }
+        }
+    }
+    end(&mut row);
+    rows
 }

@@ -41,6 +41,7 @@ mod traces;
 mod trust;
 mod upgrade;
 mod whole_plans;
+mod widths;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
