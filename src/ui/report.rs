@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use slipway_engine::Report;
 use slipway_plan::render;
-use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId};
+use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId, Titles};
 use slipway_resource::provider::operation;
 
 use crate::error::CommandError;
@@ -13,7 +13,9 @@ use crate::program::Context;
 /// Shows what was done, what failed, and what that held back.
 pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
     let output = context.output;
-    let title = |id: StepId| plan.steps.get(id.index()).map_or_else(|| id.to_string(), |step| step.title());
+    let titles = Titles::of(plan);
+    let title =
+        |id: StepId| plan.steps.get(id.index()).map_or_else(|| id.to_string(), |step| titles.title(step));
     let mut text = String::new();
     for failure in &report.failures {
         // Writing to a string cannot fail.

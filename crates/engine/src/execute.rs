@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use slipway_plan::queue::ReadyQueue;
-use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId};
+use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId, Titles};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -71,6 +71,7 @@ struct Dispatcher<'a> {
     reading: JoinSet<()>,
     expectations: Expectations,
     changes: BTreeMap<&'a Address, usize>,
+    titles: Titles<'a>,
     report: Report,
     begun: Instant,
 }
@@ -103,6 +104,7 @@ impl<'a> Dispatcher<'a> {
                 .enumerate()
                 .map(|(index, change)| (&change.address, index))
                 .collect(),
+            titles: Titles::of(plan),
             work,
             shared,
             running: JoinSet::new(),
@@ -225,7 +227,7 @@ impl<'a> Dispatcher<'a> {
                     self.work.outputs.insert(&step.address, applied);
                 }
                 let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-                tracing::info!(step = %step.title(), elapsed_ms, "done");
+                tracing::info!(step = %self.titles.title(step), elapsed_ms, "done");
                 self.report.done += 1;
                 self.queue.finish(id);
                 self.shared.events.send(Event::Done(id, elapsed));
@@ -246,7 +248,8 @@ impl<'a> Dispatcher<'a> {
     }
 
     fn fail(&mut self, id: StepId, error: ProviderError) {
-        let title = self.work.plan.steps.get(id.index()).map(slipway_plan::Step::title).unwrap_or_default();
+        let step = self.work.plan.steps.get(id.index());
+        let title = step.map(|step| self.titles.title(step)).unwrap_or_default();
         tracing::warn!(step = %title, class = %error.class, error = %error, "failed");
         self.shared.events.send(Event::Failed(id, error.clone()));
         if error.class == ErrorClass::Unauthenticated {

@@ -117,16 +117,32 @@ impl Step {
         Some((self.roll.as_ref()?, arguments.get("slot")?.to_plain_text()))
     }
 
-    /// The action in a few words: `drain sim_machine_pool.workers (workers-1)`.
+    /// The resource that the step is about, or the pool that is rolled.
+    pub(crate) fn pool(&self) -> &Address {
+        self.roll.as_ref().unwrap_or(&self.address)
+    }
+
+    /// The action in a few words: `drain sim_machine_pool.workers (workers-1)`. A machine is named by its identity;
+    /// [`Titles`](crate::Titles) has the names that the plan shows.
     #[must_use]
     pub fn title(&self) -> String {
+        self.titled(|_| None)
+    }
+
+    /// The same with a name for the identity of a machine.
+    pub(crate) fn titled(&self, name_of: impl FnOnce(&str) -> Option<String>) -> String {
         match &self.action {
             StepAction::Operation { name, arguments } => {
-                let subject = ["member", "slot"].into_iter().find_map(|key| {
-                    let value = arguments.get(key)?.to_plain_text();
-                    Some(if key == "slot" { format!(" (slot {value})") } else { format!(" ({value})") })
-                });
-                format!("{name} {}{}", self.address, subject.unwrap_or_default())
+                let argument = |key: &str| arguments.get(key).map(Value::to_plain_text);
+                match (argument("member"), argument("slot")) {
+                    (Some(member), _) => {
+                        let machine = name_of(&member).unwrap_or(member);
+                        format!("{name} {} ({machine})", self.address)
+                    }
+                    // The node of a new machine has no name yet.
+                    (None, Some(slot)) => format!("{name} {} (new machine {slot})", self.pool()),
+                    (None, None) => format!("{name} {}", self.address),
+                }
             }
             StepAction::Delete { surplus: true } => {
                 let identity = self.identity.as_ref().map_or("", |identity| identity.as_str());

@@ -1,6 +1,6 @@
 //! The steps of a run as progress shows them, and how long the open ones take.
 
-use slipway_plan::{Plan, StepId};
+use slipway_plan::{Plan, StepId, Titles};
 
 /// The steps of a run.
 pub(super) struct Work {
@@ -27,9 +27,10 @@ pub(super) struct Title {
 impl Work {
     /// The steps of a plan.
     pub fn of(plan: &Plan) -> Self {
+        let titles = Titles::of(plan);
         let steps = plan.steps.iter().map(|step| Title {
             id: step.id,
-            text: step.title(),
+            text: titles.title(step),
             waits_for: step.depends_on.clone(),
             estimate_ms: step.estimate_ms,
         });

@@ -11,6 +11,7 @@ use super::line::{Mark, Style};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::file::{Mode, Plan};
 use crate::step::{Step, StepAction};
+use crate::titles::Titles;
 
 /// The groups of changes, in the order of the text: changes that need most attention come last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -206,6 +207,8 @@ pub(super) struct View<'p> {
     pub(super) groups: BTreeMap<Group, Vec<&'p ResourceChange>>,
     /// How many there are.
     pub(super) counts: Counts,
+    /// The steps in words.
+    pub(super) titles: Titles<'p>,
     steps: HashMap<&'p Address, Vec<&'p Step>>,
 }
 
@@ -227,6 +230,7 @@ impl<'p> View<'p> {
                 unchanged: plan.unchanged,
                 ..Counts::default()
             },
+            titles: Titles::of(plan),
             steps,
         };
         for change in &plan.changes {

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use slipway_resource::Address;
-
 use super::clean::{clean, plural, wrap};
 use super::duration::duration;
 use super::group::View;
@@ -127,7 +125,7 @@ pub(super) fn gates(
     let Turns { first, machines } = Turns::of(change, view);
     let mut out: Vec<Line> = first
         .iter()
-        .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&step.title()))))
+        .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&view.titles.title(step)))))
         .collect();
     let shown = if options.verbose || machines.len() <= LISTED { machines.len() } else { LISTED / 4 };
     let width = machines.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
@@ -151,12 +149,7 @@ pub(super) fn prerequisites<'p>(step: &'p Step, plan: &'p Plan) -> impl Iterator
         .filter_map(|id| plan.steps.get(id.index()))
         .filter(|other| matches!(other.action, StepAction::Operation { .. }) && other.address != step.address)
         // The gates of a roll are steps on the pool and on its nodes.
-        .filter(|other| pool(other) != pool(step))
-}
-
-/// The resource that a gate is about, or the pool that is rolled.
-fn pool(step: &Step) -> &Address {
-    step.roll.as_ref().unwrap_or(&step.address)
+        .filter(|other| other.pool() != step.pool())
 }
 
 fn operations<'v, 'p>(

@@ -64,7 +64,7 @@ pub(super) fn gates(view: &View<'_>) -> Section {
         .iter()
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
         .filter(|step| step.roll.is_none() && !changed.contains(&step.address) && !told.contains(&step.id))
-        .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&step.title())))
+        .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&view.titles.title(step))))
         .collect();
     Section { title: "Also runs", count: lines.len(), lines }
 }

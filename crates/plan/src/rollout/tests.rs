@@ -203,15 +203,15 @@ fn gates_on_nodes_are_steps_on_the_nodes_and_know_their_pool() {
         "drain some_node.m0",
         "remove sim_machine_pool.workers (m0)",
         "remove sim_machine_pool.workers (m1)",
-        "surge sim_machine_pool.workers (slot 1)",
-        "surge sim_machine_pool.workers (slot 2)",
-        "verify some_node.workers/1 (slot 1)",
-        "verify some_node.workers/2 (slot 2)",
+        "surge sim_machine_pool.workers (new machine 1)",
+        "surge sim_machine_pool.workers (new machine 2)",
+        "verify sim_machine_pool.workers (new machine 1)",
+        "verify sim_machine_pool.workers (new machine 2)",
     ];
     assert_eq!(titles, expected.map(str::to_owned).into());
     let find = |title: &str| steps.iter().find(|step| step.title() == title).unwrap();
     let pool = Address::new("sim_machine_pool", "workers");
-    let verify = find("verify some_node.workers/1 (slot 1)");
+    let verify = find("verify sim_machine_pool.workers (new machine 1)");
     assert_eq!(verify.new_machine(), Some((&pool, "1".to_owned())));
     assert_eq!((verify.identity.as_ref(), verify.timeout_ms), (None, 605_000));
     let StepAction::Operation { arguments, .. } = &verify.action else { panic!("{verify:?}") };
@@ -256,7 +256,7 @@ fn the_first_machine_goes_alone() {
     };
     let second = find("cordon", "m1");
     assert!(second.depends_on.contains(&find("remove", "m0").id));
-    assert!(find("cordon", "m0").depends_on.contains(&find("verify", "slot 1").id));
+    assert!(find("cordon", "m0").depends_on.contains(&find("verify", "new machine 1").id));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn machines_that_are_not_drained_have_no_gates_for_it() {
     );
     let find = |title: &str| steps.iter().find(|step| step.title() == title).unwrap();
     let removal = find("remove sim_machine_pool.workers (m0)");
-    assert!(removal.depends_on.contains(&find("verify sim_machine_pool.workers (slot 1)").id));
+    assert!(removal.depends_on.contains(&find("verify sim_machine_pool.workers (new machine 1)").id));
 }
 
 /// The change of a pool that shows the machines which leave.

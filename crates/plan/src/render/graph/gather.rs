@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, HashMap};
 
 use petgraph::algo::tarjan_scc;
 use petgraph::graph::{DiGraph, NodeIndex};
-use slipway_resource::Address;
 
 use super::super::clean::{clean, plural};
 use super::super::duration::duration;
@@ -74,18 +73,13 @@ fn key(position: usize, step: &Step, grain: Grain) -> Key<'_> {
             _ => Key::Single(position),
         };
     };
-    let (kind, name) = (pool(step).kind(), pool(step).name());
+    let (kind, name) = (step.pool().kind(), step.pool().name());
     match (grain, machine(step)) {
         (Grain::Types, _) => Key::Gates(kind, ""),
         (Grain::Machines, Some(machine)) => Key::Machine(kind, name, machine),
         (Grain::Machines, None) => Key::Single(position),
         (Grain::Gates, _) => Key::Gates(kind, name),
     }
-}
-
-/// The resource that a step is about. The gates of a roll, on the pool and on its nodes, are about the pool.
-fn pool(step: &Step) -> &Address {
-    step.roll.as_ref().unwrap_or(&step.address)
 }
 
 fn gather(steps: &[&Step], before: &[Vec<usize>], grain: Grain) -> Drawing {
@@ -164,8 +158,8 @@ fn node(steps: &[&Step]) -> Node {
     } else {
         verbs.iter().take(4).map(|verb| clean(verb)).collect::<Vec<_>>().join(", ")
     };
-    let kinds: BTreeSet<&str> = steps.iter().map(|step| pool(step).kind()).collect();
-    let addresses: BTreeSet<_> = steps.iter().map(|step| pool(step)).collect();
+    let kinds: BTreeSet<&str> = steps.iter().map(|step| step.pool().kind()).collect();
+    let addresses: BTreeSet<_> = steps.iter().map(|step| step.pool()).collect();
     let subject = match (addresses.first(), addresses.len(), kinds.first(), kinds.len()) {
         (Some(address), 1, ..) => match machines.into_iter().next().flatten() {
             Some(machine) if one_machine => format!("{} ({machine})", clean(&address.to_string())),
