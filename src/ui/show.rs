@@ -20,9 +20,10 @@ pub(crate) struct Shown {
     pub several: bool,
 }
 
-/// A plan as text, below a line that names the cluster and the place of its state.
+/// A plan as text, below lines that name the cluster, its provider, account and region, the place of its state and the actor, and
+/// explain the symbols.
 pub(crate) fn text(context: &Context, place: &str, plan: &Plan, shown: Shown) -> String {
-    text_with(context, plan, shown, &format!("state in {place}"))
+    text_with(context, plan, shown, &format!("State in {place}"))
 }
 
 fn text_with(context: &Context, plan: &Plan, Shown { full, several }: Shown, state: &str) -> String {
@@ -34,10 +35,31 @@ fn text_with(context: &Context, plan: &Plan, Shown { full, several }: Shown, sta
         notes: context.output.shows_notes(),
         several,
     };
-    let provider = plan.spec.pointer("/provider/name").and_then(serde_json::Value::as_str);
-    let provider = provider.map_or_else(String::new, |name| format!(", provider {name}"));
-    let about = format!("Cluster {}{provider}, {state}", plan.cluster);
-    format!("{}\n\n{}", visible(&about), render::text(plan, &options))
+    // An actor that cannot be named is refused before anything is done.
+    let actor = context.actor().map_or_else(|_| String::new(), |actor| format!(", actor {}", actor.who));
+    let mut head = format!("{}\n{}\n", visible(&subject(plan)), visible(&format!("{state}{actor}")));
+    if let Some(legend) = render::legend(plan) {
+        head.push_str(&legend);
+        head.push('\n');
+    }
+    format!("{head}\n{}", render::text(plan, &options))
+}
+
+/// The cluster of a plan with its provider, and the account and the region where it is.
+fn subject(plan: &Plan) -> String {
+    let mut out = format!("Cluster {}", plan.cluster);
+    let Some(name) = plan.spec.pointer("/provider/name").and_then(serde_json::Value::as_str) else {
+        return out;
+    };
+    out.push_str(&format!(", provider {name}"));
+    let Some(pin) = plan.binding.providers.get(name) else { return out };
+    if !pin.scope.account.is_empty() {
+        out.push_str(&format!(", account {}", pin.scope.account));
+    }
+    if let Some(region) = &pin.scope.region {
+        out.push_str(&format!(", region {region}"));
+    }
+    out
 }
 
 /// A plan that was made against nothing, in any form.
@@ -51,7 +73,7 @@ pub(crate) fn offline_plan(
         return self::plan(context, plan, options);
     }
     let shown = Shown { full: options.full, several };
-    context.output.result(&text_with(context, plan, shown, "without a state (`--offline`)"))
+    context.output.result(&text_with(context, plan, shown, "No state (`--offline`)"))
 }
 
 /// A plan in any form, of one cluster of a command that may have several.

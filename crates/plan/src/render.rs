@@ -42,5 +42,5 @@ pub use markdown::{COMMENT_LIMIT, code, dangerous, markdown, quoted};
 pub use reason::because;
 pub use record::{applied, applied_json};
 pub use svg::svg;
-pub use text::{TextOptions, text};
+pub use text::{TextOptions, legend, text};
 pub use value::value;

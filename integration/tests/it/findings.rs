@@ -75,13 +75,16 @@ fn an_output_replaces_older_outputs_of_its_kind_only() -> Result<()> {
 }
 
 #[test]
-fn a_text_plan_names_cluster_provider_and_state() -> Result<()> {
+fn a_text_plan_names_its_cluster_its_place_and_its_actor() -> Result<()> {
     let place = place()?;
-    let first = |out: &str| out.lines().next().unwrap_or_default().to_owned();
-    let plan = first(&place.expect(2, PLAN)?.out);
-    ensure!(plan == "Cluster line, provider sim, state in .slipway/state", "{plan}");
-    let offline = first(&place.expect(2, &[PLAN, &["--offline"]].concat())?.out);
-    ensure!(offline == "Cluster line, provider sim, without a state (`--offline`)", "{offline}");
+    let head = |out: &str| out.lines().take(4).map(str::to_owned).collect::<Vec<_>>();
+    let plan = head(&place.expect(2, PLAN)?.out);
+    ensure!(plan[0] == "Cluster line, provider sim, account sim-account, region sim-1", "{plan:?}");
+    ensure!(plan[1].starts_with("State in .slipway/state, actor tester@"), "{plan:?}");
+    ensure!(plan[2] == "Symbols: + create" && plan[3].is_empty(), "{plan:?}");
+    let offline = head(&place.expect(2, &[PLAN, &["--offline"]].concat())?.out);
+    ensure!(offline[0].starts_with("Cluster line, provider sim"), "{offline:?}");
+    ensure!(offline[1].starts_with("No state (`--offline`), actor tester@"), "{offline:?}");
     Ok(())
 }
 

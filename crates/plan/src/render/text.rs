@@ -1,5 +1,7 @@
 //! The plan for people at a terminal.
 
+use std::collections::BTreeSet;
+
 use super::block::Block;
 use super::clean::{clean, plural};
 use super::duration::duration;
@@ -78,6 +80,18 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     }
     out.push_str(&closing(&view, options));
     out
+}
+
+/// The symbols of a plan with their meanings, as `Symbols: + create, » roll`; `None` for a plan that shows no resource.
+#[must_use]
+pub fn legend(plan: &Plan) -> Option<String> {
+    let view = View::of(plan);
+    let mut groups: BTreeSet<Group> = view.shown().map(|(group, _)| group).collect();
+    groups.extend(plan.drift.iter().chain(&plan.kept).map(Group::of));
+    groups.extend(plan.pending.iter().map(|left_out| Group::of_action(left_out.action, left_out.rolls)));
+    let meaning = |group: &Group| format!("{} {}", group.symbol(), group.title().to_lowercase());
+    let symbols: Vec<String> = groups.iter().map(meaning).collect();
+    (!symbols.is_empty()).then(|| format!("Symbols: {}", symbols.join(", ")))
 }
 
 /// The section of one group.

@@ -93,13 +93,17 @@ pub(super) fn planned(place: &Place, code: i32, more: &[&str]) -> Result<Json> {
 }
 
 /// The text without what differs from run to run: the numbers that the cloud gives, in the order in which calls
-/// come, and the digest over them.
+/// come, the digest over them, and the host of the actor.
 pub(super) fn settled(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let line = match line.split_once("sha256:") {
             Some((before, _)) => format!("{before}sha256:…"),
             None => line.to_owned(),
+        };
+        let line = match line.split_once("actor tester@") {
+            Some((before, _)) => format!("{before}actor tester@…"),
+            None => line,
         };
         let mut rest = line.as_str();
         while let Some(dash) = rest.find('-') {
