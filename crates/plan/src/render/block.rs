@@ -134,8 +134,8 @@ fn how(change: &ResourceChange) -> Option<&'static str> {
     match change.action {
         ChangeAction::ReplaceDeleteFirst => Some("delete first, then create"),
         ChangeAction::ReplaceCreateFirst => Some("create first, then delete"),
-        ChangeAction::Adopt => Some("exists, is recorded"),
-        ChangeAction::Record => Some("stays as it is, is recorded again"),
+        ChangeAction::Adopt => Some("record only: the object exists"),
+        ChangeAction::Record => Some("record only: the object stays as it is"),
         ChangeAction::Forget if change.reasons.iter().any(|reason| is_gone(reason.code)) => {
             Some("is forgotten")
         }

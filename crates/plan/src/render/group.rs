@@ -114,7 +114,7 @@ pub struct Counts {
     pub update: u64,
     /// Given up for a new one.
     pub replace: u64,
-    /// Rolled machine by machine; one that is also changed counts there too.
+    /// Rolled machine by machine; one that is also changed or recorded counts only here.
     pub roll: u64,
     /// Machines that those rolls replace or retire.
     pub machines: u64,
@@ -150,7 +150,7 @@ impl Counts {
             ChangeAction::NoOp => {}
             ChangeAction::Create => self.create += 1,
             // A pool whose machines are rolled counts as that.
-            ChangeAction::Update if change.rolls() => {}
+            ChangeAction::Update | ChangeAction::Record if change.rolls() => {}
             ChangeAction::Update => self.update += 1,
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => self.replace += 1,
             ChangeAction::Delete => self.delete += 1,
@@ -192,6 +192,9 @@ impl fmt::Display for Counts {
             }
         }
         write!(formatter, "; {} unchanged", self.unchanged)?;
+        if self.kept > 0 {
+            write!(formatter, ", {} kept", self.kept)?;
+        }
         if self.left_out > 0 {
             write!(formatter, ", {} left out", self.left_out)?;
         }

@@ -264,3 +264,24 @@ fn a_value_is_cut_at_a_terminal_only() {
     let digest = out.find("Digest:").unwrap();
     assert!(out[..digest].lines().all(|line| line.chars().count() <= 60), "{out}");
 }
+
+#[test]
+fn the_counts_add_up() {
+    let plan = fixture::rich();
+    let counts = render::Counts::of(&plan);
+    let changed = [
+        counts.create,
+        counts.update,
+        counts.replace,
+        counts.roll,
+        counts.delete,
+        counts.record,
+        counts.rename,
+        counts.forget,
+        counts.deferred,
+    ];
+    assert_eq!(changed.iter().sum::<u64>(), plan.changes.len() as u64);
+    assert_eq!(counts.kept, plan.kept.len() as u64);
+    let text = render::text(&plan, &TextOptions::default());
+    assert!(text.contains("; 12 unchanged, 1 kept."), "{text}");
+}
