@@ -11,7 +11,7 @@ use super::reason::because;
 use super::roll::{self, wrapped};
 use super::screen::sensitive_paths;
 use super::text::TextOptions;
-use crate::change::{ChangeAction, ResourceChange};
+use crate::change::{ChangeAction, MachineChange, ResourceChange};
 use crate::file::Mode;
 use crate::reason::{Reason, ReasonCode};
 
@@ -214,14 +214,8 @@ pub(super) fn disruption(change: &ResourceChange) -> Option<&'static str> {
 }
 
 fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
-    // Expected reasons are not shown: that the spec wants a new resource, and reasons that repeat the head.
-    let silent = |reason: &&Reason| {
-        options.verbose
-            || !matches!(reason.code, ReasonCode::Wanted | ReasonCode::Unrecorded)
-                && (reason.code != ReasonCode::Renamed || change.previous_address.is_none())
-    };
     let mut sentences: Vec<String> = Vec::new();
-    for reason in change.reasons.iter().filter(silent) {
+    for reason in change.reasons.iter().filter(|reason| options.verbose || is_news(reason, change)) {
         let sentence = because(reason);
         if !sentences.contains(&sentence) {
             sentences.push(sentence);
@@ -241,4 +235,22 @@ fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
         out.push(Line::at(INDENT).with(Style::Faint, format!("… and {more}")));
     }
     out
+}
+
+/// Whether a reason says more than other lines of the plan. Others are expected: the spec wants a new resource, the heading says that
+/// the cluster is deleted. Or they repeat the head, a confirmation, or the reason beside the machines that go.
+fn is_news(reason: &Reason, change: &ResourceChange) -> bool {
+    let message = reason.message.as_str();
+    match reason.code {
+        ReasonCode::Wanted | ReasonCode::Unrecorded | ReasonCode::ClusterDeleted => false,
+        ReasonCode::Renamed => change.previous_address.is_none(),
+        ReasonCode::Provider => {
+            let is_of = |machine: &MachineChange| {
+                !machine.reason.is_empty() && message.ends_with(machine.reason.as_str())
+            };
+            !change.machines.iter().any(is_of)
+                && !change.confirmation.as_ref().is_some_and(|confirmation| confirmation.contains(message))
+        }
+        _ => true,
+    }
 }

@@ -12,7 +12,7 @@ use super::roll::wrapped;
 use super::section::{self, Section};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::file::{Mode, Plan};
-use crate::reason::ReasonCode;
+use crate::reason::{Reason, ReasonCode};
 
 /// How a plan is written for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,34 +45,36 @@ impl Default for TextOptions {
 pub fn text(plan: &Plan, options: &TextOptions) -> String {
     let view = View::of(plan);
     let mut out = String::new();
-    let mut put = |section: &Section| {
+    let mut put = |section: &Section, why: &str| {
         if section.lines.is_empty() {
             return;
         }
         let count = if section.count > 1 { format!(" ({})", section.count) } else { String::new() };
-        Line::at(0).with(Style::Strong, format!("{}{count}", section.title)).write(&mut out, options.color);
+        Line::at(0)
+            .with(Style::Strong, format!("{}{count}{why}", section.title))
+            .write(&mut out, options.color);
         for line in &section.lines {
             line.clone().indented(2).write(&mut out, options.color);
         }
         out.push('\n');
     };
-    put(&section::drift(&view, options));
+    put(&section::drift(&view, options), "");
     let mut count = 0;
     for (group, changes) in view.shown() {
         let (section, more) = with_folded(group, changes, &view, options);
-        put(&section);
+        put(&section, if is_of_deletion(changes) { ": the cluster is deleted" } else { "" });
         count += more;
     }
-    put(&section::gates(&view));
-    put(&section::kept(&view, options));
-    put(&section::pending(&view, options));
+    put(&section::gates(&view), "");
+    put(&section::kept(&view, options), "");
+    put(&section::pending(&view, options), "");
     if options.notes {
-        put(&section::notes(&view, options));
+        put(&section::notes(&view, options), "");
     }
-    put(&section::infrastructure_only(&view, options));
-    put(&section::findings(&view, options));
-    put(&section::confirmations(&view, options));
-    put(&section::outlook(&view, options));
+    put(&section::infrastructure_only(&view, options), "");
+    put(&section::findings(&view, options), "");
+    put(&section::confirmations(&view, options), "");
+    put(&section::outlook(&view, options), "");
     if count > 0 {
         let sentence =
             format!("{count} resources are shown together with similar ones; `--full` shows each of them.");
@@ -102,6 +104,12 @@ pub(super) fn changes_of(
     options: &TextOptions,
 ) -> Section {
     with_folded(group, changes, view, options).0
+}
+
+/// Whether all these changes are made because the cluster is deleted.
+fn is_of_deletion(changes: &[&ResourceChange]) -> bool {
+    let is_cause = |reason: &Reason| reason.code == ReasonCode::ClusterDeleted;
+    changes.iter().all(|change| change.reasons.iter().any(is_cause))
 }
 
 /// The section of one group, and how many of its resources are shown together with others.
