@@ -41,17 +41,32 @@ pub fn causes(before: &Json, after: &Json) -> Vec<String> {
 }
 
 /// The field that a reason names. `origin` is where the attribute comes from; of a whole object, such as a pool, it is narrowed
-/// to the field that changed, where one did.
+/// to the field that changed, where one did. A field of a pool that did not change itself has its value from the cluster.
 pub(crate) fn narrowed(origin: &str, changed: &[String]) -> String {
-    let is_inside = |field: &&String| {
-        field.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
-    let inside: Vec<&String> = changed.iter().filter(is_inside).collect();
-    match (inside.as_slice(), changed) {
+    match (inside(origin, changed).as_slice(), changed) {
         ([field], _) => (*field).clone(),
         // Resources that derive from a whole object depend on settings of the cluster too.
         ([], [field]) if origin.ends_with(']') => field.clone(),
+        ([], _) => inherited(origin, changed).unwrap_or_else(|| origin.to_owned()),
         _ => origin.to_owned(),
+    }
+}
+
+/// The changed fields that are this one or a part of it.
+fn inside<'c>(origin: &str, changed: &'c [String]) -> Vec<&'c String> {
+    let is_inside = |field: &&String| {
+        field.strip_prefix(origin).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    changed.iter().filter(is_inside).collect()
+}
+
+/// The changed field of the cluster from which a field of a pool has its value.
+fn inherited(origin: &str, changed: &[String]) -> Option<String> {
+    let (_, field) = origin.strip_prefix("pools[")?.split_once("].")?;
+    match inside(field, changed).as_slice() {
+        [] => None,
+        [one] => Some((*one).clone()),
+        _ => Some(field.to_owned()),
     }
 }
 
@@ -137,6 +152,11 @@ mod tests {
         assert_eq!(narrow("pools[w]", &["kubelet.maxPods"]), "kubelet.maxPods");
         assert_eq!(narrow("pools[w]", &["pools[w].size", "pools[w].image"]), "pools[w]");
         assert_eq!(narrow("etcd", &["kubelet.maxPods"]), "etcd");
+        assert_eq!(narrow("pools[w].version", &["region", "version"]), "version");
+        assert_eq!(narrow("pools[w].labels", &["labels.team"]), "labels.team");
+        assert_eq!(narrow("pools[w].labels", &["labels.cost", "labels.team"]), "labels");
+        assert_eq!(narrow("pools[w].labels", &["labels.team", "pools[w].labels.a"]), "pools[w].labels.a");
+        assert_eq!(narrow("pools[w].labels", &["region"]), "pools[w].labels");
         assert_eq!(narrow("network", &["network.cidr"]), "network.cidr");
     }
 }

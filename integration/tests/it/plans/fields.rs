@@ -22,6 +22,10 @@ fn a_reason_names_the_field_that_changed() -> Result<()> {
         ensure!(text.contains(&wanted), "no {wanted}\n{text}");
         ensure!(!text.contains("(pools[workers], "), "{text}");
     }
+    // Pools have labels of the cluster: the reason names the line of the cluster.
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("sim_machine_pool") && !text.contains("(pools["), "{text}");
     // Of two fields, neither is the reason alone.
     let both = spec().replace(in_pool.0, "size: { fixed: 2 }, kubelet: { maxPods: 90, failSwapOn: false }");
     place.write("spec.yaml", &both)?;
