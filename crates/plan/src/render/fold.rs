@@ -1,6 +1,6 @@
 //! Changes that look the same, told once.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::attribute::{Attribute, layout};
 use super::block::{Block, INDENT};
@@ -19,6 +19,9 @@ const FOLDED_CREATES: usize = 4;
 /// Minimum number of lines of a new resource that would hide the others. Where a type has such resources,
 /// those of one field of the spec are folded and only named: the objects of an add-on.
 const LONG: usize = 60;
+
+/// Minimum number of types whose resources change in the same way that are folded into one entry, as when all get a new tag.
+const TYPES: usize = 5;
 
 /// How many names of harmless changes are listed.
 const NAMES: usize = 24;
@@ -109,7 +112,7 @@ pub(super) fn fold<'p>(blocks: Vec<Block<'p>>, options: &TextOptions) -> Vec<Fol
             None => folds.push(Fold { blocks: vec![block], field: Some(field) }),
         }
     }
-    let mut all = alike(rest);
+    let mut all = across_types(alike(rest));
     all.extend(folds);
     sorted(all)
 }
@@ -119,13 +122,53 @@ pub(super) fn fold_alike(blocks: Vec<Block<'_>>) -> Vec<Fold<'_>> {
     sorted(alike(blocks))
 }
 
-/// The folds with their resources in the order of the names.
+/// The folds with their resources in the order of the types and of the names.
 fn sorted(mut folds: Vec<Fold<'_>>) -> Vec<Fold<'_>> {
     for fold in &mut folds {
-        fold.blocks
-            .sort_by(|left, right| names::compare(left.change.address.name(), right.change.address.name()));
+        fold.blocks.sort_by(|left, right| {
+            let (left, right) = (&left.change.address, &right.change.address);
+            left.kind().cmp(right.kind()).then_with(|| names::compare(left.name(), right.name()))
+        });
     }
     folds
+}
+
+/// What harmless changes in place of different types have in common: their differences and their notes.
+type Difference<'b> = (&'b [Attribute], &'b [Line]);
+
+fn difference<'b>(fold: &'b Fold<'_>) -> Option<Difference<'b>> {
+    let first = fold.blocks.first()?;
+    let is_plain = first.group == Group::Update && first.how.is_none() && !first.dangerous;
+    (is_plain && !is_listed(first) && !first.attributes.is_empty())
+        .then_some((first.attributes.as_slice(), first.notes.as_slice()))
+}
+
+/// Puts the changes of many types together that are made in the same way.
+fn across_types(folds: Vec<Fold<'_>>) -> Vec<Fold<'_>> {
+    let mut kinds: HashMap<Difference<'_>, (usize, HashSet<&str>)> = HashMap::new();
+    for (position, fold) in folds.iter().enumerate() {
+        if let (Some(difference), Some(first)) = (difference(fold), fold.blocks.first()) {
+            let (_, kinds) = kinds.entry(difference).or_insert_with(|| (position, HashSet::new()));
+            kinds.insert(first.change.address.kind());
+        }
+    }
+    let mut places = Vec::with_capacity(folds.len());
+    for (position, fold) in folds.iter().enumerate() {
+        let first = difference(fold).and_then(|key| kinds.get(&key));
+        let first = first.filter(|(_, kinds)| kinds.len() >= TYPES);
+        places.push(first.map_or(position, |(first, _)| *first));
+    }
+    drop(kinds);
+    let mut out: Vec<Fold<'_>> = Vec::new();
+    let mut found: HashMap<usize, usize> = HashMap::new();
+    for (fold, place) in folds.into_iter().zip(places) {
+        let position = *found.entry(place).or_insert(out.len());
+        match out.get_mut(position) {
+            Some(other) => other.blocks.extend(fold.blocks),
+            None => out.push(fold),
+        }
+    }
+    out
 }
 
 /// Puts those together that have the same attributes.
@@ -189,20 +232,36 @@ impl Fold<'_> {
             [] => Vec::new(),
             [one] => one.lines(),
             [first, ..] => {
-                let kind = clean(first.change.address.kind());
-                let head = first.head(format!("{kind} × {}", self.blocks.len()));
+                let (count, kinds) = (self.blocks.len(), self.by_kind());
+                let head = match kinds.len() {
+                    1 => first.head(format!("{} × {count}", clean(first.change.address.kind()))),
+                    kinds => first.head(format!("{count} resources of {kinds} types")),
+                };
                 if let Some(field) = &self.field {
                     let mut out = vec![head.with(Style::Faint, format!("  for {}", clean(field)))];
                     out.extend(self.names(false, options));
                     return out;
                 }
                 let mut out = vec![first.with_how(head)];
-                out.extend(self.names(first.dangerous, options));
+                if kinds.len() > 1 {
+                    out.extend(kinds.iter().flat_map(|(kind, names)| of_kind(kind, names, options)));
+                } else {
+                    out.extend(self.names(first.dangerous, options));
+                }
                 out.extend(layout(&self.common(), INDENT));
                 out.extend(first.notes.iter().cloned());
                 out
             }
         }
+    }
+
+    /// The names by type.
+    fn by_kind(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for block in &self.blocks {
+            kinds.entry(block.change.address.kind()).or_default().push(block.change.address.name());
+        }
+        kinds
     }
 
     /// The attributes of all, those that differ only counted.
@@ -223,12 +282,23 @@ impl Fold<'_> {
     /// The names, all of them when the change is dangerous.
     fn names(&self, all: bool, options: &TextOptions) -> Vec<Line> {
         let names: Vec<&str> = self.blocks.iter().map(|block| block.change.address.name()).collect();
-        let shown = names::listed(&names);
-        if all || names.len() <= NAMES || shown.len() <= options.width * 2 {
-            return wrapped(&shown, INDENT, options, Style::Plain);
-        }
-        let first = names::listed(names.get(..NAMES).unwrap_or_default());
-        let text = format!("{first}, … and {} more", names.len() - NAMES);
-        wrapped(&text, INDENT, options, Style::Plain)
+        let shown = if all { names::listed(&names) } else { shortened(&names, options) };
+        wrapped(&shown, INDENT, options, Style::Plain)
     }
+}
+
+/// The names of one type in a fold of several.
+fn of_kind(kind: &str, names: &[&str], options: &TextOptions) -> Vec<Line> {
+    let text = format!("{}: {}", clean(kind), shortened(names, options));
+    wrapped(&text, INDENT, options, Style::Plain)
+}
+
+/// The names, or the first ones where they would take too many lines.
+fn shortened(names: &[&str], options: &TextOptions) -> String {
+    let shown = names::listed(names);
+    if names.len() <= NAMES || shown.len() <= options.width * 2 {
+        return shown;
+    }
+    let first = names::listed(names.get(..NAMES).unwrap_or_default());
+    format!("{first}, … and {} more", names.len() - NAMES)
 }

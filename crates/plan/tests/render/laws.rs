@@ -285,3 +285,19 @@ fn the_counts_add_up() {
     let text = render::text(&plan, &TextOptions::default());
     assert!(text.contains("; 12 unchanged, 1 kept."), "{text}");
 }
+
+#[test]
+fn the_same_change_of_many_types_is_one_entry() {
+    let of = |types: usize| {
+        let tagged = |number| {
+            let tag = fixture::field("tags.team", "platform", "network");
+            fixture::changed(&format!("sim_kind{number}.main"), ChangeAction::Update, vec![tag])
+        };
+        let plan = Plan { changes: (0..types).map(tagged).collect(), ..fixture::empty() };
+        render::text(&plan, &TextOptions::default())
+    };
+    let text = of(5);
+    assert!(text.contains("  ~ 5 resources of 5 types\n") && text.contains("sim_kind4: main\n"), "{text}");
+    assert_eq!(text.matches("tags.team").count(), 1, "{text}");
+    assert_eq!(of(4).matches("tags.team").count(), 4);
+}
