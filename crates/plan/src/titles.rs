@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use slipway_resource::Address;
 
 use crate::file::Plan;
-use crate::step::Step;
+use crate::step::{Step, StepAction};
 
 /// Titles of the steps of one plan. The machines of a roll have the names of the plan, and not the identities of the cloud.
 #[derive(Debug, Default)]
@@ -28,7 +28,17 @@ impl<'p> Titles<'p> {
     /// The action of a step in a few words: `remove sim_machine_pool.workers (workers-1)`.
     #[must_use]
     pub fn title(&self, step: &Step) -> String {
-        step.titled(|member| self.names.get(&(step.pool(), member)).map(|name| (*name).to_owned()))
+        step.titled(|member| self.name(step, member).map(str::to_owned))
+    }
+
+    /// The name of the machine that a step names by its identity.
+    pub(crate) fn machine(&self, step: &Step) -> Option<&'p str> {
+        let StepAction::Operation { arguments, .. } = &step.action else { return None };
+        self.name(step, &arguments.get("member")?.to_plain_text())
+    }
+
+    fn name(&self, step: &Step, member: &str) -> Option<&'p str> {
+        self.names.get(&(step.pool(), member)).copied()
     }
 }
 
@@ -38,7 +48,7 @@ mod tests {
 
     use super::*;
     use crate::change::{MachineChange, ResourceChange};
-    use crate::step::{StepAction, StepId};
+    use crate::step::StepId;
 
     fn gate(name: &str, arguments: Value) -> Step {
         Step {

@@ -8,7 +8,7 @@ use crate::file::Plan;
 /// The graph of all steps in Graphviz' DOT language, without the edges that others imply.
 #[must_use]
 pub fn dot(plan: &Plan) -> String {
-    let drawing = Drawing::of(&plan.steps);
+    let drawing = Drawing::of(plan);
     let mut out = String::from("digraph plan {\n");
     out.push_str(&format!("  label={};\n", quoted(&clean(&plan.cluster))));
     out.push_str("  rankdir=LR;\n");

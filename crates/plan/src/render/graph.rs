@@ -6,7 +6,9 @@ mod reduce;
 use super::clean::clean;
 use super::duration::duration;
 use super::line::Style;
+use crate::file::Plan;
 use crate::step::{Step, StepAction};
+use crate::titles::Titles;
 
 pub(super) use gather::{chosen, gathered, gathered_of};
 pub(super) use reduce::reduce;
@@ -37,15 +39,15 @@ pub(super) struct Node {
 
 impl Drawing {
     /// Every step, with the edges that are not implied by others.
-    pub(super) fn of(steps: &[Step]) -> Self {
-        let all: Vec<&Step> = steps.iter().collect();
-        Self::each(&all, edges(steps))
+    pub(super) fn of(plan: &Plan) -> Self {
+        let all: Vec<&Step> = plan.steps.iter().collect();
+        Self::each(&all, edges(&plan.steps), &Titles::of(plan))
     }
 
     /// A node for each of these steps, with the edges between them.
-    fn each(steps: &[&Step], before: Vec<Vec<usize>>) -> Self {
+    fn each(steps: &[&Step], before: Vec<Vec<usize>>, titles: &Titles<'_>) -> Self {
         Self {
-            nodes: steps.iter().map(|step| node(step)).collect(),
+            nodes: steps.iter().map(|step| node(step, titles)).collect(),
             before: reduce(before),
             members: (0..steps.len()).map(|position| vec![position]).collect(),
         }
@@ -92,9 +94,9 @@ pub(super) fn edges(steps: &[Step]) -> Vec<Vec<usize>> {
         .collect()
 }
 
-fn node(step: &Step) -> Node {
+fn node(step: &Step, titles: &Titles<'_>) -> Node {
     let verb = step.action.verb();
-    let title = step.title();
+    let title = titles.title(step);
     let subject = title.strip_prefix(verb).unwrap_or(&title).trim_start();
     Node {
         verb: clean(verb).into_owned(),

@@ -19,7 +19,7 @@ const CHAIN: usize = 12;
 /// each machine, then those of each resource, then the steps of each type.
 #[must_use]
 pub fn svg(plan: &Plan) -> String {
-    let drawing = gathered(&plan.steps, BOXES, CHAIN);
+    let drawing = gathered(plan, BOXES, CHAIN);
     let mut layers = layer::layers(&drawing);
     order::order(&mut layers);
     let summary = draw::summary(plan, &drawing);

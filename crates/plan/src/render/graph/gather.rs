@@ -10,7 +10,9 @@ use super::super::duration::duration;
 use super::super::line::Style;
 use super::super::roll::machine;
 use super::{Drawing, Node, edges, reduce, style};
+use crate::file::Plan;
 use crate::step::{Step, StepAction};
+use crate::titles::Titles;
 
 /// How coarsely steps are gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,9 +27,9 @@ enum Grain {
 
 /// The steps in at most `nodes` nodes and chains of at most `depth`, as far as gathering by machine, by
 /// resource and then by type can do it.
-pub(in super::super) fn gathered(steps: &[Step], nodes: usize, depth: usize) -> Drawing {
-    let all: Vec<&Step> = steps.iter().collect();
-    gathered_of(&all, edges(steps), nodes, depth)
+pub(in super::super) fn gathered(plan: &Plan, nodes: usize, depth: usize) -> Drawing {
+    let all: Vec<&Step> = plan.steps.iter().collect();
+    gathered_of(&all, edges(&plan.steps), nodes, depth, &Titles::of(plan))
 }
 
 /// The same of some steps with the edges between them: for each step the positions of those before it.
@@ -36,20 +38,21 @@ pub(in super::super) fn gathered_of(
     before: Vec<Vec<usize>>,
     nodes: usize,
     depth: usize,
+    titles: &Titles<'_>,
 ) -> Drawing {
     let few = |drawing: &Drawing| drawing.nodes.len() <= nodes;
     if steps.len() <= nodes {
-        let all = Drawing::each(steps, before.clone());
+        let all = Drawing::each(steps, before.clone(), titles);
         if longest(&all) <= depth {
             return all;
         }
     }
-    let machines = gather(steps, &before, Grain::Machines);
+    let machines = gather(steps, &before, Grain::Machines, titles);
     if few(&machines) && longest(&machines) <= depth {
         return machines;
     }
-    let gates = gather(steps, &before, Grain::Gates);
-    if few(&gates) { gates } else { gather(steps, &before, Grain::Types) }
+    let gates = gather(steps, &before, Grain::Gates, titles);
+    if few(&gates) { gates } else { gather(steps, &before, Grain::Types, titles) }
 }
 
 /// How many nodes the longest chain has.
@@ -66,7 +69,7 @@ enum Key<'s> {
     Action(&'s str, &'s str),
 }
 
-fn key(position: usize, step: &Step, grain: Grain) -> Key<'_> {
+fn key<'s>(position: usize, step: &'s Step, grain: Grain, titles: &Titles<'_>) -> Key<'s> {
     let StepAction::Operation { .. } = &step.action else {
         return match grain {
             Grain::Types => Key::Action(step.address.kind(), step.action.verb()),
@@ -74,7 +77,7 @@ fn key(position: usize, step: &Step, grain: Grain) -> Key<'_> {
         };
     };
     let (kind, name) = (step.pool().kind(), step.pool().name());
-    match (grain, machine(step)) {
+    match (grain, named(step, titles)) {
         (Grain::Types, _) => Key::Gates(kind, ""),
         (Grain::Machines, Some(machine)) => Key::Machine(kind, name, machine),
         (Grain::Machines, None) => Key::Single(position),
@@ -82,14 +85,19 @@ fn key(position: usize, step: &Step, grain: Grain) -> Key<'_> {
     }
 }
 
-fn gather(steps: &[&Step], before: &[Vec<usize>], grain: Grain) -> Drawing {
+/// The machine that a gate is about, by the name that the plan gives to it.
+fn named(step: &Step, titles: &Titles<'_>) -> Option<String> {
+    titles.machine(step).map(|name| clean(name).into_owned()).or_else(|| machine(step))
+}
+
+fn gather(steps: &[&Step], before: &[Vec<usize>], grain: Grain, titles: &Titles<'_>) -> Drawing {
     let mut numbers: HashMap<Key<'_>, usize> = HashMap::new();
     let group: Vec<usize> = steps
         .iter()
         .enumerate()
         .map(|(position, step)| {
             let next = numbers.len();
-            *numbers.entry(key(position, step, grain)).or_insert(next)
+            *numbers.entry(key(position, step, grain, titles)).or_insert(next)
         })
         .collect();
     let mut graph: DiGraph<(), ()> = DiGraph::with_capacity(numbers.len(), numbers.len());
@@ -129,7 +137,7 @@ fn gather(steps: &[&Step], before: &[Vec<usize>], grain: Grain) -> Drawing {
         }
     }
     Drawing {
-        nodes: members.iter().map(|members| node(&chosen(steps, members))).collect(),
+        nodes: members.iter().map(|members| node(&chosen(steps, members), titles)).collect(),
         before: reduce(before.into_iter().map(|set| set.into_iter().collect()).collect()),
         members,
     }
@@ -140,12 +148,12 @@ pub(in super::super) fn chosen<'s>(steps: &[&'s Step], positions: &[usize]) -> V
     positions.iter().filter_map(|position| steps.get(*position).copied()).collect()
 }
 
-fn node(steps: &[&Step]) -> Node {
+fn node(steps: &[&Step], titles: &Titles<'_>) -> Node {
     if let [single] = steps {
-        return super::node(single);
+        return super::node(single, titles);
     }
     let gates = steps.iter().all(|step| matches!(step.action, StepAction::Operation { .. }));
-    let machines: BTreeSet<Option<String>> = steps.iter().map(|step| machine(step)).collect();
+    let machines: BTreeSet<Option<String>> = steps.iter().map(|step| named(step, titles)).collect();
     let mut verbs: Vec<&str> = steps.iter().map(|step| step.action.verb()).collect();
     verbs.dedup();
     let one_machine = machines.len() == 1 && machines.iter().all(Option::is_some);

@@ -9,6 +9,7 @@ use super::super::{markup, svg};
 use super::section::Section;
 use crate::file::Plan;
 use crate::step::Step;
+use crate::titles::Titles;
 
 /// How many boxes the overview has at most before steps are gathered by machine, by resource, or by type.
 const BOXES: usize = 48;
@@ -27,6 +28,7 @@ struct Steps<'p> {
     all: Vec<&'p Step>,
     before: Vec<Vec<usize>>,
     levels: Vec<usize>,
+    titles: Titles<'p>,
 }
 
 /// The section of the graph; `None` in a plan without steps.
@@ -35,8 +37,9 @@ pub(super) fn section(plan: &Plan) -> Option<Section> {
         return None;
     }
     let before = edges(&plan.steps);
-    let steps = Steps { all: plan.steps.iter().collect(), levels: levels(&before), before };
-    let drawing = gathered(&plan.steps, BOXES, CHAIN);
+    let steps =
+        Steps { all: plan.steps.iter().collect(), levels: levels(&before), before, titles: Titles::of(plan) };
+    let drawing = gathered(plan, BOXES, CHAIN);
     let mut body = String::new();
     push_about(&mut body, &steps, &drawing);
     let link = |node: usize| {
@@ -104,7 +107,8 @@ fn push_box(out: &mut String, number: usize, members: &[usize], drawing: &Drawin
         markup::text(&node.subject),
         markup::text(&plural(members.len(), "step", "steps")),
     ));
-    let own = gathered_of(&chosen(&steps.all, members), inner(&steps.before, members), INNER, CHAIN);
+    let own =
+        gathered_of(&chosen(&steps.all, members), inner(&steps.before, members), INNER, CHAIN, &steps.titles);
     let has_edges = own.before.iter().any(|before| !before.is_empty());
     if has_edges && own.nodes.len() <= INNER {
         push_picture(out, &svg::element(&own, &format!("Graph of {}", node.subject), &|_| None));
@@ -122,14 +126,14 @@ fn push_levels(out: &mut String, members: &[usize], steps: &Steps<'_>) {
         }
     }
     let open = if members.len() <= SHORT { " open" } else { "" };
-    for (level, steps) in by_level {
+    for (level, own) in by_level {
         out.push_str(&format!(
             "<details class=\"level\"{open}><summary>Level {} <span class=\"count\">{}</span></summary>\n<ul>\n",
             level + 1,
-            steps.len()
+            own.len()
         ));
-        for step in steps {
-            out.push_str(&format!("<li>{}", markup::text(&step.title())));
+        for step in own {
+            out.push_str(&format!("<li>{}", markup::text(&steps.titles.title(step))));
             if step.estimate_ms > 0 {
                 out.push_str(&format!(" <span class=\"took\">{}</span>", duration(step.estimate_ms)));
             }
