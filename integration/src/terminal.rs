@@ -45,7 +45,7 @@ pub fn typing(command: &Command, answers: &str) -> Result<Said> {
 /// When the command cannot be started.
 pub fn typing_at(command: &Command, answers: &str, columns: usize) -> Result<Said> {
     let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, answers, &columns.to_string()]);
+    python.args(["-c", SCRIPT, answers, columns.to_string().as_str()]);
     python.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         python.current_dir(folder);
