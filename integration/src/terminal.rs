@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 use slipway_testkit::Said;
 
-/// Runs a command on a new pseudo-terminal of a width, types, and copies all output.
+/// Runs a command on a new pseudo-terminal of a width, types when a text is shown, and copies all output.
 const SCRIPT: &str = "\
 import fcntl, os, pty, struct, sys, termios
 pid, terminal = pty.fork()
@@ -13,10 +13,13 @@ if pid == 0:
     columns = int(sys.argv[2])
     if columns:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 50, columns, 0, 0))
-    os.execvp(sys.argv[3], sys.argv[3:])
-os.write(terminal, sys.argv[1].encode())
+    os.execvp(sys.argv[4], sys.argv[4:])
+answers, marker = sys.argv[1].encode(), sys.argv[3].encode()
 shown = b''
 while True:
+    if answers and marker in shown:
+        os.write(terminal, answers)
+        answers = b''
     try:
         part = os.read(terminal, 65536)
     except OSError:
@@ -36,16 +39,16 @@ sys.exit(os.waitstatus_to_exitcode(status) & 255)
 /// # Errors
 /// When the command cannot be started.
 pub fn typing(command: &Command, answers: &str) -> Result<Said> {
-    typing_at(command, answers, 0)
+    typing_at(command, answers, "", 0)
 }
 
-/// The same at a terminal with a number of columns; none for 0.
+/// The same at a terminal with a number of columns, as soon as it has shown a text. 0 columns are none.
 ///
 /// # Errors
 /// When the command cannot be started.
-pub fn typing_at(command: &Command, answers: &str, columns: usize) -> Result<Said> {
+pub fn typing_at(command: &Command, answers: &str, after: &str, columns: usize) -> Result<Said> {
     let mut python = Command::new("python3");
-    python.args(["-c", SCRIPT, answers, columns.to_string().as_str()]);
+    python.args(["-c", SCRIPT, answers, columns.to_string().as_str(), after]);
     python.arg(command.get_program()).args(command.get_args());
     if let Some(folder) = command.get_current_dir() {
         python.current_dir(folder);

@@ -19,7 +19,7 @@ fn progress_fits_into_the_terminal() -> Result<()> {
         place.write("spec.yaml", &slow)?;
         let mut command = place.command(APPLY);
         command.env("TERM", "xterm").env_remove("COLUMNS");
-        let applied = typing_at(&command, "", columns)?;
+        let applied = typing_at(&command, "", "", columns)?;
         ensure!(applied.code == Some(0), "{}", applied.out);
         let (plan, run) = applied.out.split_once("Digest: ").context("no digest")?;
         // The end of the plan is folded.
@@ -38,5 +38,27 @@ fn progress_fits_into_the_terminal() -> Result<()> {
         ensure!(done.starts_with(&format!("Done: {finished} steps in ")), "{finished} lines: {done}");
         ensure!(shown.iter().any(|row| row.contains(" left")), "no estimate: {shown:#?}");
     }
+    Ok(())
+}
+
+/// Ctrl-C is answered at once, and the numbers at the end are right.
+#[test]
+fn a_stopped_run_tells_what_it_did() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place
+        .write("spec.yaml", &SMALL.replace("{ name: sim }", "{ name: sim, config: { timeScale: 0.02 } }"))?;
+    let mut command = place.command(APPLY);
+    command.env("TERM", "xterm").env_remove("COLUMNS");
+    let stopped = typing_at(&command, "\u{3}", "✓ ", 80)?;
+    ensure!(stopped.code.is_some_and(|code| code != 0), "{:?}: {}", stopped.code, stopped.out);
+    ensure!(stopped.out.contains("Stopping: what is under way is finished"), "{}", stopped.out);
+    let (plan, run) = stopped.out.split_once("Digest: ").context("no digest")?;
+    let (_, counts) = plan.rsplit_once("Plan: ").context("no counts")?;
+    let steps: usize = counts.split(' ').next().context("no count")?.parse()?;
+    let shown = rows(run, 80);
+    let finished = shown.iter().filter(|row| row.starts_with("✓ ")).count();
+    let rest = steps.checked_sub(finished).context("more lines than steps")?;
+    let wanted = format!("Not complete: {finished} steps done, 0 failed, {rest} not started");
+    ensure!(rest > 0 && stopped.out.contains(&wanted), "no {wanted}: {shown:#?}");
     Ok(())
 }

@@ -80,7 +80,10 @@ impl<'w> Bars<'w> {
                 self.running.entry(id).or_insert(Running { bar: None, begun, message });
                 self.fill();
             }
-            Event::Stopping => self.is_stopping = true,
+            Event::Stopping => {
+                self.is_stopping = true;
+                self.refreshed = None;
+            }
             Event::Progress(id, text) => self.note(id, &text),
             Event::Retrying { step, error, delay } => {
                 self.note(step, &format!("again in {}: {}", short(delay), error.message));
@@ -102,13 +105,10 @@ impl<'w> Bars<'w> {
 
     /// Gives a line to the running steps that have none, the earliest of the plan first.
     fn fill(&mut self) {
-        let mut shown = self.running.values().filter(|running| running.bar.is_some()).count();
-        for running in self.running.values_mut().filter(|running| running.bar.is_none()) {
-            if shown >= LINES {
-                return;
-            }
+        let shown = self.running.values().filter(|running| running.bar.is_some()).count();
+        let hidden = self.running.values_mut().filter(|running| running.bar.is_none());
+        for running in hidden.take(LINES.saturating_sub(shown)) {
             running.bar = Some(line(&self.multi, running.begun.elapsed(), &running.message));
-            shown += 1;
         }
     }
 
@@ -143,7 +143,7 @@ impl<'w> Bars<'w> {
 
     fn status(&self) -> String {
         if self.is_stopping {
-            return "stopping: no further steps begin".to_owned();
+            return "stopping; Ctrl-C again stops at once".to_owned();
         }
         let ran_ms = |id: StepId| self.running.get(&id).map_or(0, |step| milliseconds(step.begun.elapsed()));
         let time = match self.work.remaining_ms(&self.is_done, ran_ms) {
