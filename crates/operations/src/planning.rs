@@ -313,6 +313,17 @@ impl Opened {
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
     }
 
+    /// The state as a plan compares secrets with it; none where that is the state as it was read.
+    ///
+    /// # Errors
+    /// When the key of the fingerprints cannot be read.
+    pub(crate) async fn comparable(&self) -> Result<Option<Snapshot>, Error> {
+        let (Some(prior), Some(place)) = (self.prior(), &self.environment.store) else { return Ok(None) };
+        let (backend, cluster) = (place.backend.clone(), &self.spec.cluster.name);
+        let store = secrets::store(&self.environment.keyring, backend, cluster, &prior.uid)?;
+        secrets::comparable(prior, &store).await
+    }
+
     /// Lets the plan tell whether secrets changed. Returns what cannot be compared.
     async fn compare_secrets(
         &self,

@@ -93,7 +93,9 @@ impl Saved {
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;
             }
-            plan.check_derived(&opened.deriving(&plan).await?, opened.prior()).await?;
+            let compared = opened.comparable().await?;
+            let prior = compared.as_ref().or(opened.prior());
+            plan.check_derived(&opened.deriving(&plan).await?, prior).await?;
             if let Some(fault) = protection::hidden(&plan, opened.protection) {
                 return Err(slipway_plan::Error::Unsound { fault }.into());
             }

@@ -246,6 +246,20 @@ pub(crate) async fn compare(
     Ok(uncompared)
 }
 
+/// A snapshot as a plan compares secrets with it: without the fingerprints whose key is missing from the state. `None` when no key
+/// is missing, or when it cannot be opened here.
+///
+/// # Errors
+/// When the key cannot be read.
+pub(crate) async fn comparable(prior: &Snapshot, store: &SecretStore) -> Result<Option<Snapshot>, Error> {
+    let mut records = prior.resources.values();
+    if !records.any(|record| record.applied.as_ref().is_some_and(has_secret)) {
+        return Ok(None);
+    }
+    let (key, locked) = fingerprint_key(store, &mut Vec::new()).await?;
+    Ok(if locked.is_some() { None } else { without_foreign(prior, key.as_ref()).0 })
+}
+
 /// A snapshot without the fingerprints that nothing can be compared with, since their key is missing, and the resources that
 /// had them; no snapshot when there is no such fingerprint.
 fn without_foreign(prior: &Snapshot, key: Option<&FingerprintKey>) -> (Option<Snapshot>, BTreeSet<Address>) {

@@ -179,8 +179,8 @@ impl Reader {
                 if let Some(last) = last.filter(|last| last.id == id) {
                     return Ok(last.clone());
                 }
-                let (listing, folder) = source.unpack(&artifact, &self.paths).await?;
-                Ok(Revision { id, folder: Arc::new(folder), units: units(&self.paths, &listing) })
+                let (listing, folder) = source.unpack(&artifact, wanted).await?;
+                Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
             }
             Kind::Git(repository) => {
                 let id = repository.commit(last.map(|last| last.id.as_str())).await?;
