@@ -47,7 +47,8 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
         // The name of the cluster confirms every loss of a deletion, and a report of drift carries out nothing.
         return Ok(());
     }
-    unsound(subjects.iter().find_map(|subject| unmarked::fault(subject, prior)))?;
+    let emptied = unmarked::emptied(&subjects);
+    unsound(subjects.iter().find_map(|subject| unmarked::fault(subject, prior, &emptied)))?;
     let asked: Vec<&Subject<'_>> = subjects.iter().filter(|subject| subject.is_asked()).collect();
     let planned = ask(providers, asked.iter().map(|subject| subject.item()).collect()).await?;
     let rolls = rolls::of(&plan.changes, &plan.steps);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_resource::schema::{Irreplaceable, OwnershipKind, attributes};
+use slipway_resource::schema::{Irreplaceable, OwnershipKind, Part, Role, attributes};
 use slipway_resource::{Attribute, Digest, Identity, Secret, Type};
 
 use super::*;
@@ -194,7 +194,7 @@ fn is_unmarked(edit: impl Fn(&mut ResourceChange, &mut ResourceType), record: Op
     edit(&mut change, &mut kind);
     let of = |change: &ResourceChange| {
         let subject = Subject { change, kind: &kind, record, is_rehearsed: false };
-        unmarked::fault(&subject, None).is_some()
+        unmarked::fault(&subject, None, &BTreeSet::new()).is_some()
     };
     let found = of(&change);
     change.confirm("it was asked for");
@@ -242,4 +242,30 @@ fn a_loss_of_an_object_that_stays_needs_its_mark() {
     };
     assert!(is_unmarked(anew, Some(&record)), "the state knows it, and it is gone");
     assert!(!is_unmarked(anew, None), "a new one");
+}
+
+/// The whole machine is confirmed by the name of its member of etcd: its keys and files come from the state.
+#[test]
+fn what_was_on_a_machine_without_data_is_confirmed_by_its_member() {
+    let file = ResourceType { irreplaceable: Some(Irreplaceable::default()), ..kind() };
+    let member = ResourceType { roles: vec![Role::of_all(Part::EtcdMember)], ..kind() };
+    let record = applied();
+    let made = |address: Address| ResourceChange {
+        action: ChangeAction::Create,
+        changes: Vec::new(),
+        address,
+        ..change()
+    };
+    let key = made(Address::new("any_file", "cp-1/ca.key"));
+    let is_lost = |machine: &str, is_confirmed: bool| {
+        let mut joins = made(Address::new("any_member", format!("{machine}/etcd")));
+        joins.confirmation = is_confirmed.then(|| "a new member joins the others".to_owned());
+        let subject = |change, kind| Subject { change, kind, record: Some(&record), is_rehearsed: false };
+        let subjects = [subject(&key, &file), subject(&joins, &member)];
+        let emptied = unmarked::emptied(&subjects);
+        unmarked::fault(&subjects[0], None, &emptied).is_some()
+    };
+    assert!(!is_lost("cp-1", true));
+    assert!(is_lost("cp-1", false), "nobody said that the machine has no data");
+    assert!(is_lost("cp-2", true), "that is another machine");
 }

@@ -1,7 +1,9 @@
 //! Losses by changes of objects that stay or are created, which need a confirmation that the plan file does not ask for.
 
-use slipway_resource::Mode;
-use slipway_resource::schema::{Held, Irreplaceable};
+use std::collections::BTreeSet;
+
+use slipway_resource::schema::{Held, Irreplaceable, Part};
+use slipway_resource::{Address, Mode};
 
 use super::Subject;
 use crate::change::ChangeAction;
@@ -9,15 +11,37 @@ use crate::irreplaceable::is_unknown;
 use crate::soundness::unmarked;
 use crate::state::Snapshot;
 
-/// A loss that the plan does not mark, as a sentence. The differences of the change must be compared too.
-pub(super) fn fault(subject: &Subject<'_>, prior: Option<&Snapshot>) -> Option<String> {
+/// The machines on which a member of etcd begins anew, as a confirmation by name says. It is the confirmation of all that was on
+/// them: the rest comes from the state and from the other members.
+pub(super) fn emptied<'a>(subjects: &[Subject<'a>]) -> BTreeSet<&'a str> {
+    let is_confirmed = |subject: &&Subject<'a>| {
+        let change = subject.change;
+        change.action == ChangeAction::Create
+            && change.confirmation.is_some()
+            && subject.kind.part(change.address.name()) == Some(Part::EtcdMember)
+    };
+    subjects.iter().filter(is_confirmed).map(|subject| machine_of(&subject.change.address)).collect()
+}
+
+/// The machine that an object is on, which is the first segment of its name.
+fn machine_of(address: &Address) -> &str {
+    address.name().split('/').next().unwrap_or_default()
+}
+
+/// A loss that the plan does not mark, as a sentence. The differences of the change must be compared too. `emptied` are the machines
+/// whose loss of data is confirmed as a whole.
+pub(super) fn fault(
+    subject: &Subject<'_>,
+    prior: Option<&Snapshot>,
+    emptied: &BTreeSet<&str>,
+) -> Option<String> {
     if subject.change.confirmation.is_some() {
         return None;
     }
     let is_lost = subject.kind.stateful && !subject.change.surplus.is_empty()
         || loses_key(subject)
         || overwrites(subject)
-        || begins_anew(subject, prior);
+        || begins_anew(subject, prior) && !emptied.contains(machine_of(&subject.change.address));
     is_lost.then(|| unmarked(subject.change))
 }
 
