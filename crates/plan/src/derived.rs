@@ -140,7 +140,9 @@ impl<'a> Subject<'a> {
         if self.changes_object() && change.before.is_null() {
             return Some(self.other("before"));
         }
-        if change.before.is_null() && change.after.is_null() {
+        // Nothing was decided about a deferred resource, and no step belongs to it.
+        let is_deferred = change.action == ChangeAction::Deferred;
+        if is_deferred || change.before.is_null() && change.after.is_null() {
             return None;
         }
         if change.schema_version != kind.version {

@@ -271,6 +271,10 @@ impl<'p> Planner<'p> {
         if let Some(Uncompared::Unread(why)) = uncompared {
             change.action = ChangeAction::Deferred;
             change.retag = false;
+            // What looks unchanged names no hidden paths, because it is not shown; this is.
+            if let Some((_, _, kind)) = self.inputs.providers.of_type(change.address.kind()) {
+                change.sensitive = decide::sensitive_paths(&kind.attributes);
+            }
             let text = format!("its secret could not be compared: {why}");
             change.reasons = vec![Reason::new(ReasonCode::Unreadable, text)];
         }

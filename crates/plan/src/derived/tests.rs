@@ -269,3 +269,20 @@ fn what_was_on_a_machine_without_data_is_confirmed_by_its_member() {
     assert!(is_lost("cp-1", false), "nobody said that the machine has no data");
     assert!(is_lost("cp-2", true), "that is another machine");
 }
+
+#[test]
+fn a_deferred_change_is_not_compared() {
+    // What looks unchanged has neither what was observed nor the paths that are hidden.
+    let deferred = edited(|change| {
+        change.action = ChangeAction::Deferred;
+        change.before = Value::Null;
+        change.changes.clear();
+        change.sensitive.clear();
+        change.precondition = Precondition::None;
+    });
+    for is_rehearsed in [false, true] {
+        let (kind, record) = (kind(), applied());
+        let subject = Subject { change: &deferred, kind: &kind, record: Some(&record), is_rehearsed };
+        assert_eq!((subject.by_type(), subject.is_asked()), (None, false), "{is_rehearsed}");
+    }
+}
