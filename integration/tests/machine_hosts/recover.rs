@@ -71,7 +71,9 @@ fn joins_again_after_a_reinstallation(lab: &mut Lab) {
     assert!(refused.contains("RUN0008") && refused.contains(MEMBER), "{refused}");
     assert!(!refused.contains("file.cp-0/"), "one name confirms all of it: {refused}");
     let start = std::time::Instant::now();
-    lab.done(&["apply", "-f", "spec", "--yes", "--confirm", MEMBER]);
+    // Also a plan that was saved asks for this name alone.
+    lab.expect(2, &["plan", "-f", "spec", "--out", "joins.plan"]).unwrap();
+    lab.done(&["apply", "joins.plan", "--yes", "--confirm", MEMBER]);
     eprintln!("a control plane joined again: {:.1} s", start.elapsed().as_secs_f64());
     assert_eq!(lab.voters("cp-2"), ["cp-0", "cp-1", "cp-2"]);
     assert_ne!(member_of(lab, "cp-0"), founded);
