@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_bootstrap::from_cluster::Placement;
 use slipway_bootstrap::material::FINGERPRINT;
 use slipway_engine::Observed;
-use slipway_plan::{ChangeAction, Mode, Observations, Plan, Snapshot};
+use slipway_plan::{ChangeAction, Mode, Observations, Plan, ResourceChange, Snapshot};
 use slipway_resource::provider::Catalog;
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, Value};
@@ -232,9 +232,14 @@ impl Opened {
 }
 
 /// Requires one confirmation by name for each member that is replaced by a new one. What else was on its machine comes from the
-/// state and from the other members, and is not lost.
+/// state and from the other members, and is not lost. A plan of a part that leaves the member out names each object instead.
 pub(super) fn name(plan: &mut Plan, emptied: &[Address]) {
-    let machines: BTreeSet<&str> = emptied.iter().map(machine_of).collect();
+    let is_made = |address: &&Address| {
+        let made =
+            |change: &ResourceChange| change.action == ChangeAction::Create && change.address == **address;
+        plan.changes.iter().any(made)
+    };
+    let machines: BTreeSet<&str> = emptied.iter().filter(is_made).map(machine_of).collect();
     for change in &mut plan.changes {
         if change.action != ChangeAction::Create || !machines.contains(machine_of(&change.address)) {
             continue;

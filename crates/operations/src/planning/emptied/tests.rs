@@ -163,3 +163,32 @@ fn an_interrupted_run_does_not_make_a_founder_of_a_member_that_joined() {
     assert_eq!(founding, ["cp-1", "cp-2"]);
     assert_eq!((rejoining.len(), elected.as_deref()), (0, Some("cp-0")));
 }
+
+/// Which changes of a plan are to be confirmed by name, when cp-0 has no data.
+fn confirmed(made: &[&str]) -> Vec<String> {
+    let change = |address: &&str| {
+        json!({
+            "address": address, "provider": "hosts", "schema_version": 1, "action": "create",
+            "confirmation": "a new one begins without its data", "precondition": "absent-or-ours", "record": {},
+        })
+    };
+    let digest = slipway_resource::Digest::of(&serde_json::Value::Null).unwrap();
+    let binding =
+        json!({ "uid": null, "generation": 1, "spec_digest": digest, "catalogs": {}, "providers": {} });
+    let changes: Vec<serde_json::Value> = made.iter().map(change).collect();
+    let plan = json!({
+        "format": 3, "cluster": "demo", "mode": "apply", "binding": binding, "changes": changes, "unchanged": 0,
+        "steps": [], "estimate_ms": 0, "critical_path_ms": 0,
+    });
+    let mut plan: Plan = serde_json::from_value(plan).unwrap();
+    name(&mut plan, &[Address::new("etcd_member", "cp-0/etcd")]);
+    let asked = plan.changes.iter().filter(|change| change.confirmation.is_some());
+    asked.map(|change| change.address.to_string()).collect()
+}
+
+#[test]
+fn the_name_of_the_member_confirms_its_machine_where_the_plan_has_it() {
+    let (member, key, other) = ("etcd_member.cp-0/etcd", "file.cp-0/pki/ca.key", "file.cp-1/pki/ca.key");
+    assert_eq!(confirmed(&[member, key, other]), [member, other]);
+    assert_eq!(confirmed(&[key, other]), [key, other], "a plan of a part");
+}
