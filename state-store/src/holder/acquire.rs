@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_limits::count;
+
 use super::Options;
 use crate::backend::{Backend, Locality, Tag};
 use crate::clock::Clock;
@@ -234,9 +236,13 @@ impl Contending<'_> {
         } else {
             read::newest(backend, before).await?
         };
+        // A damaged segment may have been a seal, and a missing one too.
+        let over_damage = self.acquire.over_damage;
+        let is_near = |newest: &Epoch| newest.0.saturating_sub(before.journal_from.epoch.0) <= count::EPOCHS;
+        let newest = newest.filter(|newest| !over_damage || !is_near(newest));
         let mut unsealed = BTreeMap::new();
-        if let (Some(newest), true) = (newest, self.acquire.over_damage) {
-            // A damaged segment may have been a seal.
+        if let (Some(newest), true) = (newest, over_damage) {
+            // There are too many epochs to look at each: those that have segments are sealed.
             for epoch in read::all(backend, before).await? {
                 unsealed.extend(fence::unsealed(before, Some(epoch)).next().map(|start| (epoch, start)));
                 if epoch >= newest {
@@ -246,7 +252,7 @@ impl Contending<'_> {
         }
         unsealed.extend(fence::unsealed(before, newest).map(|start| (start.epoch, start)));
         for start in unsealed.into_values() {
-            seal::seal(self.writer, self.cluster, start, &seal, self.acquire.over_damage).await?;
+            seal::seal(self.writer, self.cluster, start, &seal, over_damage).await?;
         }
         Ok(())
     }

@@ -223,6 +223,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_missing_seal_is_made_again_over_damage() {
+        let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+        let head = head(5);
+        backend.create(&layout::head(&head.cluster), head.encode().unwrap()).await.unwrap();
+        for epoch in [1, 3, 4] {
+            end(&*backend, &head, Epoch(epoch), None).await;
+        }
+        let over = Acquire::new(Identity::current("bob", "state rebuild")).over_damage();
+        let held =
+            Holder::acquire(backend.clone(), &head.cluster, over, Arc::new(SystemClock)).await.unwrap();
+        for epoch in 1..=5 {
+            let sealed = backend.list(&layout::journal(&head.cluster, Epoch(epoch))).await.unwrap();
+            assert_eq!(sealed.len(), 1, "a holder of epoch {epoch} that wakes up finds its place taken");
+        }
+        held.release(None).await.unwrap();
+    }
+
+    #[tokio::test]
     async fn a_missing_seal_is_noticed_however_many_epochs_there_are() {
         for last in [5, ONE_BY_ONE + 5] {
             let backend: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
