@@ -122,11 +122,20 @@ pub(crate) fn standing_on<'a>(
             Some(_) => attribute.holds,
             None => attribute.mode != Mode::Computed,
         };
+        // The record has the former addresses of resources that were renamed since it was written.
+        let recorded = applied.into_iter().flat_map(|record| &record.depends_on);
+        let renamed: BTreeSet<&str> =
+            recorded.filter(|needed| !records.contains_key(*needed)).map(Address::kind).collect();
         if let Some(kind) = type_of(address.kind()) {
             for found in observations.objects(address) {
-                for (name, _) in kind.attributes.iter().filter(|(_, attribute)| tells(attribute)) {
-                    if let Some(value) = found.attributes.get(name) {
+                for (name, attribute) in &kind.attributes {
+                    let Some(value) = found.attributes.get(name) else { continue };
+                    if tells(attribute) {
                         mentions(value, &by_identity, &mut needs);
+                    } else if !renamed.is_empty() && attribute.mode != Mode::Computed {
+                        let mut named = BTreeSet::new();
+                        mentions(value, &by_identity, &mut named);
+                        needs.extend(named.into_iter().filter(|other| renamed.contains(other.kind())));
                     }
                 }
             }
@@ -183,6 +192,41 @@ mod tests {
         let records = BTreeMap::from([(pool.clone(), record)]);
         let standing = standing_on([&pool].into_iter(), &records, &observations, &|_| Some(&kind));
         assert_eq!(standing[&pool], BTreeSet::from([volume]), "and not what another attribute names");
+    }
+
+    #[test]
+    fn what_was_renamed_since_a_record_was_written_is_found_by_its_identity() {
+        let own = ["subnet_id", "note"].map(|name| (name, Attribute::optional(Type::String)));
+        let kind =
+            ResourceType { attributes: attributes(own), ..ResourceType::new("", OwnershipKind::Tags, "") };
+        let [gateway, subnet, zone] =
+            [("gateway", "a"), ("subnet", "b"), ("zone", "a")].map(|(kind, name)| Address::new(kind, name));
+        let mut observations = Observations::default();
+        let uses = Value::map([("subnet_id", "net-1"), ("note", "zone-1")]);
+        for (address, identity, attributes) in
+            [(&gateway, "gw-1", uses), (&subnet, "net-1", Value::Null), (&zone, "zone-1", Value::Null)]
+        {
+            observations.add_read(Observed {
+                address: address.clone(),
+                identity: Identity::new(identity),
+                token: None,
+                owner: None,
+                observation: Observation::Present(attributes),
+            });
+        }
+        let needs = |before: Address| {
+            let record = Record { depends_on: vec![before.clone()], ..record(false) };
+            let recorded = [gateway.clone(), subnet.clone()].map(|address| (address, record.clone()));
+            let standing =
+                standing_on([&gateway].into_iter(), &BTreeMap::from(recorded), &observations, &|_| {
+                    Some(&kind)
+                });
+            let mut found = standing[&gateway].clone();
+            found.remove(&before);
+            found
+        };
+        assert_eq!(needs(Address::new("subnet", "a")), BTreeSet::from([subnet.clone()]), "it was renamed");
+        assert_eq!(needs(subnet.clone()), BTreeSet::new(), "the record names it already");
     }
 
     fn record(retain: bool) -> Record {
