@@ -1,10 +1,11 @@
 //! Examples and exit codes below the help text of every command.
 
+mod groups;
 mod pages;
 
 use clap::Command;
-
-pub(crate) use pages::PAGES;
+use groups::GROUPS;
+use pages::PAGES;
 
 /// What the exit codes of a command mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,8 +50,13 @@ pub(crate) fn document(command: Command) -> Command {
     below(command, "").after_help(OVERVIEW)
 }
 
+/// The pages of all commands.
+fn all() -> impl Iterator<Item = &'static Page> {
+    PAGES.iter().chain(GROUPS)
+}
+
 fn below(command: Command, path: &str) -> Command {
-    let page = PAGES.iter().find(|page| page.command == path);
+    let page = all().find(|page| page.command == path);
     let command = match page {
         Some(page) => command.after_help(text(page)),
         None => command,
@@ -86,31 +92,29 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, command};
 
-    /// The commands that do something themselves, as `state list`.
-    fn leaves(command: &Command, path: &str) -> Vec<String> {
+    /// The commands below a command, as `state list`; with `help`, which clap adds, left out.
+    fn commands(command: &Command, path: &str) -> Vec<String> {
         let mut found = Vec::new();
-        for inner in command.get_subcommands() {
+        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
             let path = format!("{path} {}", inner.get_name()).trim().to_owned();
-            match inner.has_subcommands() {
-                true => found.extend(leaves(inner, &path)),
-                false => found.push(path),
-            }
+            found.extend(commands(inner, &path));
+            found.push(path);
         }
         found
     }
 
     #[test]
     fn every_command_has_a_page_and_every_page_a_command() {
-        let mut commands = leaves(&command(), "");
+        let mut commands = commands(&command(), "");
         commands.sort();
-        let mut pages: Vec<String> = PAGES.iter().map(|page| page.command.to_owned()).collect();
+        let mut pages: Vec<String> = all().map(|page| page.command.to_owned()).collect();
         pages.sort();
         assert_eq!(pages, commands);
     }
 
     #[test]
     fn every_example_is_a_call_of_its_command() {
-        for page in PAGES {
+        for page in all() {
             assert!(!page.examples.is_empty(), "{} has no example", page.command);
             for (_, line) in page.examples {
                 // What a shell does around a call is not the program's.

@@ -5,7 +5,7 @@ use super::{ExitCodes, Page};
 
 const PENDING: ExitCodes = Two("changes are pending");
 
-const fn page(
+pub(super) const fn page(
     command: &'static str,
     exit_codes: ExitCodes,
     examples: &'static [(&'static str, &'static str)],
