@@ -5,6 +5,7 @@ pub(crate) mod clusters;
 pub(crate) mod controller;
 mod duration;
 pub(crate) mod etcd;
+pub(crate) mod format;
 mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
@@ -226,20 +227,6 @@ impl Command {
             Self::Delete(arguments) => arguments.dry_run,
             _ => false,
         }
-    }
-
-    /// Whether its result is JSON.
-    pub fn shows_json(&self) -> bool {
-        let show = match self {
-            Self::Plan(arguments) => &arguments.show,
-            Self::Drift(arguments) => &arguments.show,
-            Self::Roll(arguments) => &arguments.show,
-            Self::Upgrade(arguments) => &arguments.show,
-            Self::Rotate(command) => &command.parts().1.show,
-            Self::Delete(arguments) => &arguments.show,
-            _ => return false,
-        };
-        show.output == OutputFormat::Json
     }
 }
 

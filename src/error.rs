@@ -1,9 +1,11 @@
 //! The one place where failures of the libraries become messages, hints and exit codes.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde_json::json;
 use slipway_limits::text::{shorten, visible};
 use slipway_limits::{Exceeded, count, size};
 use slipway_operations::{Declined, store_hint};
@@ -24,6 +26,8 @@ pub(crate) struct CommandError {
     details: Option<String>,
     /// Problems of the specs, for programs.
     problems: Vec<Diagnostic>,
+    /// Whether standard output has a report about it already.
+    is_reported: bool,
     quiet: bool,
 }
 
@@ -38,6 +42,7 @@ impl CommandError {
             hints: Vec::new(),
             details: None,
             problems: Vec::new(),
+            is_reported: false,
             quiet: false,
         }
     }
@@ -81,13 +86,40 @@ impl CommandError {
         Self { problems: problems.clone(), ..Self::diagnostics(diagnostic::render_all(&problems), message) }
     }
 
-    /// The problems of the specs for programs, in the form in which `slipway spec check` reports them; `None` of another
-    /// failure.
-    pub fn problems(&self) -> Option<String> {
-        if self.problems.is_empty() {
+    /// Arguments that are refused: the first part of what clap says about them.
+    pub fn of_arguments(error: &clap::Error, hint: Option<&str>) -> Self {
+        let text = error.to_string();
+        let said = text.split("\n\n").next().unwrap_or_default();
+        let said: Vec<&str> = said.trim_start_matches("error: ").lines().map(str::trim).collect();
+        let failure = Self { code: None, ..Self::new("", said.join(" ")) };
+        match hint {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+
+    /// Marks a failure whose report is part of the result.
+    pub fn reported(self) -> Self {
+        Self { is_reported: true, ..self }
+    }
+
+    /// The failure for programs: the problems of the specs in the form in which `slipway spec check` reports them, or one
+    /// problem with causes and hints. `None` if the reader of standard output has a report, or has gone.
+    pub fn for_programs(&self) -> Option<String> {
+        if self.quiet || self.is_reported {
             return None;
         }
-        serde_json::to_string_pretty(&serde_json::json!({ "diagnostics": self.problems })).ok()
+        let diagnostics = match self.problems.as_slice() {
+            [] => json!([{
+                "code": self.code,
+                "severity": diagnostic::Severity::Error,
+                "message": shorten(&self.message, size::MESSAGE),
+                "causes": bounded(&self.causes),
+                "hints": bounded(&self.hints),
+            }]),
+            problems => json!(problems),
+        };
+        serde_json::to_string_pretty(&json!({ "diagnostics": diagnostics })).ok()
     }
 
     /// The code of its page in `docs/errors/`, where it has one.
@@ -163,6 +195,11 @@ impl CommandError {
         failure.hints.extend(hint);
         failure
     }
+}
+
+/// As many texts as an error shows, each as long as an error shows it.
+fn bounded(texts: &[String]) -> Vec<Cow<'_, str>> {
+    texts.iter().take(count::CAUSES).map(|text| shorten(text, size::MESSAGE)).collect()
 }
 
 impl From<slipway_state_store::Error> for CommandError {

@@ -15,7 +15,7 @@ use slipway_state_store::{Backend, FileBackend, Settings};
 use slipway_trust::{Mode, Policy};
 
 use crate::actor;
-use crate::cli::{Cli, Command, Global, LogFormat, mistakes};
+use crate::cli::{Cli, Command, Global, LogFormat, format, mistakes};
 use crate::commands;
 use crate::configuration::{self, Configuration};
 use crate::deciding::Follower;
@@ -96,32 +96,21 @@ impl Program {
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         let command = crate::cli::command();
         let arguments = mistakes::help_of_help(&command, arguments.into_iter().collect());
-        let parsed = command.try_get_matches_from(&arguments);
-        let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-            Ok(cli) => cli,
-            Err(error) => {
-                // Help and version are results; a mistake in the arguments is an error like any other.
-                let code = if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
-                let words: Vec<String> =
-                    arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-                let hint = mistakes::hint(&error, &words);
-                let _ = mistakes::without_wrong_tips(error, hint.is_some()).print();
-                if let Some(hint) = hint {
-                    let output = Output::standard();
-                    output.notice(&format!("{}: {hint}", output.style_hint("hint")));
-                }
-                return code;
-            }
+        let parsed = command.try_get_matches_from(&arguments).and_then(|matches| {
+            let is_json = format::is_json(&matches);
+            Cli::from_arg_matches(&matches).map(|cli| (cli, is_json))
+        });
+        let (cli, is_json) = match parsed {
+            Ok(parsed) => parsed,
+            Err(error) => return answer(error, &arguments),
         };
         let output = Output::new(cli.global.color).quiet(cli.global.quiet);
-        let for_programs = cli.command.shows_json();
         let traces = start_logging(&cli.global, cli.command.is_service());
         let code = match self.run_command(cli, output) {
             Ok(code) => code,
             Err(error) => {
-                if let Some(problems) = error.problems().filter(|_| for_programs) {
-                    // A reader that closed the pipe gets nothing.
-                    let _ = output.result(&problems);
+                if is_json {
+                    report_to_programs(&error, output);
                 }
                 error.report(&output);
                 ExitCode::from(1)
@@ -314,6 +303,31 @@ impl Context {
             .clone()
             .or_else(|| self.configuration.state.url.clone())
             .unwrap_or_else(|| ".slipway/state".to_owned())
+    }
+}
+
+/// Prints help or the version, or why the arguments are refused. Help and version are results; a mistake in the arguments is
+/// an error like any other.
+fn answer(error: clap::Error, arguments: &[OsString]) -> ExitCode {
+    let is_mistake = error.use_stderr();
+    let words: Vec<String> = arguments.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let hint = mistakes::hint(&error, &words);
+    let error = mistakes::without_wrong_tips(error, hint.is_some());
+    let output = Output::standard();
+    if is_mistake && format::names_json(&words) {
+        report_to_programs(&CommandError::of_arguments(&error, hint.as_deref()), output);
+    }
+    let _ = error.print();
+    if let Some(hint) = hint {
+        output.notice(&format!("{}: {hint}", output.style_hint("hint")));
+    }
+    if is_mistake { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+/// Writes a failure to standard output as JSON. A reader that closed the pipe gets nothing.
+fn report_to_programs(error: &CommandError, output: Output) {
+    if let Some(report) = error.for_programs() {
+        let _ = output.result(&report);
     }
 }
 

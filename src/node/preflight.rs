@@ -45,7 +45,11 @@ pub(crate) fn tell(
             ));
         }
     }
-    if report.is_clear() { Ok(()) } else { Err(failure(report.errors())) }
+    match (report.is_clear(), form) {
+        (true, _) => Ok(()),
+        (false, OutputFormat::Json) => Err(failure(report.errors()).reported()),
+        (false, _) => Err(failure(report.errors())),
+    }
 }
 
 /// The report for programs.

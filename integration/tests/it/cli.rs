@@ -304,6 +304,29 @@ fn frequent_mistakes_in_arguments_name_the_way_out() -> Result<()> {
 }
 
 #[test]
+fn errors_are_json_where_results_are() -> Result<()> {
+    let place = place()?;
+    for (arguments, code, message, hint) in [
+        (&["state", "list", "nope", "-o", "json"][..], Some("CLI0009"), "nope", ""),
+        (&["plan", "-f", "spec.yaml", "--cluster", "lime", "-o", "json"], Some("CLI0004"), "lime", "`line`"),
+        (&["get", "clusters", "--bogus", "-o", "json"], None, "unexpected argument '--bogus' found", ""),
+        (&["plan", "spec.yaml", "--output=json"], None, "spec.yaml", "`slipway plan -f spec.yaml`"),
+    ] {
+        let ended = place.expect(1, arguments)?;
+        let report: Json = serde_json::from_str(&ended.out).with_context(|| format!("{ended:?}"))?;
+        let problem = &report["diagnostics"][0];
+        ensure!(problem["code"].as_str() == code && problem["severity"] == "error", "{report}");
+        ensure!(problem["message"].as_str().is_some_and(|text| text.contains(message)), "{report}");
+        ensure!(problem["hints"].to_string().contains(hint), "{report}");
+        // People read the same on standard error.
+        ensure!(ended.err.contains(message), "{}", ended.err);
+    }
+    // Text has no JSON.
+    ensure!(place.expect(1, &["state", "list", "nope"])?.out.is_empty());
+    Ok(())
+}
+
+#[test]
 fn an_option_that_would_have_no_effect_is_refused() -> Result<()> {
     let place = place()?;
     place.expect(0, APPLY)?;
