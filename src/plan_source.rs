@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use slipway_limits::{file, size};
+use slipway_limits::{Exceeded, file, size};
 use slipway_operations::plans::{self, STORE, Saved};
 use slipway_operations::{Opened, Planned};
 use slipway_plan::Plan;
@@ -54,6 +54,13 @@ pub(crate) async fn read_saved(context: &Context, path: &Path) -> Result<Saved, 
         return Ok(plans::stored(&context.environment()?, reference).await?);
     }
     let shown = path.display();
+    if path.is_dir() {
+        let folder = Exceeded::NotAFile { kind: "a folder" };
+        let failure = CommandError::new(folder.code(), format!("the plan {shown} cannot be used"));
+        return Err(failure.cause(folder.to_string()).hint(format!(
+            "`slipway apply -f {shown}` applies the specs of a folder, `slipway plan -f {shown}` shows their plan"
+        )));
+    }
     let bytes = file::read_given(path, size::PLAN).map_err(|error| {
         let failure = CommandError::file("the plan", path, &error);
         match error.kind() {

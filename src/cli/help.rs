@@ -55,6 +55,12 @@ fn all() -> impl Iterator<Item = &'static Page> {
     PAGES.iter().chain(GROUPS)
 }
 
+/// The first example of a command, as `state list`.
+pub(crate) fn example(command: &str) -> Option<&'static str> {
+    let page = all().find(|page| page.command == command)?;
+    page.examples.first().map(|(_, line)| *line)
+}
+
 fn below(command: Command, path: &str) -> Command {
     let page = all().find(|page| page.command == path);
     let command = match page {

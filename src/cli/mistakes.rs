@@ -4,6 +4,8 @@ use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::help;
+
 /// Verbs of other tools, with the command that does the same.
 const VERBS: &[(&str, &str)] = &[
     ("check", "spec check"),
@@ -66,12 +68,68 @@ pub(crate) fn hint(error: &clap::Error, arguments: &[String]) -> Option<String> 
             let (_, meant) = VERBS.iter().find(|(verb, _)| verb == word && verb == command)?;
             Some(format!("`slipway {meant}` does this"))
         }
-        ErrorKind::MissingRequiredArgument if command == "apply" => Some(
-            "`slipway apply -f cluster.yaml` applies a spec, `slipway apply cluster.plan` a saved plan"
-                .to_owned(),
-        ),
+        ErrorKind::MissingRequiredArgument => of_missing(error, arguments),
         _ => None,
     }
+}
+
+/// What to type where a required argument is missing.
+fn of_missing(error: &clap::Error, arguments: &[String]) -> Option<String> {
+    let missing: &[String] = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing,
+        _ => &[],
+    };
+    let lacks = |argument: &str| missing.iter().any(|missing| missing.starts_with(argument));
+    let path = path(arguments).join(" ");
+    if lacks("--provider ") && arguments.iter().any(|word| word.starts_with("--provider-config")) {
+        return Some(
+            "add `--provider NAME`: the settings are those of the provider that it names".to_owned(),
+        );
+    }
+    if let Some(name) = value(arguments, "--cluster")
+        && lacks("<CLUSTER>")
+    {
+        return Some(format!(
+            "name a cluster of the state without the option: `slipway {path} {name}`; `--cluster` selects one of the clusters \
+             of `-f`"
+        ));
+    }
+    if path == "apply" {
+        return Some(
+            "`slipway apply -f cluster.yaml` applies a spec, `slipway apply cluster.plan` a saved plan"
+                .to_owned(),
+        );
+    }
+    let example = help::example(&path)?;
+    let list = if lacks("<CLUSTER>") { "; `slipway get clusters` lists the clusters" } else { "" };
+    Some(format!("for example, `{example}`{list}"))
+}
+
+/// The words of the command in the arguments, as `state` and `list`.
+fn path(arguments: &[String]) -> Vec<&str> {
+    let root = super::command();
+    let mut command = &root;
+    let mut path = Vec::new();
+    for word in arguments.iter().skip(1) {
+        if let Some(inner) = command.find_subcommand(word) {
+            path.push(word.as_str());
+            command = inner;
+        }
+    }
+    path
+}
+
+/// The value of an option in arguments.
+fn value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word.strip_prefix(option) {
+            Some("") => return words.next(),
+            Some(rest) if rest.starts_with('=') => return rest.get(1..),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// The error without suggestions that lead nowhere: an option that does not exist is no value either, and a command with
@@ -131,6 +189,26 @@ mod tests {
             for command in *commands {
                 assert_eq!(hint_of(&format!("slipway {command} {option}")), *meant);
             }
+        }
+    }
+
+    #[test]
+    fn a_missing_argument_leads_to_a_call_that_works() {
+        for (line, meant) in [
+            ("plan", "`slipway plan -f clusters/`"),
+            ("--color never drift", "`slipway drift demo`"),
+            ("validate", "`slipway get clusters`"),
+            ("roll", "`slipway roll -f cluster.yaml --pool general --dry-run`"),
+            ("state list", "`slipway state list demo sim_machine_pool.*`"),
+            ("node token delete", "`slipway node token delete abcdef`"),
+            ("kubeconfig --cluster nope", "`slipway kubeconfig nope`"),
+            ("delete --cluster=nope", "`slipway delete nope`"),
+            ("plan -f a.yaml --provider-config {}", "`--provider NAME`"),
+            ("apply -f a.yaml --provider-config {}", "`--provider NAME`"),
+            ("apply", "`slipway apply -f cluster.yaml`"),
+        ] {
+            let hint = hint_of(&format!("slipway {line}"));
+            assert!(hint.contains(meant), "{line}: {hint}");
         }
     }
 

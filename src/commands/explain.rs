@@ -17,9 +17,7 @@ pub(crate) fn run(context: &Context, arguments: &ExplainArguments) -> Result<Exi
     let text = match error_page(subject) {
         Some(page) => page.to_owned(),
         None if is_code(subject) => return Err(unknown_code(subject)),
-        None => {
-            slipway_spec::explain(subject).map_err(|error| CommandError::new("CLI0018", error.to_string()))?
-        }
+        None => slipway_spec::explain(subject).map_err(|error| unknown_field(subject, &error.to_string()))?,
     };
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -35,6 +33,14 @@ fn is_code(text: &str) -> bool {
     let letters = text.trim_end_matches(|character: char| character.is_ascii_digit());
     let is_word = !letters.is_empty() && letters.bytes().all(|byte| byte.is_ascii_alphabetic());
     is_word && text.len() > letters.len()
+}
+
+fn unknown_field(path: &str, message: &str) -> CommandError {
+    let error = CommandError::new("CLI0018", message);
+    match path.contains('.') {
+        true => error,
+        false => error.hint("an error code has letters and digits, as in `slipway explain SPEC0042`"),
+    }
 }
 
 fn unknown_code(code: &str) -> CommandError {

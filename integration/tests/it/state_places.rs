@@ -111,7 +111,8 @@ fn failures_have_a_way_out() -> Result<()> {
     let mut unknown = bucket.command(&["get", "clusters", "--state", "s3://state-of-prod/x"]);
     let ended =
         bucket.expect(1, unknown.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY"))?;
-    ensure!(ended.err.contains("error[STATE0023]") && ended.err.contains("hint: "), "{}", ended.err);
+    ensure!(ended.err.contains("error[STATE0023]"), "{}", ended.err);
+    ensure!(ended.err.contains("hint: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"), "{}", ended.err);
     let mut open = bucket.command(&["get", "clusters", "--state", "s3://state-of-prod/x"]);
     let ended = bucket.expect(1, open.env("AWS_ENDPOINT_URL", "http://192.0.2.1:9000"))?;
     ensure!(ended.err.contains("error[STATE0025]") && ended.err.contains("allow-http"), "{}", ended.err);

@@ -116,6 +116,8 @@ pub enum Error {
     Credentials {
         /// The bucket.
         bucket: String,
+        /// The ways to give this kind of store a credential.
+        ways: &'static str,
         /// The attempts, and their errors.
         #[source]
         source: Source,
@@ -206,11 +208,7 @@ impl Error {
             Self::WrongRegion { region: None, .. } => {
                 Some("set AWS_REGION, or `region` under [state.s3] in the configuration file".into())
             }
-            Self::Credentials { .. } => Some(
-                "the guide's page on state lists where credentials come from; a session that is expired is renewed \
-                 with the tool that made it"
-                    .into(),
-            ),
+            Self::Credentials { ways, .. } => Some((*ways).to_owned()),
             Self::Permission { source, .. } if source.downcast_ref::<super::remote::Cause>().is_some() => Some(
                 "planning lists and reads below the address of the state; applying writes and deletes there too. S3 \
                  denies the reading of what is absent to who may not list the bucket"

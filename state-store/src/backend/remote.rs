@@ -54,6 +54,14 @@ struct Place {
     /// The host and port of the store.
     authority: String,
     versions: Versions,
+    /// The ways to give the store a credential, for messages.
+    ways: &'static str,
+}
+
+impl Place {
+    fn new(bucket: &str, prefix: &str, authority: String, versions: Versions, ways: &'static str) -> Self {
+        Self { bucket: bucket.into(), prefix: prefix.into(), authority, versions, ways }
+    }
 }
 
 /// By what a store tells versions of an object apart.
@@ -80,7 +88,8 @@ impl RemoteBackend {
     /// When the settings do not fit together. Nothing is sent yet.
     pub fn s3(bucket: &str, prefix: &str, settings: &Settings) -> Result<Self> {
         let (store, authority) = s3::open(bucket, settings)?;
-        Ok(Self::new(store, bucket, prefix, authority, Versions::ETag, settings))
+        let place = Place::new(bucket, prefix, authority, Versions::ETag, s3::CREDENTIALS);
+        Ok(Self { store, place, timeout: settings.timeout() })
     }
 
     /// A bucket of Google Cloud Storage.
@@ -89,7 +98,8 @@ impl RemoteBackend {
     /// When the settings do not fit together. Nothing is sent yet.
     pub fn google(bucket: &str, prefix: &str, settings: &Settings) -> Result<Self> {
         let (store, authority) = google::open(bucket, settings)?;
-        Ok(Self::new(store, bucket, prefix, authority, Versions::Generation, settings))
+        let place = Place::new(bucket, prefix, authority, Versions::Generation, google::CREDENTIALS);
+        Ok(Self { store, place, timeout: settings.timeout() })
     }
 
     /// A container of Azure Blob Storage.
@@ -98,19 +108,8 @@ impl RemoteBackend {
     /// When the settings do not fit together. Nothing is sent yet.
     pub fn azure(container: &str, prefix: &str, settings: &Settings) -> Result<Self> {
         let (store, authority) = azure::open(container, settings)?;
-        Ok(Self::new(store, container, prefix, authority, Versions::ETag, settings))
-    }
-
-    fn new(
-        store: Arc<dyn ObjectStore>,
-        bucket: &str,
-        prefix: &str,
-        authority: String,
-        versions: Versions,
-        settings: &Settings,
-    ) -> Self {
-        let place = Place { bucket: bucket.into(), prefix: prefix.into(), authority, versions };
-        Self { store, place, timeout: settings.timeout() }
+        let place = Place::new(container, prefix, authority, Versions::ETag, azure::CREDENTIALS);
+        Ok(Self { store, place, timeout: settings.timeout() })
     }
 
     /// Runs a call, for as long as the transfer of so many bytes may take, and classes its failure.
@@ -130,7 +129,8 @@ impl RemoteBackend {
             Err(_) => None,
         };
         let (bucket, authority) = (self.place.bucket.as_str(), self.place.authority.as_str());
-        let failure = Failed { key, intent, bucket, authority, seen, error }.classify();
+        let ways = self.place.ways;
+        let failure = Failed { key, intent, bucket, authority, ways, seen, error }.classify();
         tracing::debug!(%key, ?intent, error = %failure, "a call to the store failed");
         Err(failure)
     }

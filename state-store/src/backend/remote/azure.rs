@@ -10,6 +10,10 @@ use super::{client_options, endpoint, no_retry};
 use crate::backend::settings::Settings;
 use crate::backend::{Error, Result};
 
+/// The ways to give Azure a credential.
+pub(super) const CREDENTIALS: &str = "set AZURE_STORAGE_ACCOUNT_KEY or AZURE_STORAGE_SAS_TOKEN, or run `az login` and set \
+                                      AZURE_USE_AZURE_CLI=true";
+
 /// A client for a container, and the host and port that it talks to.
 pub(super) fn open(container: &str, settings: &Settings) -> Result<(Arc<dyn ObjectStore>, String)> {
     let invalid = |reason: String| Error::InvalidSetting { setting: format!("az://{container}"), reason };

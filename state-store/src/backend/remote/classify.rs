@@ -75,6 +75,8 @@ pub(super) struct Failed<'a> {
     pub bucket: &'a str,
     /// The host and port of the store itself.
     pub authority: &'a str,
+    /// The ways to give the store a credential, for messages.
+    pub ways: &'static str,
     pub seen: Option<Exchange>,
     /// The error of the client library; `None` after a timeout.
     pub error: Option<object_store::Error>,
@@ -168,7 +170,7 @@ impl Failed<'_> {
     }
 
     fn credentials(&self, text: String) -> Error {
-        Error::Credentials { bucket: self.bucket.into(), source: Arc::new(Cause::new(text)) }
+        Error::Credentials { bucket: self.bucket.into(), ways: self.ways, source: Arc::new(Cause::new(text)) }
     }
 
     fn cause(&self, text: String, answer: &Answer) -> Arc<Cause> {

@@ -10,6 +10,10 @@ use super::{client_options, endpoint, no_retry};
 use crate::backend::settings::Settings;
 use crate::backend::{Error, Result};
 
+/// The ways to give Google Cloud Storage a credential.
+pub(super) const CREDENTIALS: &str = "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account, or run `gcloud auth \
+                                      application-default login`";
+
 /// A client for a bucket, and the host and port that it talks to.
 pub(super) fn open(bucket: &str, settings: &Settings) -> Result<(Arc<dyn ObjectStore>, String)> {
     let mut builder = GoogleCloudStorageBuilder::new();

@@ -18,6 +18,10 @@ use crate::backend::{Error, Result};
 use credentials::{Shared, Source};
 use profile::{Profile, Profiles};
 
+/// The ways to give S3 a credential.
+pub(super) const CREDENTIALS: &str = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or name a profile with AWS_PROFILE; `aws sso login` \
+                                      renews the session of a profile";
+
 /// Variables that name a source of credentials which the client library asks.
 const OTHER_SOURCES: [&str; 4] = [
     "AWS_WEB_IDENTITY_TOKEN_FILE",
