@@ -118,6 +118,24 @@ mod tests {
         assert_eq!(pages, commands);
     }
 
+    /// A short option has one meaning in all commands.
+    #[test]
+    fn every_short_option_has_one_long_form() {
+        let mut root = command();
+        root.build();
+        let mut long_forms = std::collections::BTreeMap::new();
+        let mut left = vec![&root];
+        while let Some(command) = left.pop() {
+            left.extend(command.get_subcommands());
+            for argument in command.get_arguments() {
+                let (Some(short), Some(long)) = (argument.get_short(), argument.get_long()) else { continue };
+                let known = long_forms.entry(short).or_insert(long);
+                assert_eq!(*known, long, "-{short} of {}", command.get_name());
+            }
+        }
+        assert_eq!((long_forms.get(&'f'), long_forms.get(&'o')), (Some(&"file"), Some(&"output")));
+    }
+
     #[test]
     fn every_example_is_a_call_of_its_command() {
         for page in all() {

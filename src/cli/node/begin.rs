@@ -141,7 +141,9 @@ pub(crate) struct ResetSettings {
     #[arg(long, value_name = "NAME")]
     pub confirm: Vec<String>,
     /// Do not ask for anything, as with kubeadm: the same as `--yes --confirm node`.
-    #[arg(short, long)]
+    ///
+    /// kubeadm's short form `-f` is not supported: `-f` names spec files.
+    #[arg(long)]
     pub force: bool,
     /// Kubeconfig that may delete the Node object; needed on a machine that is not a control plane.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
