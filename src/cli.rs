@@ -2,6 +2,7 @@
 
 pub(crate) mod adoption;
 pub(crate) mod clusters;
+pub(crate) mod completion;
 pub(crate) mod controller;
 mod duration;
 pub(crate) mod etcd;
@@ -192,7 +193,13 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Provider(ProviderCommand),
     /// Print a completion script for a shell.
+    ///
+    /// The scripts of bash, zsh and fish also complete names of clusters, pools and hosts, from the specs of `-f` or from the
+    /// state.
     Completions(CompletionsArguments),
+    /// Print the words that can follow in a command line, for completion scripts.
+    #[command(hide = true)]
+    Complete(CompleteArguments),
     /// Write the manual pages into a folder.
     Man(ManArguments),
     /// Show the version of this program.
@@ -219,6 +226,7 @@ impl Command {
             | Self::Show(_)
             | Self::Validate(_)
             | Self::Get(_)
+            | Self::Complete(_)
             | Self::Spec(_) => true,
             Self::Export(_) | Self::Explain(_) => true,
             Self::Roll(arguments) => arguments.dry_run,
@@ -512,6 +520,13 @@ pub(crate) struct CompletionsArguments {
     /// Shell to complete for.
     #[arg(value_name = "SHELL")]
     pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArguments {
+    /// Words of the command line up to the cursor, with the name of the program.
+    #[arg(last = true, value_name = "WORD")]
+    pub words: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod adopt;
 mod apply;
 mod approve;
+mod complete;
 mod controller;
 mod delete;
 mod documentation;
@@ -63,6 +64,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Spec(command) => spec::run(context, &command),
         Command::Provider(command) => provider::run(context, &command).await,
         Command::Completions(arguments) => documentation::completions(context, &arguments),
+        Command::Complete(arguments) => complete::run(context, &arguments).await,
         Command::Man(arguments) => documentation::man(context, &arguments),
         Command::Version(arguments) => version::run(context, &arguments),
     }

@@ -195,15 +195,19 @@ impl Context {
 
     /// The same with the keys of a machine.
     pub fn backend_with(&self, url: &str, keyring: Arc<Keyring>) -> Result<Arc<dyn Backend>, CommandError> {
+        let seals = self.configuration.encryption.state;
+        Ok(Arc::new(SealedBackend::new(self.bare_backend_at(url)?, keyring, seals)))
+    }
+
+    /// Opens the state store at a URL without decryption.
+    pub fn bare_backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
         let settings = self.configuration.state.settings(Settings::from_process());
         let bare =
             slipway_state_store::open_with(url, &settings).map_err(slipway_state_store::Error::from)?;
-        let bare = match &self.decorate_backend {
+        Ok(match &self.decorate_backend {
             Some(decorate) => decorate(bare),
             None => bare,
-        };
-        let seals = self.configuration.encryption.state;
-        Ok(Arc::new(SealedBackend::new(bare, keyring, seals)))
+        })
     }
 
     /// Opens the state store without decryption.

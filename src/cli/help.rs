@@ -98,10 +98,11 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, command};
 
-    /// The commands below a command, as `state list`; with `help`, which clap adds, left out.
+    /// The commands below a command, as `state list`, without `help` and hidden commands.
     fn commands(command: &Command, path: &str) -> Vec<String> {
         let mut found = Vec::new();
-        for inner in command.get_subcommands().filter(|inner| inner.get_name() != "help") {
+        let shown = |inner: &&Command| inner.get_name() != "help" && !inner.is_hide_set();
+        for inner in command.get_subcommands().filter(shown) {
             let path = format!("{path} {}", inner.get_name()).trim().to_owned();
             found.extend(commands(inner, &path));
             found.push(path);

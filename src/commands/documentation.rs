@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use clap_complete::Shell;
+
 use crate::cli::{CompletionsArguments, ManArguments, command};
 use crate::error::CommandError;
 use crate::program::Context;
@@ -11,9 +13,17 @@ pub(crate) fn completions(
     context: &Context,
     arguments: &CompletionsArguments,
 ) -> Result<ExitCode, CommandError> {
-    let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command(), "slipway", &mut script);
-    context.output.result(&String::from_utf8_lossy(&script))?;
+    let script = match arguments.shell {
+        Shell::Bash => include_str!("documentation/slipway.bash").to_owned(),
+        Shell::Zsh => include_str!("documentation/slipway.zsh").to_owned(),
+        Shell::Fish => include_str!("documentation/slipway.fish").to_owned(),
+        other => {
+            let mut script = Vec::new();
+            clap_complete::generate(other, &mut command(), "slipway", &mut script);
+            String::from_utf8_lossy(&script).into_owned()
+        }
+    };
+    context.output.result(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 

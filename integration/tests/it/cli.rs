@@ -35,7 +35,8 @@ fn help_of_every_command() -> Result<()> {
         for name in &path {
             command = command.find_subcommand(name).context("a command")?.clone();
         }
-        let names = command.get_subcommands().map(|command| command.get_name().to_owned());
+        let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+        let names = shown.map(|command| command.get_name().to_owned());
         left.extend(names.map(|name| [path.clone(), vec![name]].concat()));
         pages.push(path);
     }
@@ -57,7 +58,7 @@ fn completions_and_manual_pages() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     for shell in ["bash", "zsh", "fish"] {
         let script = place.expect(0, &["completions", shell])?.out;
-        ensure!(script.contains("slipway") && script.contains("apply"), "{shell}: {script}");
+        ensure!(script.contains("slipway") && script.contains(" complete -- "), "{shell}: {script}");
         let file = place.write(&format!("script.{shell}"), &script)?;
         // The other shells check theirs where they are installed.
         let Ok(checked) = Command::new(shell).arg("-n").arg(&file).output() else {
@@ -71,6 +72,38 @@ fn completions_and_manual_pages() -> Result<()> {
         let text = std::fs::read_to_string(place.path().join("pages").join(page)).context(page)?;
         ensure!(text.contains(".TH"), "{page}: {text}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_shell_completes_commands_and_names() -> Result<()> {
+    let place = place()?;
+    place.expect(0, APPLY)?;
+    let script = place.expect(0, &["completions", "bash"])?.out;
+    place.write("script.bash", &script)?;
+    // The last word is the one at the cursor.
+    let completed = |words: &[&str]| -> Result<Vec<String>> {
+        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+        let call = format!(
+            "source script.bash; COMP_WORDS=('{PROGRAM}' {}); COMP_CWORD={}; _slipway '{PROGRAM}'; printf '%s\\n' \
+             \"${{COMPREPLY[@]}}\"",
+            quoted.join(" "),
+            words.len()
+        );
+        let output = Command::new("bash").args(["-c", &call]).current_dir(place.path()).output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
+    };
+    let state = place.state().display().to_string();
+    ensure!(completed(&["upg"])? == ["upgrade"]);
+    ensure!(completed(&["drift", "--state", &state, ""])? == ["line"], "a cluster of the state");
+    ensure!(completed(&["plan", "-f", "spec.yaml", "--cluster", "l"])? == ["line"], "a cluster of a spec");
+    let pools = completed(&["roll", "-f", "spec.yaml", "--pool", ""])?;
+    ensure!(!pools.is_empty() && SMALL.contains(&format!("name: {}", pools[0])), "{pools:?}");
+    let none = completed(&["drift", "--state", &state, "nothing"])?;
+    ensure!(none.concat().is_empty(), "{none:?}");
+    // A word without names lets the shell complete files.
+    ensure!(completed(&["plan", "-f", "spec"])?.concat().is_empty());
     Ok(())
 }
 
