@@ -3,8 +3,6 @@
 //! A file is named `target[suffix][+type].extension`, as `kube-apiserver0+merge.yaml`; files are applied in the order of
 //! their names, the documents within one in theirs.
 
-mod json;
-mod merge;
 mod name;
 mod strategic;
 
@@ -161,8 +159,11 @@ impl Patches {
         for patch in self.patches.iter().filter(|patch| patch.target == target) {
             let content = &patch.content;
             let applied = match patch.kind {
-                Kind::Json => json::apply(value, content),
-                Kind::Merge => Ok(merge::apply(value, content)),
+                Kind::Json => operations(&mut value, content).map(|()| value),
+                Kind::Merge => {
+                    json_patch::merge(&mut value, content);
+                    Ok(value)
+                }
                 Kind::Strategic => strategic::apply(value, content, target),
             };
             value = applied.map_err(|reason| PatchError::Unfit {
@@ -173,6 +174,13 @@ impl Patches {
         }
         Ok(value)
     }
+}
+
+/// Applies the operations of a JSON patch (RFC 6902).
+fn operations(value: &mut Value, patch: &Value) -> Result<(), String> {
+    let patch = json_patch::Patch::deserialize(patch)
+        .map_err(|error| format!("it is not a list of operations: {error}"))?;
+    json_patch::patch(value, &patch.0).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use serde_json::{Value as Json, json};
 
 use super::Leaf;
 
+pub use json_patch::merge;
+
 /// The positions of a leaf in documents, as the number of a document and a JSON pointer; the possible
 /// positions, if it is absent. A choice without fields has no other value: it replaces the other choices.
 #[must_use]
@@ -117,23 +119,4 @@ pub fn without_names(field: &str) -> String {
         false
     };
     field.chars().filter(is_kept).collect()
-}
-
-/// Applies a JSON merge patch (RFC 7396).
-pub fn merge(target: &mut Json, patch: &Json) {
-    let Json::Object(patch) = patch else {
-        target.clone_from(patch);
-        return;
-    };
-    if !target.is_object() {
-        *target = json!({});
-    }
-    let Some(fields) = target.as_object_mut() else { return };
-    for (key, value) in patch {
-        if value.is_null() {
-            fields.remove(key);
-        } else {
-            merge(fields.entry(key.clone()).or_insert(Json::Null), value);
-        }
-    }
 }
