@@ -9,6 +9,7 @@ use std::pin::Pin;
 use aws_sdk_ec2::primitives::Blob;
 use aws_sdk_ec2::types::{NewDhcpConfiguration, RequestLaunchTemplateData, VolumeType};
 use futures_util::future::join_all;
+use slipway_aws_model::types::Kind;
 use slipway_resource::provider::{PreflightFinding, PreflightItem};
 use slipway_resource::{ErrorClass, ProviderError, Value};
 
@@ -37,9 +38,11 @@ pub(super) async fn missing(
     cloud: &Cloud,
     items: &[PreflightItem],
 ) -> Result<Vec<PreflightFinding>, ProviderError> {
-    let mut first: BTreeMap<&str, &Value> = BTreeMap::new();
+    let mut first: BTreeMap<Kind, &Value> = BTreeMap::new();
     for item in items.iter().filter(|item| matches!(item.action.as_str(), "create" | "replace")) {
-        first.entry(item.address.kind()).or_insert(&item.desired);
+        if let Some(kind) = Kind::of(item.address.kind()) {
+            first.entry(kind).or_insert(&item.desired);
+        }
     }
     let trials = first.into_iter().filter_map(|(kind, desired)| trial(cloud, kind, desired));
     let answers = join_all(trials.map(|(action, trial)| async move { (action, trial.await) })).await;
@@ -57,25 +60,25 @@ pub(super) async fn missing(
 }
 
 /// The trial of a type that needs nothing else to be there.
-fn trial<'a>(cloud: &'a Cloud, kind: &str, desired: &'a Value) -> Option<(&'static str, Trial<'a>)> {
+fn trial<'a>(cloud: &'a Cloud, kind: Kind, desired: &'a Value) -> Option<(&'static str, Trial<'a>)> {
     let ec2 = cloud.ec2();
     let owned = |name: &str| text(desired, name).map(str::to_owned);
     let tags = |resource: &str| specification(resource, &wanted(desired));
     match kind {
-        "aws_vpc" => trial!(
+        Kind::Vpc => trial!(
             cloud,
             "CreateVpc",
             ec2.create_vpc().set_cidr_block(owned("cidr_block")).tag_specifications(tags("vpc"))
         ),
-        "aws_internet_gateway" => trial!(
+        Kind::InternetGateway => trial!(
             cloud,
             "CreateInternetGateway",
             ec2.create_internet_gateway().tag_specifications(tags("internet-gateway"))
         ),
-        "aws_eip" => {
+        Kind::Eip => {
             trial!(cloud, "AllocateAddress", ec2.allocate_address().tag_specifications(tags("elastic-ip")))
         }
-        "aws_vpc_dhcp_options" => {
+        Kind::VpcDhcpOptions => {
             let domain = NewDhcpConfiguration::builder()
                 .key("domain-name")
                 .values(text(desired, "domain_name").unwrap_or_default())
@@ -88,7 +91,7 @@ fn trial<'a>(cloud: &'a Cloud, kind: &str, desired: &'a Value) -> Option<(&'stat
                     .tag_specifications(tags("dhcp-options"))
             )
         }
-        "aws_ebs_volume" => trial!(
+        Kind::EbsVolume => trial!(
             cloud,
             "CreateVolume",
             ec2.create_volume()
@@ -98,7 +101,7 @@ fn trial<'a>(cloud: &'a Cloud, kind: &str, desired: &'a Value) -> Option<(&'stat
                 .set_encrypted(desired.get("encrypted").and_then(Value::as_bool))
                 .tag_specifications(tags("volume"))
         ),
-        "aws_key_pair" => trial!(
+        Kind::KeyPair => trial!(
             cloud,
             "ImportKeyPair",
             ec2.import_key_pair()
@@ -106,7 +109,7 @@ fn trial<'a>(cloud: &'a Cloud, kind: &str, desired: &'a Value) -> Option<(&'stat
                 .public_key_material(Blob::new(text(desired, "public_key").unwrap_or_default()))
                 .tag_specifications(tags("key-pair"))
         ),
-        "aws_launch_template" => {
+        Kind::LaunchTemplate => {
             let machine = text(desired, "instance_type").map(Into::into);
             let data = RequestLaunchTemplateData::builder().set_instance_type(machine).build();
             trial!(
@@ -118,6 +121,36 @@ fn trial<'a>(cloud: &'a Cloud, kind: &str, desired: &'a Value) -> Option<(&'stat
                     .tag_specifications(tags("launch-template"))
             )
         }
-        _ => None,
+        // They need an object that may not exist yet.
+        Kind::EgressOnlyInternetGateway
+        | Kind::Instance
+        | Kind::NatGateway
+        | Kind::Route
+        | Kind::RouteTable
+        | Kind::RouteTableAssociation
+        | Kind::SecurityGroup
+        | Kind::SecurityGroupRule
+        | Kind::Subnet
+        | Kind::VpcDhcpOptionsAssociation
+        | Kind::VpcIpv4CidrBlockAssociation => None,
+        // Their services have no dry runs.
+        Kind::AutoscalingGroup
+        | Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventRule
+        | Kind::CloudwatchEventTarget
+        | Kind::IamInstanceProfile
+        | Kind::IamOpenidConnectProvider
+        | Kind::IamRole
+        | Kind::IamRolePolicy
+        | Kind::IamRolePolicyAttachment
+        | Kind::KmsKey
+        | Kind::Lb
+        | Kind::LbListener
+        | Kind::LbTargetGroup
+        | Kind::Route53Record
+        | Kind::Route53Zone
+        | Kind::Route53ZoneAssociation
+        | Kind::S3Object
+        | Kind::SqsQueue => None,
     }
 }

@@ -43,14 +43,8 @@ pub(super) async fn names(
 ) -> Result<Vec<PreflightFinding>, ProviderError> {
     let mut of_kind: BTreeMap<&str, Names<'_>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.action == "create") {
-        let attribute = match Kind::of(item.address.kind()) {
-            Some(Kind::KeyPair) => "key_name",
-            Some(Kind::KmsKey) => "alias",
-            Some(Kind::IamOpenidConnectProvider) => "url",
-            Some(Kind::S3Object) => "key",
-            _ => "name",
-        };
-        if let Some(name) = text(&item.desired, attribute) {
+        let Some(kind) = Kind::of(item.address.kind()) else { continue };
+        if let Some(name) = text(&item.desired, name_attribute(kind)) {
             of_kind.entry(item.address.kind()).or_default().insert(name, item);
         }
     }
@@ -69,6 +63,48 @@ pub(super) async fn names(
     Ok(found)
 }
 
+/// The attribute that a new object has its name in. Types without names have no such attribute.
+fn name_attribute(kind: Kind) -> &'static str {
+    match kind {
+        Kind::KeyPair => "key_name",
+        Kind::KmsKey => "alias",
+        Kind::IamOpenidConnectProvider => "url",
+        Kind::S3Object => "key",
+        Kind::AutoscalingGroup
+        | Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventRule
+        | Kind::CloudwatchEventTarget
+        | Kind::EbsVolume
+        | Kind::EgressOnlyInternetGateway
+        | Kind::Eip
+        | Kind::IamInstanceProfile
+        | Kind::IamRole
+        | Kind::IamRolePolicy
+        | Kind::IamRolePolicyAttachment
+        | Kind::Instance
+        | Kind::InternetGateway
+        | Kind::LaunchTemplate
+        | Kind::Lb
+        | Kind::LbListener
+        | Kind::LbTargetGroup
+        | Kind::NatGateway
+        | Kind::Route
+        | Kind::Route53Record
+        | Kind::Route53Zone
+        | Kind::Route53ZoneAssociation
+        | Kind::RouteTable
+        | Kind::RouteTableAssociation
+        | Kind::SecurityGroup
+        | Kind::SecurityGroupRule
+        | Kind::SqsQueue
+        | Kind::Subnet
+        | Kind::Vpc
+        | Kind::VpcDhcpOptions
+        | Kind::VpcDhcpOptionsAssociation
+        | Kind::VpcIpv4CidrBlockAssociation => "name",
+    }
+}
+
 /// The objects that have one of the names. Types without unique names have no hits.
 async fn hits(cloud: &Cloud, kind: Kind, names: &Names<'_>) -> Result<Hits, ProviderError> {
     let all: Vec<&str> = names.keys().copied().collect();
@@ -80,7 +116,35 @@ async fn hits(cloud: &Cloud, kind: Kind, names: &Names<'_>) -> Result<Hits, Prov
         Kind::IamInstanceProfile => profiles(cloud).await?,
         Kind::Lb => balancers(cloud).await?,
         Kind::LbTargetGroup => target_groups(cloud).await?,
-        _ => by_identity(cloud, names).await?,
+        Kind::AutoscalingLifecycleHook
+        | Kind::CloudwatchEventRule
+        | Kind::CloudwatchEventTarget
+        | Kind::EbsVolume
+        | Kind::EgressOnlyInternetGateway
+        | Kind::Eip
+        | Kind::IamOpenidConnectProvider
+        | Kind::IamRolePolicy
+        | Kind::IamRolePolicyAttachment
+        | Kind::Instance
+        | Kind::InternetGateway
+        | Kind::KmsKey
+        | Kind::LbListener
+        | Kind::NatGateway
+        | Kind::Route
+        | Kind::Route53Record
+        | Kind::Route53Zone
+        | Kind::Route53ZoneAssociation
+        | Kind::RouteTable
+        | Kind::RouteTableAssociation
+        | Kind::S3Object
+        | Kind::SecurityGroup
+        | Kind::SecurityGroupRule
+        | Kind::SqsQueue
+        | Kind::Subnet
+        | Kind::Vpc
+        | Kind::VpcDhcpOptions
+        | Kind::VpcDhcpOptionsAssociation
+        | Kind::VpcIpv4CidrBlockAssociation => by_identity(cloud, names).await?,
     };
     Ok(hits.into_iter().filter(|(name, _)| names.contains_key(name.as_str())).collect())
 }
