@@ -71,7 +71,7 @@ pub(crate) async fn find(
                 *spec = known;
                 return Ok(cluster);
             }
-            Err(error) => tracing::debug!(?error, "the cluster is found anew"),
+            Err(error) => tracing::debug!(?error, "the cluster is looked for again"),
         }
     }
     let Some(join) = spec.configuration.join.clone() else {

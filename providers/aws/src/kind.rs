@@ -291,7 +291,7 @@ pub(crate) fn in_form(kind: &dyn Kind, mut found: Found) -> Found {
     found
 }
 
-/// A result in which an object that does not exist is nothing to complain of.
+/// The result of a call, where an object that does not exist is no error.
 pub(crate) fn or_gone(result: Result<(), ProviderError>) -> Result<(), ProviderError> {
     match result {
         Err(error) if error.class == ErrorClass::NotFound => Ok(()),

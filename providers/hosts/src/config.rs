@@ -98,7 +98,7 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
             .names(Names::Caller),
         ),
         ("root", text("/", "The folder below which a node is: / on a machine.")),
-        ("init_system", text("auto", "What runs services on the hosts: auto, systemd, openrc or none.")),
+        ("init_system", text("auto", "Init system of the hosts: auto, systemd, openrc or none.")),
         ("path", none(Type::String, "Where programs are looked for on the hosts, as in PATH.")),
         (
             "connect_timeout_seconds",

@@ -181,7 +181,7 @@ fn node() -> ResourceType {
                     "The version that its kubelet gets, as 1.34.4. A node that was cordoned for this version takes pods again.",
                 ),
             ),
-            ("provider_id", Attribute::computed(Type::String).describe("What its cloud calls it.")),
+            ("provider_id", Attribute::computed(Type::String).describe("Provider id of the node.")),
             ("uid", Attribute::computed(Type::String).describe("The uid that the server gave it.")),
         ]),
         operations: BTreeMap::from([

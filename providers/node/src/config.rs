@@ -100,7 +100,7 @@ impl Config {
             ),
             (
                 "init_system".to_owned(),
-                attribute(Type::String, "auto".into(), "What runs services: auto, systemd, openrc or none."),
+                attribute(Type::String, "auto".into(), "Init system: auto, systemd, openrc or none."),
             ),
             (
                 "exclusive".to_owned(),

@@ -192,7 +192,7 @@ pub(crate) fn schema() -> BTreeMap<String, Attribute> {
         (
             "latency",
             Type::Any,
-            "What every call takes: true for about 50 simulated milliseconds, or a factor of that.",
+            "Duration of every call: true for about 50 simulated milliseconds, or a factor of that.",
         ),
         (
             "readDelayMs",

@@ -352,7 +352,11 @@ pub(crate) const PAGES: &[Page] = &[
             "slipway state gc --keep 10 --dry-run",
         )],
     ),
-    page("state rekey", Usual, &[("Encrypt the state of one cluster anew", "slipway state rekey demo")]),
+    page(
+        "state rekey",
+        Usual,
+        &[("Encrypt the state of one cluster with new data keys", "slipway state rekey demo")],
+    ),
     page(
         "state verify",
         Verdict("the state is sound", "something is damaged, or an error"),

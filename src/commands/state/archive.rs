@@ -53,7 +53,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
     }
     context.output.message("Secrets are not in it: they stay in the state store, encrypted.");
     if context.configuration.encryption.state {
-        context.output.message("What is in it is in clear, other than in the state store.");
+        context.output.message("The archive is not encrypted, other than the state store.");
     }
     Ok(ExitCode::SUCCESS)
 }

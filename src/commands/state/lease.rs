@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let epoch = taken.epoch();
     taken.release(None).await?;
     context.output.outcome(&format!(
-        "{cluster} is free, in epoch {epoch}. Nothing that {} still wants to write counts any more.",
+        "{cluster} is free, in epoch {epoch}. The state rejects all later writes of {}.",
         holder.who
     ))?;
     Ok(ExitCode::SUCCESS)

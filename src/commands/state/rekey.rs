@@ -32,7 +32,9 @@ pub(crate) async fn run(context: &Context, arguments: &RekeyArguments) -> Result
     }
     if total.resealed > 0 {
         let names: Vec<String> = context.keyring().names().await?.iter().map(KeyName::to_string).collect();
-        context.output.message(&format!("What is sealed opens with any one of: {}.", names.join(", ")));
+        context
+            .output
+            .message(&format!("Each of these keys alone decrypts the state: {}.", names.join(", ")));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -162,7 +162,7 @@ fn key(root: &Path) -> Result<PrivateKey, CommandError> {
             if let Ok(key) = PrivateKey::from_pem(&text) {
                 return Ok(key);
             }
-            tracing::warn!(path = %path.display(), "a key cannot be used and is made anew");
+            tracing::warn!(path = %path.display(), "a key cannot be used, and a new one is created");
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(CommandError::file("the key", &path, &error)),

@@ -14,7 +14,7 @@ pub(super) fn kind() -> Kind {
             "at_rest",
             Attribute::required(Type::Any)
                 .immutable()
-                .describe("What an API server encrypts, as `encryption.atRest` of a spec."),
+                .describe("Resources that an API server encrypts, as `encryption.atRest` of a spec."),
         ),
         (
             "keys",
@@ -39,7 +39,7 @@ pub(super) fn kind() -> Kind {
     ];
     Kind::new(
         ENCRYPTION_CONFIGURATION,
-        "What an API server reads while a key for data is rotated; its field is `configuration`. It is made of keys that the state keeps.",
+        "Configuration for encryption at rest of an API server while a key is rotated; its field is `configuration`. It contains keys that the state keeps.",
         attributes,
         make,
     )

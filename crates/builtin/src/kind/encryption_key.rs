@@ -39,7 +39,7 @@ pub(super) fn kind() -> Kind {
         (
             "at_rest",
             Attribute::optional(Type::Any).immutable().describe(
-                "What an API server encrypts with it, as `encryption.atRest` of a spec: gives the field `configuration`.",
+                "Resources that an API server encrypts with the key, as `encryption.atRest` of a spec. Adds the field `configuration`.",
             ),
         ),
         (

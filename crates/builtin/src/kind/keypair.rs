@@ -54,14 +54,14 @@ pub(super) fn kind() -> Kind {
         (
             "pin",
             Attribute::computed(Type::String).describe(
-                "The digest of the authority's public key, sha256:…, by which who joins a cluster knows it.",
+                "The digest of the authority's public key, sha256:…, by which a machine that joins recognizes it.",
             ),
         ),
         ("not_after", Attribute::computed(Type::String).describe("When the authority's certificate ends.")),
     ];
     Kind::new(
         KEYPAIR,
-        "A private key, and the certificate of an authority if wanted; its field is `private_key_pem`. What was signed with it is worth nothing without it.",
+        "A private key, and the certificate of an authority if requested; its field is `private_key_pem`. Without the key, everything that it signed becomes invalid.",
         attributes,
         make,
     )

@@ -15,7 +15,7 @@ pub(super) fn kind() -> Kind {
         (
             "form",
             Attribute::optional(Type::String).immutable().default_to("bootstrap").describe(
-                "What it looks like: `bootstrap` (a bootstrap token, six and sixteen characters), `hex32` (64 hexadecimal digits), `password` (24 letters and digits).",
+                "Form of the token: `bootstrap` (a bootstrap token, six and sixteen characters), `hex32` (64 hexadecimal digits), `password` (24 letters and digits).",
             ),
         ),
         (

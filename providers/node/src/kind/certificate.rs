@@ -69,7 +69,7 @@ impl Kind for Certificate {
                 (
                     "usages",
                     Attribute::optional(Type::set(Type::String))
-                        .describe("What it is for: server, client; nothing for a CA."),
+                        .describe("Extended key usages: server, client; none for a CA."),
                 ),
                 (
                     "is_ca",

@@ -44,7 +44,7 @@ impl Kind for Kubeconfig {
                 ("path", form::path()),
                 (
                     "cluster_name",
-                    Attribute::required(Type::String).describe("What the cluster is called in it."),
+                    Attribute::required(Type::String).describe("Name of the cluster in the kubeconfig."),
                 ),
                 ("server", Attribute::required(Type::String).describe("The URL of the cluster's API.")),
                 (
@@ -73,7 +73,7 @@ impl Kind for Kubeconfig {
                     optional("The key of that CA; without, the name of the CA's file with .key.")
                         .write_only(),
                 ),
-                ("user_name", Attribute::required(Type::String).describe("What the user is called in it.")),
+                ("user_name", Attribute::required(Type::String).describe("Name of the user in the kubeconfig.")),
                 ("common_name", optional("The user, as the client certificate has it.")),
                 (
                     "organizations",

@@ -35,7 +35,7 @@ struct Memory {
 impl Kind for KubeletState {
     fn resource_type(&self) -> ResourceType {
         form::resource_type(
-            "What a kubelet leaves on its node: pods, mounts, files. It is deleted with the node.",
+            "Pods, mounts and files that a kubelet leaves on its node. They are deleted with the node.",
             10,
             [
                 ("path", form::path()),

@@ -35,16 +35,13 @@ impl Kind for NetworkState {
     fn resource_type(&self) -> ResourceType {
         let texts = |text: &str| Attribute::optional(Type::list(Type::String)).write_only().describe(text);
         form::resource_type(
-            "What the network of pods leaves on a node: interfaces, files, rules. It is deleted with the node.",
+            "Interfaces, files and rules that the network of pods leaves on a node. They are deleted with the node.",
             50,
             [
-                (
-                    "name",
-                    Attribute::required(Type::String).immutable().describe("What it is called, as pods."),
-                ),
+                ("name", Attribute::required(Type::String).immutable().describe("Name, such as pods.")),
                 ("interfaces", texts("The interfaces that it makes, as cni0, flannel.1.")),
                 ("files", texts("The files and folders that it makes, as /run/flannel.")),
-                ("chains", texts("What the names of its chains in iptables begin with, as KUBE-.")),
+                ("chains", texts("Prefixes of the names of its chains in iptables, such as KUBE-.")),
                 ("tables", texts("Its tables in nftables, as `ip kube-proxy`.")),
             ],
         )

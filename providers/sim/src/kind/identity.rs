@@ -8,18 +8,22 @@ use crate::error::invalid;
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
-        Kind::new("sim_identity", "idn", "What a machine may do in the cloud.")
+        Kind::new("sim_identity", "idn", "Identity of machines with permissions in the cloud.")
             .attribute(
                 "name",
                 Attribute::required(Type::String).immutable(),
                 "Its name, unique in the account.",
             )
-            .attribute("description", Attribute::optional(Type::String), "What it is for.")
-            .attribute("policy", Attribute::required(Type::String), "What it allows, a JSON document.")
+            .attribute(
+                "description",
+                Attribute::optional(Type::String),
+                "Free text that describes the object.",
+            )
+            .attribute("policy", Attribute::required(Type::String), "Permissions, a JSON document.")
             .attribute(
                 "trust",
                 Attribute::optional(Type::String).default_to("machine"),
-                "Who may take it on.",
+                "Principals that may assume it.",
             )
             .attribute("unique_id", Attribute::computed(Type::String), "An id that is never used again.")
             .unique(&["name"])

@@ -62,13 +62,13 @@ pub(crate) fn machine_fields() -> Type {
     let field = |kind: Type, text: &str| Attribute::new(kind, Mode::Computed).describe(text);
     Type::object([
         ("name", field(Type::String, "The node's name.")),
-        ("identity", field(Type::String, "What the cloud calls it.")),
+        ("identity", field(Type::String, "Id of the machine in the cloud.")),
         ("template_version", field(Type::Integer, "The template that it was made from.")),
         ("template_digest", field(Type::String, "The digest of that template.")),
         ("zone", field(Type::String, "The zone it runs in.")),
         ("address", field(Type::String, "Its address.")),
         ("image", field(Type::String, "The image that it booted from.")),
-        ("machine_type", field(Type::String, "What kind of machine it is.")),
+        ("machine_type", field(Type::String, "Machine type.")),
         ("kubernetes_version", field(Type::String, "The Kubernetes release that it runs.")),
         ("ready", field(Type::Bool, "Whether it is a ready node.")),
         ("surplus", field(Type::Bool, "Whether it exists beyond the pool's size.")),
@@ -161,7 +161,7 @@ fn template(kind: Kind) -> Kind {
         .attribute(
             "image",
             Attribute::optional_computed(Type::String).kept_on_adoption(),
-            "What machines boot from.",
+            "Image that machines boot from.",
         )
         .attribute("root_volume", Attribute::optional(volume()), "The disk that machines boot from.")
         .attribute("volumes", Attribute::optional(Type::list(volume())), "Further disks.")
@@ -176,7 +176,7 @@ fn template(kind: Kind) -> Kind {
             OnDelete::Refuse,
             "The security groups of machines.",
         )
-        .attribute("identity_id", Attribute::optional(Type::String), "What machines may do.")
+        .attribute("identity_id", Attribute::optional(Type::String), "Identity of the machines, which has their permissions.")
         .linked("identity_id", "sim_identity", OnDelete::Refuse)
         .attribute("key_name", Attribute::optional(Type::String), "The key that may log in.")
         .attribute(
@@ -192,7 +192,7 @@ fn template(kind: Kind) -> Kind {
         .attribute(
             "user_data",
             Attribute::optional(Type::String).kept_on_adoption(),
-            "What machines do at their first boot.",
+            "User data for the first boot of machines.",
         )
         .attribute(
             "encryption_key",
@@ -249,7 +249,7 @@ fn rolling(kind: Kind) -> Kind {
     .attribute(
         "drain_on_blocked",
         Attribute::optional(Type::String).default_to("fail"),
-        "What happens when a node cannot be emptied in time: `fail`, `skip` or `force`.",
+        "Action when a node cannot be drained in time: `fail`, `skip` or `force`.",
     )
     .attribute(
         "drain_timeout_ms",

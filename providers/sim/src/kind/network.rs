@@ -126,7 +126,7 @@ fn subnet() -> Kind {
             Attribute::optional(Type::Bool).immutable().default_to(false),
             "Whether the cloud gives it an IPv6 range.",
         )
-        .attribute("kind", Attribute::optional(Type::String).default_to("private"), "What lives in it.")
+        .attribute("kind", Attribute::optional(Type::String).default_to("private"), "Kind of the subnet.")
         .attribute(
             "public_addresses",
             Attribute::optional(Type::Bool).default_to(false),

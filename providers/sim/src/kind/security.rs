@@ -8,21 +8,21 @@ use crate::error::invalid;
 
 pub(super) fn kinds() -> Vec<Kind> {
     vec![
-        Kind::new("sim_security_group", "sgr", "Who may speak with a set of machines.")
-            .attribute(
-                "name",
-                Attribute::required(Type::String).immutable(),
-                "Its name, unique in the network.",
-            )
-            .attribute(
-                "description",
-                Attribute::optional(Type::String).immutable().default_to("managed by slipway"),
-                "What it is for.",
-            )
-            .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
-            .unique(&["network_id", "name"])
-            .exclusive(&["name"])
-            .takes(2, 1, 2),
+        Kind::new(
+            "sim_security_group",
+            "sgr",
+            "Security group: the connections that a set of machines accepts and opens.",
+        )
+        .attribute("name", Attribute::required(Type::String).immutable(), "Its name, unique in the network.")
+        .attribute(
+            "description",
+            Attribute::optional(Type::String).immutable().default_to("managed by slipway"),
+            "Free text that describes the object.",
+        )
+        .link("network_id", "sim_network", OnDelete::Refuse, "The network.")
+        .unique(&["network_id", "name"])
+        .exclusive(&["name"])
+        .takes(2, 1, 2),
         rule(),
     ]
 }
@@ -43,7 +43,7 @@ fn rule() -> Kind {
         .attribute("prefix_list", fixed(Type::String), "The list on the other side.")
         .attribute("source_group_id", fixed(Type::String), "The group on the other side.")
         .linked("source_group_id", "sim_security_group", OnDelete::Refuse)
-        .attribute("description", Attribute::optional(Type::String), "What it is for.")
+        .attribute("description", Attribute::optional(Type::String), "Free text that describes the object.")
         .unique(&[
             "security_group_id",
             "direction",

@@ -91,7 +91,7 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
             ),
         ),
         ("masterPublicName", text().describe("The name of the endpoint of the API servers.")),
-        ("nodePortAccess", texts().describe("Who may reach the ports of NodePort services.")),
+        ("nodePortAccess", texts().describe("Address ranges that may reach the ports of NodePort services.")),
         ("serviceAccountIssuerDiscovery", Attribute::optional(discovery)),
         ("subnets", Attribute::optional(Type::list(own_subnet)).describe("Settings of single subnets.")),
         ("topology", Attribute::optional(Type::object([("bastion", Attribute::optional(bastion))]))),
@@ -108,7 +108,7 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
                 .names(Names::Caller)
                 .describe("Whether the whole cluster goes: said by `slipway delete`, not by specs."),
         ),
-        ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
+        ("kops", Attribute::optional(Type::Any).describe("Fields of a kOps document that Slipway does not have, unchanged.")),
     ]
     .into_iter()
     .map(|(name, attribute)| (name.to_owned(), attribute))
@@ -154,14 +154,18 @@ pub fn pool_schema() -> BTreeMap<String, Attribute> {
         ("spotDurationInMinutes", number().describe("For how long a spot machine is asked for.")),
         ("instanceInterruptionBehavior", text().describe("terminate, stop or hibernate.")),
         ("autoscale", flag().describe("Whether the cluster autoscaler may change the size.")),
-        ("autoscalePriority", number().describe("How much the cluster autoscaler prefers the pool.")),
+        ("autoscalePriority", number().describe("Priority of the pool for the cluster autoscaler.")),
         ("manager", text().describe("CloudGroup or Karpenter.")),
         ("mixedInstancesPolicy", Attribute::optional(mix)),
         ("warmPool", Attribute::optional(warm)),
         ("containerd", Attribute::optional(runtime)),
         ("nodeLabels", Attribute::optional(Type::map(Type::String))),
         ("volumeMounts", Attribute::optional(Type::list(mount))),
-        ("kops", Attribute::optional(Type::Any).describe("What a kOps document says, in its words.")),
+        (
+            "kops",
+            Attribute::optional(Type::Any)
+                .describe("Fields of a kOps document that Slipway does not have, unchanged."),
+        ),
     ]
     .into_iter()
     .map(|(name, attribute)| (name.to_owned(), attribute))

@@ -20,7 +20,7 @@ fn load_balancer() -> Named {
     ]);
     let access_logs = blocks([
         must("bucket", TEXT, "The bucket that takes the logs."),
-        may("prefix", TEXT, "What the keys of the logs begin with."),
+        may("prefix", TEXT, "Prefix of the keys of the logs."),
         default("enabled", BOOL, false, "Whether there are logs."),
     ]);
     Builder::new("aws_lb", ELB, "A network load balancer.")
@@ -95,9 +95,9 @@ fn listener() -> Named {
         .required("port", INTEGER, "The port.")
         .required("protocol", TEXT, "TCP, TLS, UDP or TCP_UDP.")
         .optional("certificate_arn", TEXT, "The certificate of a TLS listener.")
-        .optional_computed("ssl_policy", TEXT, "Which versions of TLS and which ciphers are allowed.")
-        .optional("alpn_policy", TEXT, "Which protocols are offered inside of TLS.")
-        .attribute("default_action", Attribute::required(action).holds(), "What happens with connections.")
+        .optional_computed("ssl_policy", TEXT, "Policy for versions and ciphers of TLS.")
+        .optional("alpn_policy", TEXT, "Policy for the protocols that are offered inside of TLS.")
+        .attribute("default_action", Attribute::required(action).holds(), "Action for connections.")
         .forms(&["protocol"], &[Form::Case])
         .build()
 }
@@ -115,7 +115,7 @@ fn target_group() -> Named {
         may_compute("unhealthy_threshold", INTEGER, "After how many bad checks a target is not healthy."),
     ]);
     let stickiness = blocks([
-        default("type", TEXT, "source_ip", "What is remembered: source_ip."),
+        default("type", TEXT, "source_ip", "Kind of stickiness: source_ip."),
         default("enabled", BOOL, true, "Whether a client keeps its target."),
     ]);
     Builder::new("aws_lb_target_group", ELB, "Instances or addresses that a listener leads to.")
@@ -131,7 +131,7 @@ fn target_group() -> Named {
         .attribute(
             "target_type",
             Attribute::optional(TEXT).immutable().default_to("instance"),
-            "What targets are: instance or ip.",
+            "Kind of targets: instance or ip.",
         )
         .attribute(
             "ip_address_type",

@@ -23,7 +23,7 @@ fn zone() -> Named {
         .tags()
         .idempotent()
         .fixed("name", TEXT, "The domain.")
-        .optional("comment", TEXT, "What it is for.")
+        .optional("comment", TEXT, "Free text that describes the object.")
         .optional("vpc", Type::set(network), "The VPCs that see a private zone; none for a public one.")
         .computed("zone_id", TEXT, "The id, under the name that records use.")
         .computed("name_servers", Type::list(TEXT), "The servers that answer for a public zone.")
@@ -46,7 +46,7 @@ fn record() -> Named {
             "Whether a name without healthy targets has no answer.",
         ),
     ]);
-    Builder::new("aws_route53_record", ROUTE53, "What a name in a hosted zone stands for.")
+    Builder::new("aws_route53_record", ROUTE53, "DNS record of a hosted zone.")
         .read_by_identity()
         .id("The zone's id, the name and the type, with underscores between them.")
         .owned_by(OwnershipKind::Name)

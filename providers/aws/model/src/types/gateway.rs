@@ -126,7 +126,7 @@ fn route() -> Named {
 }
 
 fn route_table_association() -> Named {
-    Builder::new("aws_route_table_association", EC2, "Which route table a subnet uses.")
+    Builder::new("aws_route_table_association", EC2, "Association of a subnet with a route table.")
         .imported_as("{subnet_id|gateway_id}/{route_table_id}")
         .owned_by(OwnershipKind::Parent)
         .idempotent()

@@ -23,8 +23,8 @@ fn role() -> Named {
         .idempotent()
         .fixed("name", TEXT, "Its name, once in an account.")
         .attribute("path", path(), "The folder it is kept in.")
-        .required("assume_role_policy", TEXT, "Who may take it on: a policy document.")
-        .optional("description", TEXT, "What it is for.")
+        .required("assume_role_policy", TEXT, "Principals that may assume the role: a policy document.")
+        .optional("description", TEXT, "Free text that describes the object.")
         .number("max_session_duration", 3_600, "For how long it may be taken on at once, in seconds.")
         .optional("permissions_boundary", TEXT, "The policy beyond which it has no permissions.")
         .computed("unique_id", TEXT, "The id of this life of the name.")
@@ -35,14 +35,14 @@ fn role() -> Named {
 }
 
 fn role_policy() -> Named {
-    Builder::new("aws_iam_role_policy", IAM, "What a role may do.")
+    Builder::new("aws_iam_role_policy", IAM, "Permissions of a role.")
         .read_by_identity()
         .id("The role's name and its own, with a colon between them.")
         .owned_by(OwnershipKind::Parent)
         .idempotent()
         .fixed("role", TEXT, "The role.")
         .fixed("name", TEXT, "Its name, once in a role.")
-        .required("policy", TEXT, "What is allowed: a policy document.")
+        .required("policy", TEXT, "Permissions: a policy document.")
         .forms(&["policy"], &[Form::Policy])
         .build()
 }

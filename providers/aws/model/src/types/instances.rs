@@ -32,13 +32,13 @@ fn launch_template() -> Named {
     let builder = Builder::new(
         "aws_launch_template",
         EC2,
-        "What new instances of a pool are like; each change is a new version.",
+        "Template of the new instances of a pool; each change is a new version.",
     )
     .arn()
     .tags()
     .idempotent()
     .fixed("name", TEXT, "Its name, once in a region.")
-    .optional("description", TEXT, "What the version is for.")
+    .optional("description", TEXT, "Description of the version.")
     .computed("latest_version", INTEGER, "The number of the newest version.")
     .computed("default_version", INTEGER, "The number of the version that is used when none is named.")
     .attribute("image_id", Attribute::optional(TEXT).kept_on_adoption(), "The image.")
@@ -47,7 +47,7 @@ fn launch_template() -> Named {
     .attribute(
         "user_data",
         Attribute::optional(TEXT).kept_on_adoption(),
-        "What the instance reads when it starts, in base64; 16 kB at most before.",
+        "User data in base64; at most 16 kB before encoding.",
     )
     .optional_computed(
         "kubernetes_version",
@@ -57,7 +57,11 @@ fn launch_template() -> Named {
     .optional("ebs_optimized", BOOL, "Whether the disks have bandwidth of their own.")
     .optional("disable_api_termination", BOOL, "Whether the API refuses to terminate instances.")
     .optional("disable_api_stop", BOOL, "Whether the API refuses to stop instances.")
-    .optional("instance_initiated_shutdown_behavior", TEXT, "What a shutdown inside does: stop or terminate.")
+    .optional(
+        "instance_initiated_shutdown_behavior",
+        TEXT,
+        "Action when the instance shuts down: stop or terminate.",
+    )
     .optional("vpc_security_group_ids", texts(), "Security groups, where network_interfaces names none.");
     placing(devices(builder))
         .forms(&["user_data"], &[Form::Base64, Form::Kept])
@@ -87,7 +91,7 @@ fn devices(builder: Builder) -> Builder {
         may("device_index", INTEGER, "The position; 0 is the first."),
         may("network_card_index", INTEGER, "The network card."),
         may("interface_type", TEXT, "interface or efa."),
-        may("description", TEXT, "What it is for."),
+        may("description", TEXT, "Free text that describes the object."),
         may("associate_public_ip_address", BOOL, "Whether it has a public IPv4 address."),
         may("delete_on_termination", BOOL, "Whether it is deleted with the instance."),
         default("ipv6_address_count", INTEGER, 0i64, "How many IPv6 addresses it has."),
@@ -179,8 +183,8 @@ fn placing(builder: Builder) -> Builder {
         )
         .optional("instance_market_options", market, "Whether instances are bought on the spot market.")
         .optional("placement", placement, "Where instances are placed.")
-        .optional("capacity_reservation_specification", reservation, "Which capacity reservations are used.")
-        .optional("cpu_options", processor, "What the processors are like.")
+        .optional("capacity_reservation_specification", reservation, "Capacity reservations that are used.")
+        .optional("cpu_options", processor, "Options of the processors.")
         .optional(
             "enclave_options",
             one("enabled", BOOL, "Whether there may be enclaves."),
@@ -189,7 +193,7 @@ fn placing(builder: Builder) -> Builder {
         .optional(
             "maintenance_options",
             one("auto_recovery", TEXT, "default or disabled."),
-            "What happens when the host fails.",
+            "Action when the host fails.",
         )
-        .optional("private_dns_name_options", host_names, "What instances are called.")
+        .optional("private_dns_name_options", host_names, "Options of the host names of instances.")
 }

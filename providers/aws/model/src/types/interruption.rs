@@ -32,7 +32,7 @@ fn queue() -> Named {
         .number("delay_seconds", 0, "For how long a new message is hidden, in seconds.")
         .optional_computed("max_message_size", INTEGER, "The size of the largest message, in bytes.")
         .number("receive_wait_time_seconds", 0, "For how long a receive waits, in seconds.")
-        .optional("policy", TEXT, "Who may send and receive: a policy document.")
+        .optional("policy", TEXT, "Principals that may send and receive: a policy document.")
         .optional("redrive_policy", TEXT, "The dead-letter queue: a JSON document.")
         .optional_computed(
             "sqs_managed_sse_enabled",
@@ -52,7 +52,7 @@ fn queue() -> Named {
 
 fn event_rule() -> Named {
     let tags = Attribute::optional(Type::map(TEXT)).write_only();
-    Builder::new("aws_cloudwatch_event_rule", EVENTS, "Which events are passed on.")
+    Builder::new("aws_cloudwatch_event_rule", EVENTS, "Rule that selects events.")
 .read_by_identity()
         .id("Its name; on another bus than the default one the bus and the name, with a slash between them.")
         .arn()
@@ -71,7 +71,7 @@ fn event_rule() -> Named {
         )
         .optional("event_pattern", TEXT, "The events: a JSON document.")
         .optional("schedule_expression", TEXT, "The times, as rate(5 minutes).")
-        .optional("description", TEXT, "What it is for.")
+        .optional("description", TEXT, "Free text that describes the object.")
         .text("state", "ENABLED", "ENABLED or DISABLED.")
         .optional("role_arn", TEXT, "The role with which it passes events on.")
         .exclusive(["name"])
@@ -98,8 +98,8 @@ fn event_target() -> Named {
             Attribute::optional(TEXT).immutable().default_to("1"),
             "Its name, once in a rule.",
         )
-        .required("arn", TEXT, "What takes the events.")
-        .optional("input", TEXT, "What is sent in place of the event: a JSON document.")
+        .required("arn", TEXT, "Target of the events.")
+        .optional("input", TEXT, "JSON document that is sent instead of the event.")
         .optional("input_path", TEXT, "The part of the event that is sent.")
         .optional("role_arn", TEXT, "The role with which it sends.")
         .optional(

@@ -84,7 +84,7 @@ fn subnet() -> Named {
         .optional_computed(
             "private_dns_hostname_type_on_launch",
             TEXT,
-            "What instances are named after: ip-name or resource-name.",
+            "Form of the host names of instances: ip-name or resource-name.",
         )
         .computed("ipv6_cidr_block_association_id", TEXT, "The id of the association with the IPv6 range.")
         .computed("owner_id", TEXT, "The account that owns it.")
@@ -96,7 +96,7 @@ fn subnet() -> Named {
 
 fn dhcp_options() -> Named {
     let servers = || Type::list(TEXT);
-    Builder::new("aws_vpc_dhcp_options", EC2, "What instances learn by DHCP.")
+    Builder::new("aws_vpc_dhcp_options", EC2, "DHCP options of instances.")
         .arn()
         .tags()
         .optional_fixed("domain_name", TEXT, "The domain that names without a dot are looked up in.")
@@ -116,7 +116,7 @@ fn dhcp_options() -> Named {
 }
 
 fn dhcp_options_association() -> Named {
-    Builder::new("aws_vpc_dhcp_options_association", EC2, "Which DHCP options a VPC uses.")
+    Builder::new("aws_vpc_dhcp_options_association", EC2, "Association of a VPC with DHCP options.")
         .id("The options' id and the VPC's, with a hyphen between them.")
         .imported_as("{vpc_id}")
         .owned_by(OwnershipKind::Parent)

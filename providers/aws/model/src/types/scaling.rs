@@ -20,7 +20,7 @@ fn group() -> Named {
         own_form(may("version", TEXT, "The version's number, $Latest or $Default.")),
     ]);
     let warm_pool = blocks([
-        default("pool_state", TEXT, "Stopped", "What its instances are: Stopped, Running or Hibernated."),
+        default("pool_state", TEXT, "Stopped", "State of its instances: Stopped, Running or Hibernated."),
         default("min_size", INTEGER, 0i64, "How many instances it has at least."),
         may(
             "max_group_prepared_capacity",
@@ -30,7 +30,7 @@ fn group() -> Named {
         may(
             "instance_reuse_policy",
             blocks([default("reuse_on_scale_in", BOOL, false, "Whether instances come back to it.")]),
-            "What happens with instances that leave the group.",
+            "Handling of instances that leave the group.",
         ),
     ]);
     let tag = blocks([
@@ -42,7 +42,7 @@ fn group() -> Named {
         must(
             "min_healthy_percentage",
             INTEGER,
-            "How much of the group stays in service at least, in percent.",
+            "Minimum share of the group that stays in service, in percent.",
         ),
         must("max_healthy_percentage", INTEGER, "How large it gets at most, in percent."),
     ]);
@@ -71,7 +71,7 @@ fn group() -> Named {
             "The desired number of instances; left to the autoscaler where the least and the most differ.",
         )
         .attribute("vpc_zone_identifier", Attribute::optional(texts()).holds(), "The subnets.")
-        .optional("launch_template", template, "What new instances are like.")
+        .optional("launch_template", template, "Launch template of new instances.")
         .optional("mixed_instances_policy", mixed_instances(), "Several instance types, and the spot market.")
         .optional("warm_pool", warm_pool, "Instances that are ready to join.")
         .optional("target_group_arns", texts(), "The target groups that its instances join.")
@@ -85,7 +85,7 @@ fn group() -> Named {
         )
         .optional_computed("default_cooldown", INTEGER, "How many seconds lie between two scalings.")
         .optional("default_instance_warmup", INTEGER, "After how many seconds a new instance counts.")
-        .optional_computed("health_check_type", TEXT, "Who says whether an instance is healthy: EC2 or ELB.")
+        .optional_computed("health_check_type", TEXT, "Service that checks the health of instances: EC2 or ELB.")
         .optional_computed(
             "health_check_grace_period",
             INTEGER,
@@ -93,8 +93,8 @@ fn group() -> Named {
         )
         .optional("placement_group", TEXT, "The placement group.")
         .optional_computed("service_linked_role_arn", TEXT, "The role with which AWS acts.")
-        .optional("termination_policies", Type::list(TEXT), "Which instances go first.")
-        .optional("suspended_processes", texts(), "What AWS does not do by itself, as AZRebalance.")
+        .optional("termination_policies", Type::list(TEXT), "Policies that select the instances to terminate first.")
+        .optional("suspended_processes", texts(), "Processes of Auto Scaling that are suspended, such as AZRebalance.")
         .text(
             "metrics_granularity",
             "1Minute",
@@ -124,12 +124,16 @@ fn group() -> Named {
 /// The same names as those of pools of the simulated cloud.
 fn rollout() -> Type {
     Type::object([
-        must("group", TEXT, "Which pools know of each other: control-plane, api-server, worker or bastion."),
+        must(
+            "group",
+            TEXT,
+            "Role by which pools know each other: control-plane, api-server, worker or bastion.",
+        ),
         must("max_surge", TEXT, "How many instances may exist beyond the size: a count or a percentage."),
         must("max_unavailable", TEXT, "How many may be missing: a count or a percentage."),
         must("drain", BOOL, "Whether nodes are drained before their instances go."),
         must("drain_budgets", TEXT, "Whether disruption budgets hold: respect or ignore."),
-        must("drain_on_blocked", TEXT, "What happens when a drain takes too long: fail, skip or force."),
+        must("drain_on_blocked", TEXT, "Action when a drain takes too long: fail, skip or force."),
         must("drain_timeout_ms", INTEGER, "How long a drain may take, in milliseconds."),
         must("ready_timeout_ms", INTEGER, "How long an instance may take to become a ready node."),
         must("settle_ms", INTEGER, "How long lies between two instances, in milliseconds."),
@@ -183,15 +187,15 @@ fn mixed_instances() -> Type {
         may("instance_type", TEXT, "The instance type."),
         may("weighted_capacity", TEXT, "How many units of capacity it counts."),
         may("launch_template_specification", specification(), "The launch template of this type."),
-        may("instance_requirements", requirements(), "What a type must have to be taken."),
+        may("instance_requirements", requirements(), "Requirements for the instance type."),
     ]);
     let template = blocks([
         must("launch_template_specification", specification(), "The launch template."),
         may("override", overrides, "The instance types, the best first."),
     ]);
     blocks([
-        may("instances_distribution", distribution, "How much is bought where."),
-        must("launch_template", template, "What new instances are like."),
+        may("instances_distribution", distribution, "Distribution of on-demand and spot instances."),
+        must("launch_template", template, "Launch template of new instances."),
     ])
 }
 
@@ -204,9 +208,9 @@ fn requirements() -> Type {
     };
     blocks([
         range("How many virtual CPUs.")("vcpu_count", INTEGER),
-        range("How much memory, in MiB.")("memory_mib", INTEGER),
+        range("Memory, in MiB.")("memory_mib", INTEGER),
         range("How many accelerators.")("accelerator_count", INTEGER),
-        range("How much memory for a virtual CPU, in GiB.")("memory_gib_per_vcpu", Type::Float),
+        range("Memory for each virtual CPU, in GiB.")("memory_gib_per_vcpu", Type::Float),
         range("How many network interfaces.")("network_interface_count", INTEGER),
         may("allowed_instance_types", texts(), "The types that are taken, as m5.*."),
         may("excluded_instance_types", texts(), "The types that are not taken."),
@@ -239,9 +243,9 @@ fn lifecycle_hook() -> Named {
         TEXT,
         "autoscaling:EC2_INSTANCE_LAUNCHING or autoscaling:EC2_INSTANCE_TERMINATING.",
     )
-    .text("default_result", "ABANDON", "What happens without an answer: CONTINUE or ABANDON.")
+    .text("default_result", "ABANDON", "Result if nobody answers in time: CONTINUE or ABANDON.")
     .number("heartbeat_timeout", 3_600, "For how long an answer is waited for, in seconds.")
-    .optional("notification_metadata", TEXT, "What is sent along.")
+    .optional("notification_metadata", TEXT, "Text that is sent with the notification.")
     .optional("notification_target_arn", TEXT, "The target of the notifications.")
     .optional("role_arn", TEXT, "The role with which they are told.")
     .build()

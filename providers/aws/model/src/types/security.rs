@@ -11,7 +11,7 @@ pub(super) fn types() -> Vec<Named> {
 }
 
 fn security_group() -> Named {
-    Builder::new("aws_security_group", EC2, "Who may speak with the members of a group.")
+    Builder::new("aws_security_group", EC2, "Security group: the connections that its members accept and open.")
         .arn()
         .tags()
         .idempotent()
@@ -19,7 +19,7 @@ fn security_group() -> Named {
         .attribute(
             "description",
             Attribute::optional(TEXT).immutable().default_to("Managed by Slipway"),
-            "What it is for.",
+            "Free text that describes the object.",
         )
         .fixed("vpc_id", TEXT, "The VPC.")
         .computed("owner_id", TEXT, "The account that owns it.")
@@ -68,7 +68,7 @@ fn security_group_rule() -> Named {
             Attribute::optional(BOOL).immutable().default_to(false),
             "Whether the group itself is on the other side.",
         )
-        .optional("description", TEXT, "What it is for.")
+        .optional("description", TEXT, "Free text that describes the object.")
         .computed("security_group_rule_id", TEXT, "The id that AWS has given it.")
         .forms(&["cidr_blocks", "ipv6_cidr_blocks"], &[Form::Range])
         .forms(
