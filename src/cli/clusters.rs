@@ -52,6 +52,9 @@ pub(crate) struct NodeLogsArguments {
     /// Number of lines, counted from the end.
     #[arg(short = 'n', long, value_name = "LINES", default_value_t = 200)]
     pub tail: usize,
+    /// Show new lines as they are written, until the command is interrupted.
+    #[arg(short = 'f', long)]
+    pub follow: bool,
     /// Name of the cluster in the state; needed if several clusters have a node of this name.
     #[arg(long, value_name = "NAME")]
     pub cluster: Option<String>,

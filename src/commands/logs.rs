@@ -1,5 +1,6 @@
 //! `slipway logs`
 
+use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use slipway_engine::State;
@@ -12,10 +13,16 @@ use crate::cli::clusters::NodeLogsArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 
+/// The program on a host.
+const PROGRAM: &str = "/var/lib/slipway/bin/slipway";
+
 /// Shows what the kubelet or a component of a node says.
 pub(crate) async fn run(context: &Context, arguments: &NodeLogsArguments) -> Result<ExitCode, CommandError> {
     let host = host(context, arguments).await?;
     let networks = context.policy.networks();
+    if arguments.follow {
+        return follow(context, &host, arguments).await;
+    }
     let text = read(&host, networks, (&arguments.component, arguments.tail)).await?;
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -27,20 +34,43 @@ pub(crate) async fn read(
     networks: &[String],
     (component, tail): (&str, usize),
 ) -> Result<String, CommandError> {
+    let remote = access(host, networks, component)?;
+    Ok(remote.run(&format!("{PROGRAM} node logs {component} --tail {tail}")).await?)
+}
+
+/// Shows the lines of a component's log on a host as they are written.
+async fn follow(
+    context: &Context,
+    host: &Host,
+    arguments: &NodeLogsArguments,
+) -> Result<ExitCode, CommandError> {
+    let NodeLogsArguments { component, tail, .. } = arguments;
+    let remote = access(host, context.policy.networks(), component)?;
+    let script = format!("exec {PROGRAM} node logs {component} --tail {tail} --follow");
+    let mut written = Ok(());
+    let show = |text: &str| {
+        written = context.output.result(text);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    remote.follow(&script, show).await?;
+    written.map(|()| ExitCode::SUCCESS)
+}
+
+/// The SSH access of a host, to read the log of a component.
+fn access(host: &Host, networks: &[String], component: &str) -> Result<Remote, CommandError> {
     let name = &host.name;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     if component.is_empty() || !component.bytes().all(plain) {
         return Err(CommandError::new("CLI0045", format!("`{component}` is not the name of a component"))
             .hint("a name has letters, digits, `-` and `.`: kubelet, containerd, kube-apiserver, etcd"));
     }
-    let remote = Remote::to(&host.clone().into(), networks)?.ok_or_else(|| {
+    Remote::to(&host.clone().into(), networks)?.ok_or_else(|| {
         CommandError::new(
             "CLI0046",
             format!("{name} is entered by its agent only, which has no logs to show"),
         )
         .hint("`slipway node logs` on the machine itself shows them")
-    })?;
-    Ok(remote.run(&format!("/var/lib/slipway/bin/slipway node logs {component} --tail {tail}")).await?)
+    })
 }
 
 /// The host of a node, by what clusters of the state say of theirs.

@@ -2,9 +2,10 @@
 //! must not change.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
@@ -337,6 +338,24 @@ fn frequent_mistakes_in_arguments_name_the_way_out() -> Result<()> {
         let ended = place.expect(1, arguments)?;
         ensure!(ended.err.contains(hint), "{arguments:?}: {}", ended.err);
     }
+    Ok(())
+}
+
+#[test]
+fn a_log_is_followed() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let log = place.write("root/var/log/slipway/kubelet.log", "one\ntwo\n")?;
+    let mut program = place
+        .command(&["node", "logs", "--rootfs", "root", "-n", "1", "-f"])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(program.stdout.take().context("no standard output")?).lines();
+    let last = lines.next().transpose()?;
+    std::fs::File::options().append(true).open(log)?.write_all(b"three\n")?;
+    let added = lines.next().transpose()?;
+    program.kill()?;
+    program.wait()?;
+    ensure!(last.as_deref() == Some("two") && added.as_deref() == Some("three"), "{last:?} {added:?}");
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! Commands for users of a cluster: reports, credentials, logs.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::Value as Json;
 use slipway_testkit::Machine;
@@ -53,6 +55,13 @@ pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
     assert!(lab.done(&["logs", "server"]).contains("kubelet"));
     let log = lab.done(&["logs", "server", "kube-apiserver", "--tail", "3"]);
     assert!((1..=3).contains(&log.lines().count()), "{log}");
+    let mut follow = lab.command(&["logs", "server", "--tail", "1", "--follow"]);
+    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let read = BufReader::new(follow.stdout.take().unwrap()).read_line(&mut line);
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    assert!(read.is_ok() && !line.trim().is_empty(), "{read:?} {line}");
     let err = lab.run(&["logs", "nobody"]).wanted(1, "slipway logs").unwrap().err;
     assert!(err.contains("no cluster has a node nobody"), "{err}");
 

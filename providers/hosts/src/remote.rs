@@ -3,6 +3,8 @@
 mod fingerprint;
 mod ssh;
 
+use std::ops::ControlFlow;
+
 use slipway_cluster_input::Host;
 use slipway_resource::ProviderError;
 
@@ -35,5 +37,19 @@ impl Remote {
     /// When the host cannot be reached, or the script fails.
     pub async fn run(&self, script: &str) -> Result<String, ProviderError> {
         self.ssh.run(script).await.map_err(|failure| failure.into_error(&self.name, "do what it was asked"))
+    }
+
+    /// Runs a script on the host, and gives each part of its output to `take`, until the script ends or `take` breaks. A part
+    /// ends with a line, unless the line is very long.
+    ///
+    /// # Errors
+    /// When the host cannot be reached, or the script fails.
+    pub async fn follow(
+        &self,
+        script: &str,
+        take: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<(), ProviderError> {
+        let ended = self.ssh.follow(script, take).await;
+        ended.map_err(|failure| failure.into_error(&self.name, "do what it was asked"))
     }
 }

@@ -190,6 +190,7 @@ pub(crate) const PAGES: &[Page] = &[
         &[
             ("Show the last lines of a kubelet", "slipway logs m1"),
             ("Show the last 50 lines of an API server", "slipway logs m1 kube-apiserver -n 50"),
+            ("Follow the log of a kubelet", "slipway logs m1 -f"),
         ],
     ),
     page(

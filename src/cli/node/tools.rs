@@ -316,6 +316,9 @@ pub(crate) struct LogsArguments {
     /// Number of lines, counted from the end.
     #[arg(short = 'n', long, default_value_t = 100, value_name = "LINES")]
     pub tail: usize,
+    /// Show new lines as they are written, until the command is interrupted.
+    #[arg(short = 'f', long)]
+    pub follow: bool,
     /// Root of the machine's file system.
     #[arg(long, default_value = "/", value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub rootfs: PathBuf,

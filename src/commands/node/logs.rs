@@ -1,5 +1,8 @@
 //! `slipway node logs`: the log of the kubelet or of a component of this machine.
 
+mod follow;
+mod growing;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,6 +19,9 @@ const PODS: &str = "/var/log/pods";
 const KUBELET: &str = "/var/log/slipway/kubelet.log";
 
 pub(super) async fn run(context: &Context, arguments: &LogsArguments) -> Result<ExitCode, CommandError> {
+    if arguments.follow {
+        return follow::run(context, arguments).await;
+    }
     let root = &arguments.rootfs;
     let text = if arguments.component == "kubelet" {
         kubelet(root, arguments.tail).await?
@@ -28,7 +34,7 @@ pub(super) async fn run(context: &Context, arguments: &LogsArguments) -> Result<
 
 async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
     let file = below(root, KUBELET);
-    if init_system(root) != "systemd" || file.exists() {
+    if !is_in_journal(root) {
         let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
             .map_err(|error| CommandError::file("the log", &file, &error))?;
         return Ok(last(&text, tail));
@@ -42,23 +48,31 @@ async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Whether systemd keeps the log of the kubelet.
+fn is_in_journal(root: &Path) -> bool {
+    init_system(root) == "systemd" && !below(root, KUBELET).exists()
+}
+
 /// The newest log of a component's container.
 fn component(root: &Path, name: &str, tail: usize) -> Result<String, CommandError> {
     let pods = below(root, PODS);
-    let Some(file) = newest(&pods, name) else {
-        let mut names = components(&pods);
-        names.sort();
-        names.dedup();
-        let error =
-            CommandError::new("NODE0003", format!("no container called {name} has a log on this machine"));
-        return Err(match names.is_empty() {
-            true => error.hint("no container has one here: `slipway node logs` shows what the kubelet says"),
-            false => error.hint(format!("these have: {}", names.join(", "))),
-        });
-    };
+    let Some(file) = newest(&pods, name) else { return Err(no_log(&pods, name)) };
     let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
         .map_err(|error| CommandError::file("the log", &file, &error))?;
     Ok(last(&text, tail).lines().map(said).collect::<Vec<_>>().join("\n"))
+}
+
+/// Why there is no log of a component.
+fn no_log(pods: &Path, name: &str) -> CommandError {
+    let mut names = components(pods);
+    names.sort();
+    names.dedup();
+    let error =
+        CommandError::new("NODE0003", format!("no container called {name} has a log on this machine"));
+    match names.is_empty() {
+        true => error.hint("no container has one here: `slipway node logs` shows what the kubelet says"),
+        false => error.hint(format!("these have: {}", names.join(", "))),
+    }
 }
 
 /// The log files of containers: `<namespace>_<pod>_<uid>/<container>/<restart>.log`.

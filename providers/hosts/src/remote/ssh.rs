@@ -1,6 +1,7 @@
 //! The OpenSSH client, with pinned host keys and nothing else that would let a host in.
 
 use std::net::IpAddr;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
@@ -17,6 +18,8 @@ use super::fingerprint::{self, Shown};
 use crate::config::Config;
 use crate::error::{about_host, invalid, permanent, transient};
 
+/// How many bytes of output are read at once while a script is followed.
+const PART: usize = 64 * 1024;
 /// How long a command may take that only looks.
 const LOOKING: Duration = Duration::from_secs(60);
 
@@ -225,11 +228,54 @@ impl Ssh {
         if status.success() {
             return Ok(String::from_utf8_lossy(&text).into_owned());
         }
-        let words = String::from_utf8_lossy(&words).trim().to_owned();
-        match status.code() {
+        Err(self.ended(status.code(), &words).await)
+    }
+
+    /// Runs a script for as long as it writes and `take` does not break.
+    pub async fn follow(
+        &self,
+        script: &str,
+        take: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<(), Failure> {
+        let mut command = self.command(script).await?;
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command
+            .spawn()
+            .map_err(|error| permanent(format!("the SSH client cannot be started: {error}")))?;
+        let (mut out, mut errors) = (child.stdout.take(), child.stderr.take());
+        let mut words = Vec::new();
+        let handed = async {
+            let flow = match &mut out {
+                Some(out) => hand_on(out, take).await?,
+                None => ControlFlow::Continue(()),
+            };
+            if flow.is_break() {
+                child.start_kill()?;
+            }
+            Ok::<_, std::io::Error>(flow)
+        };
+        let told = async {
+            match &mut errors {
+                Some(errors) => bounded(errors, &mut words).await,
+                None => Ok(()),
+            }
+        };
+        let failed = |error: std::io::Error| transient(format!("{}: {error}", self.name));
+        let (flow, ()) = tokio::try_join!(handed, told).map_err(failed)?;
+        let status = child.wait().await.map_err(failed)?;
+        if flow.is_break() || status.success() {
+            return Ok(());
+        }
+        Err(self.ended(status.code(), &words).await)
+    }
+
+    /// The failure of a script that ended with this code and these words.
+    async fn ended(&self, code: Option<i32>, words: &[u8]) -> Failure {
+        let words = String::from_utf8_lossy(words).trim().to_owned();
+        match code {
             // The client's own failures; a script of ours never ends so.
-            Some(255) | None => Err(Failure::Unreachable(self.refused(&words).await)),
-            Some(code) => Err(Failure::Ended(code, words)),
+            Some(255) | None => Failure::Unreachable(self.refused(&words).await),
+            Some(code) => Failure::Ended(code, words),
         }
     }
 
@@ -310,6 +356,32 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// Reads the output of a host, up to a limit: the host may have been taken over.
+/// Hands on whole lines, or parts of lines that are longer than [`PART`] bytes.
+async fn hand_on(
+    stream: &mut (impl AsyncRead + Unpin),
+    mut take: impl FnMut(&str) -> ControlFlow<()>,
+) -> std::io::Result<ControlFlow<()>> {
+    let mut buffer = vec![0; PART];
+    let mut text = Vec::new();
+    loop {
+        let count = stream.read(&mut buffer).await?;
+        text.extend_from_slice(buffer.get(..count).unwrap_or_default());
+        let whole = match text.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            None if count == 0 || text.len() > PART => text.len(),
+            None => 0,
+        };
+        let rest = text.split_off(whole);
+        if !text.is_empty() && take(&String::from_utf8_lossy(&text)).is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        text = rest;
+        if count == 0 {
+            return Ok(ControlFlow::Continue(()));
+        }
+    }
+}
+
 async fn bounded(stream: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> std::io::Result<()> {
     let limit = size::HOST_OUTPUT;
     stream.take(limit.bytes + 1).read_to_end(bytes).await?;
@@ -318,6 +390,8 @@ async fn bounded(stream: &mut (impl AsyncRead + Unpin), bytes: &mut Vec<u8>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use super::{Shown, pinning};
 
     #[test]
@@ -354,5 +428,21 @@ mod tests {
     #[test]
     fn a_script_is_one_word() {
         assert_eq!(super::quoted("echo 'a b'"), r"'echo '\''a b'\'''");
+    }
+
+    #[tokio::test]
+    async fn output_is_handed_on_by_lines_until_nobody_takes_it() {
+        let long = "x".repeat(super::PART + 1);
+        let output = format!("one\ntwo\n{long}");
+        let mut parts = Vec::new();
+        let mut bytes = output.as_bytes();
+        let flow = super::hand_on(&mut bytes, |part| {
+            parts.push(part.to_owned());
+            ControlFlow::Continue(())
+        });
+        assert!(flow.await.unwrap().is_continue());
+        assert!(parts[0].starts_with("one\ntwo\n") && parts.concat() == output, "{}", parts.len());
+        let flow = super::hand_on(&mut output.as_bytes(), |_| ControlFlow::Break(())).await;
+        assert!(flow.unwrap().is_break());
     }
 }
