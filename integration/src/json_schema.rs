@@ -12,6 +12,49 @@ pub fn misfits(schema: &Json, value: &Json) -> Vec<String> {
     found
 }
 
+/// What a program that knows an earlier schema of output would miss in a later one, each with its JSON pointer: fields that
+/// are not described any more, are not always written any more, or have another type.
+#[must_use]
+pub fn lost_of(earlier: &Json, later: &Json) -> Vec<String> {
+    let mut lost = Vec::new();
+    compare(earlier, later, "", &mut lost);
+    lost
+}
+
+fn compare(earlier: &Json, later: &Json, at: &str, lost: &mut Vec<String>) {
+    for keyword in ["type", "$ref", "const"] {
+        if earlier.get(keyword).is_some() && earlier.get(keyword) != later.get(keyword) {
+            lost.push(format!("{at}/{keyword}: {} became {}", earlier[keyword], later[keyword]));
+        }
+    }
+    let required = later["required"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for name in earlier["required"].as_array().into_iter().flatten() {
+        if !required.contains(name) {
+            lost.push(format!("{at}/required: {name} is not always written"));
+        }
+    }
+    for keyword in ["properties", "$defs"] {
+        for (name, schema) in earlier[keyword].as_object().into_iter().flatten() {
+            inside(schema, later[keyword].get(name), &format!("{at}/{keyword}/{name}"), lost);
+        }
+    }
+    for keyword in ["items", "additionalProperties"] {
+        if let Some(schema) = earlier.get(keyword).filter(|schema| schema.is_object()) {
+            inside(schema, later.get(keyword), &format!("{at}/{keyword}"), lost);
+        }
+    }
+    for (index, schema) in earlier["anyOf"].as_array().into_iter().flatten().enumerate() {
+        inside(schema, later["anyOf"].get(index), &format!("{at}/anyOf/{index}"), lost);
+    }
+}
+
+fn inside(earlier: &Json, later: Option<&Json>, at: &str, lost: &mut Vec<String>) {
+    match later.filter(|later| !later.is_null()) {
+        Some(later) => compare(earlier, later, at, lost),
+        None => lost.push(format!("{at} is lost")),
+    }
+}
+
 struct Checker<'a> {
     root: &'a Json,
 }

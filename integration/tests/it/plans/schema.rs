@@ -1,7 +1,8 @@
 //! The published JSON schema of plans, held against what the program writes.
 
 use anyhow::{Context as _, Result, ensure};
-use slipway_integration::json_schema::misfits;
+use serde_json::Value as Json;
+use slipway_integration::json_schema::{lost_of, misfits};
 use slipway_integration::place::Place;
 use slipway_provider_sim::inspect::Tamper;
 
@@ -10,12 +11,36 @@ use crate::{APPLY, PROGRAM};
 
 const SCHEMA: &str = include_str!("../../../../crates/plan/schema/plan.v1.schema.json");
 
+/// The schema as programs of others may know it. Copy the published schema here when a release has new fields.
+const FROZEN: &str = include_str!("../../../../fixtures/schemas/plan.v1.schema.json");
+
 /// Checks the JSON of a command, and returns it.
 fn checked(place: &Place, code: i32, command: &[&str]) -> Result<serde_json::Value> {
     let plan = json(&place.expect(code, &[command, &["-o", "json"]].concat())?.out)?;
     let found = misfits(&json(SCHEMA)?, &plan);
     ensure!(found.is_empty(), "{command:?}:\n{}", found.join("\n"));
     Ok(plan)
+}
+
+#[test]
+fn the_schema_only_grows() -> Result<()> {
+    let (frozen, current) = (json(FROZEN)?, json(SCHEMA)?);
+    let lost = lost_of(&frozen, &current);
+    ensure!(lost.is_empty(), "{}", lost.join("\n"));
+    // A field that is renamed, a field that is not always written any more, and another type are found.
+    let digest = &frozen["properties"]["digest"];
+    ensure!(digest.is_object(), "a plan has no digest");
+    for (pointer, value) in [
+        ("/properties/digest", Json::Null),
+        ("/properties/digest/type", "integer".into()),
+        ("/required", serde_json::json!([])),
+        ("/$defs/change/properties/actions/items", Json::Null),
+    ] {
+        let mut changed = frozen.clone();
+        *changed.pointer_mut(pointer).with_context(|| pointer.to_owned())? = value;
+        ensure!(!lost_of(&frozen, &changed).is_empty(), "{pointer} may change");
+    }
+    Ok(())
 }
 
 #[test]
