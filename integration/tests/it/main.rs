@@ -42,6 +42,7 @@ mod trust;
 mod upgrade;
 mod whole_plans;
 mod widths;
+mod words;
 
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_slipway-under-test");
