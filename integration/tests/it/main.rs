@@ -24,6 +24,7 @@ mod plans;
 mod policy;
 mod recovery;
 mod requests;
+mod results;
 mod review;
 mod rollout;
 mod secret_scan;

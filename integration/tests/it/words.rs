@@ -48,7 +48,8 @@ fn texts_have_the_words_of_the_glossary() -> Result<()> {
     // Another test holds these pages against the program.
     let helps = std::fs::read_to_string(root().join("integration/tests/it/snapshots/it__cli__help.snap"))?;
     texts.extend(helps.split("$ slipway ").map(|page| ("help".to_owned(), page.to_owned())));
-    for folder in ["specs/schema", "crates/plan/schema", "crates/cluster-input/schema"] {
+    for folder in ["specs/schema", "src/commands/schema", "crates/plan/schema", "crates/cluster-input/schema"]
+    {
         for entry in std::fs::read_dir(root().join(folder))? {
             let path = entry?.path();
             let schema = serde_json::from_slice(&std::fs::read(&path)?)?;

@@ -1,0 +1,58 @@
+//! The published JSON schema of results, held against what the program writes.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
+use slipway_integration::json_schema::{lost_of, misfits};
+use slipway_integration::place::Place;
+
+use crate::{APPLY, PROGRAM, SMALL};
+
+const SCHEMA: &str = include_str!("../../../src/commands/schema/results.v1.schema.json");
+/// The schema as programs of others may know it. Copy the published schema here when a release has new fields.
+const FROZEN: &str = include_str!("../../../fixtures/schemas/results.v1.schema.json");
+
+/// Checks the JSON of a command against a definition of the schema, and returns it.
+fn checked(place: &Place, (code, definition): (i32, &str), command: &[&str]) -> Result<Json> {
+    let out = place.expect(code, &[command, &["-o", "json"]].concat())?.out;
+    let result: Json = serde_json::from_str(&out).with_context(|| out.clone())?;
+    let mut schema: Json = serde_json::from_str(SCHEMA)?;
+    schema["$ref"] = format!("#/$defs/{definition}").into();
+    let found = misfits(&schema, &result);
+    ensure!(found.is_empty(), "{command:?}:\n{}\n{out}", found.join("\n"));
+    Ok(result)
+}
+
+#[test]
+fn the_schema_only_grows() -> Result<()> {
+    let lost = lost_of(&serde_json::from_str(FROZEN)?, &serde_json::from_str(SCHEMA)?);
+    ensure!(lost.is_empty(), "{}", lost.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn results_are_as_the_schema_says() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SMALL)?;
+    checked(&place, (0, "version"), &["version"])?;
+    place.expect(0, APPLY)?;
+    place.expect(2, &["plan", "-f", "spec.yaml", "--replace", "sim_network.main", "--out", "state:"])?;
+    place.expect(0, &["controller", "pause", "line", "--for", "1h", "--reason", "test"])?;
+    let clusters = checked(&place, (0, "clusters"), &["get", "clusters"])?;
+    ensure!(clusters["clusters"][0]["pause"]["reason"] == "test", "{clusters}");
+    let pools = checked(&place, (0, "pools"), &["get", "pools"])?;
+    ensure!(pools["pools"][0]["cluster"] == "line", "{pools}");
+    let plans = checked(&place, (0, "plans"), &["get", "plans"])?;
+    ensure!(plans["plans"][0]["fits"] == true, "{plans}");
+    let resources = checked(&place, (0, "resources"), &["state", "list", "line"])?;
+    ensure!(resources["resources"].as_array().is_some_and(|all| !all.is_empty()), "{resources}");
+    let history = checked(&place, (0, "history"), &["state", "history", "line"])?;
+    ensure!(history["generations"][0]["generation"] == 1, "{history}");
+    let verification = checked(&place, (0, "verification"), &["state", "verify"])?;
+    ensure!(verification["sound"] == true, "{verification}");
+    // Errors of specs, and other errors.
+    place.write("bad.yaml", &SMALL.replace("region:", "regoin:"))?;
+    checked(&place, (1, "diagnostics"), &["plan", "-f", "bad.yaml"])?;
+    checked(&place, (1, "diagnostics"), &["state", "list", "nope"])?;
+    checked(&place, (1, "diagnostics"), &["state", "list"])?;
+    Ok(())
+}
