@@ -2,36 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use slipway_spec::value::Duration;
-
-/// The units of a Go duration, in nanoseconds.
-const UNITS: [(&str, f64); 7] =
-    [("h", 3.6e12), ("ms", 1e6), ("m", 6e10), ("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("s", 1e9)];
+use slipway_spec::value::{Duration, GoDuration};
 
 /// A Go duration (`time.ParseDuration`), as in `1h30m` or `1.5h`, to the millisecond; `None` for anything else, and
 /// for what is negative.
 #[must_use]
 pub(crate) fn go_duration(text: &str) -> Option<Duration> {
-    if text == "0" {
-        return Some(Duration::default());
-    }
-    let mut rest = text;
-    let mut nanoseconds = 0.0;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
-        let (number, tail) = rest.split_at(end);
-        let (unit, size) = UNITS.iter().find(|(unit, _)| tail.starts_with(unit))?;
-        nanoseconds += number.parse::<f64>().ok()? * size;
-        rest = &tail[unit.len()..];
-    }
-    milliseconds((nanoseconds / 1e6).round())
-}
-
-fn milliseconds(count: f64) -> Option<Duration> {
-    format!("{count}ms").parse().ok()
+    let exact = text.parse::<GoDuration>().ok()?.get();
+    let milliseconds = (exact.as_nanos() + 500_000) / 1_000_000;
+    format!("{milliseconds}ms").parse().ok()
 }
 
 /// The parts of a text that commas separate, without blanks around them.

@@ -100,7 +100,7 @@ impl Context<'_> {
     /// A span of time, or its default.
     pub(super) fn duration(&mut self, path: &str, text: Option<&str>, default: GoDuration) -> GoDuration {
         let Some(text) = text else { return default };
-        text.parse().unwrap_or_else(|error: crate::configuration::DurationError| {
+        text.parse().unwrap_or_else(|error: crate::configuration::GoDurationError| {
             self.refuse(path, error.to_string(), "write numbers with units, as in 1h30m");
             default
         })

@@ -9,7 +9,7 @@ pub struct GoDuration(Duration);
 /// A text that is no span of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a duration: write numbers with the units h, m, s, ms, us or ns, as in 1h30m")]
-pub struct DurationError(String);
+pub struct GoDurationError(String);
 
 const SECOND: u64 = 1_000_000_000;
 const UNITS: [(&str, u64); 8] = [
@@ -99,9 +99,9 @@ fn decimal(value: u64, size: u64) -> String {
 }
 
 impl FromStr for GoDuration {
-    type Err = DurationError;
+    type Err = GoDurationError;
 
-    fn from_str(text: &str) -> Result<Self, DurationError> {
+    fn from_str(text: &str) -> Result<Self, GoDurationError> {
         let bare = text.strip_prefix('+').unwrap_or(text);
         if bare == "0" {
             return Ok(Self::default());
@@ -109,7 +109,7 @@ impl FromStr for GoDuration {
         let parsed = if bare.is_empty() { None } else { parse(bare) };
         parsed
             .map(|nanoseconds| Self(Duration::from_nanos(nanoseconds)))
-            .ok_or(DurationError(text.to_owned()))
+            .ok_or(GoDurationError(text.to_owned()))
     }
 }
 
