@@ -39,6 +39,7 @@ use crate::stage::Stage;
 use crate::state::{head, spec_of, to_json};
 use crate::version;
 use crate::version_change::{self, Beside};
+use crate::weakening;
 
 pub use expansion::Expansion;
 
@@ -182,6 +183,8 @@ impl Opened {
             retention::name(&mut plan, last.as_ref(), &self.spec.cluster);
             majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
             emptied::name(&mut plan, &emptied);
+            let hidden = last.iter().flat_map(|last| weakening::notes(last, &self.spec.cluster));
+            plan.notes.extend(hidden);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

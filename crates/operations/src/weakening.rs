@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::{Cluster, EtcdCluster, IgnoredChange};
 
 /// Something that a spec guards or shows, and a later one does not.
@@ -32,6 +33,19 @@ pub fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<Weakening> {
         found.extend(of_backups(old, after.etcd.iter().find(|etcd| etcd.name == old.name)));
     }
     found
+}
+
+/// Notes on changes that plans neither show nor correct, unlike those of the spec that was applied last.
+pub(crate) fn notes(last: &Cluster, next: &Cluster) -> Vec<ExpandNote> {
+    let entries = next.ignore_changes.iter().enumerate();
+    let new = entries.filter(|(_, ignored)| !last.ignore_changes.contains(ignored));
+    let note = |(index, IgnoredChange { resource, attribute }): (usize, &IgnoredChange)| ExpandNote {
+        field: format!("ignoreChanges[{index}]"),
+        message: format!(
+            "plans neither show nor correct {attribute} of {resource}; the spec that was applied last does not say so"
+        ),
+    };
+    new.map(note).collect()
 }
 
 fn of_backups(old: &EtcdCluster, new: Option<&EtcdCluster>) -> Option<Weakening> {
@@ -111,5 +125,8 @@ spec: {{role: controlPlane, machineType: sim.medium}}
             ["hide changes of tags of *", "make no backups of etcd main"]
         );
         assert_eq!(weakened(None, &before), []);
+        let noted = notes(&before, &cluster(hidden));
+        assert!(matches!(noted.as_slice(), [note] if note.field == "ignoreChanges[0]"), "{noted:?}");
+        assert!(notes(&cluster(hidden), &cluster(hidden)).is_empty());
     }
 }

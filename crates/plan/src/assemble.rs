@@ -12,6 +12,7 @@ use crate::decide::Decision;
 use crate::error::Error;
 use crate::exclusives;
 use crate::graph::Dependencies;
+use crate::ignored::Ignored;
 use crate::nodes::Gates;
 use crate::providers::Providers;
 use crate::reason::{Reason, ReasonCode};
@@ -36,6 +37,8 @@ pub(crate) struct Decided {
     pub infrastructure_only: BTreeSet<String>,
     /// Remarks of providers on machines of unchanged pools.
     pub notes: Vec<ExpandNote>,
+    /// Unchanged resources with differences that the spec says to leave alone.
+    pub ignored: Vec<Ignored>,
 }
 
 impl Decided {
@@ -45,6 +48,10 @@ impl Decided {
         let moves = decision.change.previous_address.is_some();
         if decision.change.action == ChangeAction::NoOp && !rolls && !moves && decision.surplus.is_empty() {
             self.unchanged += 1;
+            let attributes = std::mem::take(&mut decision.change.ignored);
+            if !attributes.is_empty() {
+                self.ignored.push(Ignored { address: decision.change.address.clone(), attributes });
+            }
             if let Some(rollout) = decision.rollout {
                 self.notes.extend(remarks(&decision.change));
                 if !rollout.members.is_empty() {

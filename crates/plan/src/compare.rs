@@ -120,6 +120,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         outlook: Vec::new(),
         left_out: 0,
         pending: Vec::new(),
+        ignored: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         infrastructure_only: Vec::new(),

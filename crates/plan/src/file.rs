@@ -9,6 +9,7 @@ use slipway_resource::{ClusterUid, Digest};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::derived;
 use crate::error::Error;
+use crate::ignored::Ignored;
 use crate::lint::lint;
 use crate::losses;
 use crate::prices::Prices;
@@ -59,6 +60,10 @@ pub struct Plan {
     /// Which ones, sorted by address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pending: Vec<LeftOut>,
+    /// Resources that differ from the spec and do not change, because `ignoreChanges` leaves their differences alone; sorted by
+    /// address.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<Ignored>,
     /// Remarks of the providers on fields of the spec, and on machines of pools that do not change.
     #[serde(default)]
     pub notes: Vec<ExpandNote>,

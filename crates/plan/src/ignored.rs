@@ -1,10 +1,11 @@
-//! References that the spec says to leave alone, to objects that a plan deletes.
+//! Differences that the spec says to leave alone: they are named, and references to objects that a plan deletes are refused.
 //!
 //! A pool with `ignoreChanges` of its subnets does not let go of a subnet that the plan deletes. The cloud refuses such a
 //! deletion, and every later plan has it again.
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use slipway_resource::pattern::matches;
 use slipway_resource::{Address, Path, Segment};
 
@@ -13,6 +14,16 @@ use crate::change::ChangeAction;
 use crate::error::Error;
 use crate::holds::mentions;
 use crate::planner::Inputs;
+
+/// A resource that differs from the spec and does not change: `ignoreChanges` leaves all its differences alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ignored {
+    /// The resource.
+    pub address: Address,
+    /// The attributes that differ, sorted.
+    pub attributes: Vec<Path>,
+}
 
 /// Refuses a plan that deletes an object to which a reference is left alone.
 ///

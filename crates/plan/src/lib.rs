@@ -63,6 +63,7 @@ pub use compare::{Comparison, compare};
 pub use confirmation::{Confirmation, Loss};
 pub use error::Error;
 pub use file::{Binding, Mode, Plan, ProviderPin};
+pub use ignored::Ignored;
 pub use lint::lint;
 pub use observations::Observations;
 pub use planner::{Inputs, Options, Uncompared, plan};

@@ -146,6 +146,8 @@ pub(super) async fn finish(
         if stays { kept.push(change) } else { changes.push(change) }
     }
     kept.sort_by(|left, right| left.address.cmp(&right.address));
+    let mut ignored = if inputs.mode == Mode::Apply { decided.ignored } else { Vec::new() };
+    ignored.sort_by(|left, right| left.address.cmp(&right.address));
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
     let plan = Plan {
@@ -173,6 +175,7 @@ pub(super) async fn finish(
         outlook: Vec::new(),
         left_out: pending.len() as u64,
         pending,
+        ignored,
         notes,
         findings,
         infrastructure_only,

@@ -51,6 +51,7 @@ pub fn html(plan: &Plan) -> String {
         lines::listing("gates", &shared::gates(&view)),
         changes::reported("kept", "Kept", &plan.kept),
         lines::listing("pending", &shared::pending(&view, &OPTIONS)),
+        lines::listing("ignored", &shared::ignored(&view, &OPTIONS)),
         lines::listing("notes", &shared::notes(&view, &OPTIONS)),
         lines::listing("outlook", &shared::outlook(&view, &OPTIONS)),
     ]);

@@ -57,6 +57,7 @@ pub fn markdown(plan: &Plan, limit: usize) -> String {
         section::gates(&view),
         section::kept(&view, &OPTIONS),
         section::pending(&view, &OPTIONS),
+        section::ignored(&view, &OPTIONS),
         section::notes(&view, &OPTIONS),
         section::outlook(&view, &OPTIONS),
     ] {

@@ -160,6 +160,23 @@ pub(super) fn pending(view: &View<'_>, options: &TextOptions) -> Section {
     Section { title: "Pending, left out of this plan", count: pending.len(), lines }
 }
 
+/// Differences of unchanged resources that the spec says to leave alone.
+pub(super) fn ignored(view: &View<'_>, options: &TextOptions) -> Section {
+    let ignored = &view.plan.ignored;
+    let shown = if options.verbose { usize::MAX } else { PENDING };
+    let mut lines = Vec::new();
+    for resource in ignored.iter().take(shown) {
+        let attributes: Vec<String> = resource.attributes.iter().map(ToString::to_string).collect();
+        let text = format!("{}: {}", clean(&resource.address.to_string()), clean(&attributes.join(", ")));
+        lines.extend(wrapped(&text, 0, options, Style::Plain));
+    }
+    let more = ignored.len().saturating_sub(shown);
+    if more > 0 {
+        lines.push(Line::at(0).with(Style::Faint, format!("… and {more} more")));
+    }
+    Section { title: "Left alone by ignoreChanges", count: ignored.len(), lines }
+}
+
 /// The plans that will follow.
 pub(super) fn outlook(view: &View<'_>, options: &TextOptions) -> Section {
     let outlook = &view.plan.outlook;

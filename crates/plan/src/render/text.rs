@@ -68,6 +68,7 @@ pub fn text(plan: &Plan, options: &TextOptions) -> String {
     put(&section::gates(&view), "");
     put(&section::kept(&view, options), "");
     put(&section::pending(&view, options), "");
+    put(&section::ignored(&view, options), "");
     if options.notes {
         put(&section::notes(&view, options), "");
     }
@@ -187,6 +188,11 @@ pub(super) fn nothing_to_do(view: &View<'_>, cluster: &str) -> Option<String> {
         Mode::Delete => format!("No changes. Nothing of {cluster} is left to delete."),
         _ if !view.plan.drift.is_empty() => {
             format!("No changes to make. {cluster} is not as its spec says: it was changed outside Slipway.")
+        }
+        _ if !view.plan.ignored.is_empty() => {
+            let count: usize = view.plan.ignored.iter().map(|resource| resource.attributes.len()).sum();
+            let differences = plural(count, "difference", "differences");
+            format!("No changes. {cluster} has {differences} from its spec that ignoreChanges leaves alone.")
         }
         _ if !view.plan.infrastructure_only.is_empty() => {
             format!("No changes. The infrastructure of {cluster} is as its spec says.")

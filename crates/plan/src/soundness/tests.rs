@@ -62,6 +62,7 @@ fn plan() -> Plan {
         outlook: Vec::new(),
         left_out: 0,
         pending: Vec::new(),
+        ignored: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         infrastructure_only: Vec::new(),

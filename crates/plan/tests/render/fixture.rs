@@ -109,6 +109,7 @@ pub fn empty() -> Plan {
         outlook: Vec::new(),
         left_out: 0,
         pending: Vec::new(),
+        ignored: Vec::new(),
         notes: Vec::new(),
         findings: Vec::new(),
         infrastructure_only: Vec::new(),

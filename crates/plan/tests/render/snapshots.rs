@@ -2,7 +2,8 @@
 
 use insta::assert_snapshot;
 use slipway_plan::render::{self, TextOptions};
-use slipway_plan::{Mode, Plan};
+use slipway_plan::{Ignored, Mode, Plan};
+use slipway_resource::Path;
 
 use crate::fixture;
 
@@ -42,6 +43,16 @@ fn text_of_a_long_roll() {
 fn text_of_plans_that_do_nothing() {
     let mut plan = fixture::empty();
     assert_eq!(text(&plan), "No changes. main is as its spec says.\n");
+    let address = "sim_machine_pool.workers".parse().unwrap();
+    plan.ignored = vec![Ignored { address, attributes: vec![Path::key("image"), Path::key("size")] }];
+    let sentence = "has 2 differences from its spec that ignoreChanges leaves alone.";
+    for shown in [text(&plan), render::markdown(&plan, 60_000), render::html(&plan)] {
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(sentence) && !shown.contains("is as its spec says"), "{shown}");
+        assert!(shown.contains("sim_machine_pool.workers: image, size"), "{shown}");
+    }
+    assert_eq!(render::json(&plan)["ignored"][0]["attributes"], serde_json::json!(["image", "size"]));
+    plan.ignored = Vec::new();
     plan.mode = Mode::Delete;
     assert_eq!(text(&plan), "No changes. Nothing of main is left to delete.\n");
     plan.mode = Mode::Drift;

@@ -221,6 +221,11 @@ fn what_is_ignored_rolls_and_replaces_nothing() -> Result<()> {
         place.write("spec.yaml", &larger.replace("  zones:", &ignored))?;
         let shown = place.expect(0, PLAN)?.out;
         ensure!(shown.contains("No changes"), "{resource} {attribute}: {shown}");
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in ["that ignoreChanges leaves alone", "sim_machine_pool.workers: ", "ignoreChanges[0]: "] {
+            ensure!(shown.contains(part), "{resource} {attribute}: no {part} in {shown}");
+        }
+        ensure!(!shown.contains("is as its spec says"), "{resource} {attribute}: {shown}");
         place.expect(0, APPLY)?;
     }
     ensure!(identities(&place)? == before, "something came or went");

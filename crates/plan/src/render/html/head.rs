@@ -20,7 +20,7 @@ pub(super) fn head(view: &View<'_>, dangerous: usize) -> String {
     let mut out =
         format!("<header class=\"head\">\n<p class=\"kind\">{}</p>\n<h1>{cluster}</h1>\n", kind(plan.mode),);
     if let Some(sentence) = nothing_to_do(view, &plan.cluster) {
-        let is_clean = plan.drift.is_empty() && view.counts.deferred == 0;
+        let is_clean = plan.drift.is_empty() && plan.ignored.is_empty() && view.counts.deferred == 0;
         let style = if is_clean { Style::Added } else { Style::Changed };
         push_verdict(&mut out, &[(style, sentence)]);
     } else {

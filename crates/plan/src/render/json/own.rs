@@ -48,6 +48,9 @@ pub(super) fn serialize<M: SerializeMap>(map: &mut M, plan: &Plan, counts: &Coun
         &Sequence(|| changes().filter(|change| disrupts(change)).map(disruption)),
     )?;
     map.serialize_entry("left_out", &plan.pending)?;
+    if !plan.ignored.is_empty() {
+        map.serialize_entry("ignored", &plan.ignored)?;
+    }
     map.serialize_entry("confirmations", &plan.confirmations())?;
     map.serialize_entry("kept", &Sequence(|| plan.kept.iter().map(resource_change)))?;
     map.serialize_entry(
