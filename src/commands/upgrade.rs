@@ -104,6 +104,14 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
         return Err(CommandError::new("CLI0093", message)
             .hint(format!("let {other} have a value or a variable of its own, or {keep}")));
     }
+    if let Some(other) = written.shares_version_with() {
+        let message = format!(
+            "{location}: the new version cannot be written here, because the cluster {other} refers to the same variable; nothing \
+             was done"
+        );
+        return Err(CommandError::new("CLI0093", message)
+            .hint(format!("let the cluster {other} have a version or a variable of its own, or {keep}")));
+    }
     if replace_at(&read(location)?, location, &to.to_string()).is_some() {
         return files::check_replaceable(Path::new(location.file.as_ref())).map_err(|error| {
             let message = format!(

@@ -31,6 +31,8 @@ pub struct ClusterSpec {
     manifests: BTreeMap<String, ManifestFile>,
     /// The files that it has from bases, which other environments may use too.
     bases: BTreeSet<String>,
+    /// Another cluster that has a field from the place of its Kubernetes version.
+    shares_version_with: Option<String>,
     /// The settings of its provider that a flag says, and not the spec.
     pub from_caller: BTreeSet<String>,
     /// Whether it is as the caller's own state or plan has it.
@@ -49,6 +51,7 @@ impl ClusterSpec {
             tree,
             manifests: BTreeMap::new(),
             bases: BTreeSet::new(),
+            shares_version_with: None,
             from_caller: BTreeSet::new(),
             recorded: true,
         }
@@ -228,6 +231,13 @@ impl ClusterSpec {
         paths.find(|path| *path != field && self.sources.origin(path) == Origin::Written(place))
     }
 
+    /// Another cluster of the same spec files with a field at the place of the Kubernetes version, because both refer to a
+    /// variable of an environment.
+    #[must_use]
+    pub fn shares_version_with(&self) -> Option<&str> {
+        self.shares_version_with.as_deref()
+    }
+
     /// The position of a field, or of the nearest one around it.
     #[must_use]
     pub fn place(&self, field: &str) -> Option<&Location> {
@@ -382,7 +392,13 @@ impl Specs {
             return Err(Error::Specs(loaded.diagnostics));
         }
         let Loaded { clusters, sources, bases, diagnostics: remarks } = loaded;
+        // Without environments, no two clusters have a value from one place.
+        let mut shared = match bases.is_empty() {
+            true => BTreeMap::new(),
+            false => shared_version::shared(&clusters, &sources),
+        };
         let spec = |cluster: Cluster| {
+            let shares_version_with = shared.remove(&cluster.name);
             let sources = sources.cluster(&cluster.name).cloned().unwrap_or_default();
             let files_of = FileNames::of(&sources);
             let mut tree = policy.tree(files);
@@ -398,6 +414,7 @@ impl Specs {
                 tree,
                 manifests: BTreeMap::new(),
                 bases: bases.clone(),
+                shares_version_with,
                 from_caller: BTreeSet::new(),
                 recorded: false,
             };
@@ -408,5 +425,6 @@ impl Specs {
     }
 }
 
+mod shared_version;
 #[cfg(test)]
 mod tests;

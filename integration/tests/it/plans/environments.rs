@@ -90,6 +90,36 @@ fn an_upgrade_writes_into_the_environment_and_not_into_its_base() -> Result<()> 
 }
 
 #[test]
+fn an_upgrade_of_one_cluster_does_not_write_the_version_of_another_one() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let cluster = |name: &str| {
+        format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: {name} }}\nspec: {{ provider: {{ name: sim }}, \
+             region: sim-1, zones: [sim-1a], kubernetesVersion: {{ fromVariable: version }} }}\n---\n\
+             apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: control-plane }}\n\
+             spec: {{ cluster: {name}, role: controlPlane, machineType: sim.medium }}\n"
+        )
+    };
+    for name in ["one", "two"] {
+        place.write(&format!("fleet/base/{name}.yaml"), &cluster(name))?;
+    }
+    let environment = "apiVersion: slipway.dev/v1alpha1\nkind: Environment\nmetadata: { name: both }\nspec:\n  bases: [base]\n  \
+                       variables: [{ name: version, type: string }]\n  values: { version: 1.35.2 }\n";
+    place.write("fleet/environment.yaml", environment)?;
+    place.expect(0, &["apply", "-f", "fleet", "--cluster", "one", "--yes"])?;
+    let upgrade = ["upgrade", "-f", "fleet", "--cluster", "one", "--to", "1.36.0", "--yes"];
+    let refused = place.expect(1, &upgrade)?.err;
+    for part in ["CLI0093", "fleet/environment.yaml:7:", "the cluster two refers to the same variable"] {
+        ensure!(refused.contains(part), "no {part} in {refused}");
+    }
+    ensure!(std::fs::read_to_string(place.path().join("fleet/environment.yaml"))? == environment);
+    place.expect(0, &["plan", "-f", "fleet", "--cluster", "one"])?;
+    place.write("fleet/base/two.yaml", &cluster("two").replace("{ fromVariable: version }", "1.35.2"))?;
+    place.expect(0, &upgrade)?;
+    place.expect(0, &["plan", "-f", "fleet", "--cluster", "one"]).map(|_| ())
+}
+
+#[test]
 fn a_base_outside_of_the_specs_is_not_read() -> Result<()> {
     let place = place()?;
     place.write("outside/keys.yaml", "token: hunter2\n")?;
