@@ -5,6 +5,7 @@
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -90,6 +91,65 @@ pub fn read_plain(path: &Path, limit: Size) -> io::Result<Vec<u8>> {
     let file = open_plain(path, OpenOptions::new().read(true))?;
     let length = file.metadata()?.len();
     bounded(file, length, limit)
+}
+
+/// Opens a file at its real path, which has no symbolic link: the path that [`fs::canonicalize`] returned, and that was checked
+/// since. When another person has put a link into the path meanwhile, nothing is opened.
+///
+/// # Errors
+/// When it cannot be opened, or the path names a symbolic link, or no regular file; see [`Exceeded::of`].
+pub fn open_real(real: &Path) -> io::Result<File> {
+    // Opening a device may have effects, so its type is checked before it is opened.
+    check_plain(&fs::symlink_metadata(real)?)?;
+    let file = open_without_links(real)?;
+    // The path may name another file by now.
+    check_plain(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The text of a file at its real path. See [`open_real`].
+///
+/// # Errors
+/// As [`open_real`] and [`read_text`].
+pub fn read_real_text(real: &Path, limit: Size) -> io::Result<String> {
+    let file = open_real(real)?;
+    let length = file.metadata()?.len();
+    text(bounded(file, length, limit)?)
+}
+
+/// Opens a path whose parts are no symbolic links. The kernel checks them while it walks along the path.
+#[cfg(target_os = "linux")]
+fn open_without_links(path: &Path) -> io::Result<File> {
+    use rustix::fs::{CWD, Mode, ResolveFlags, openat2};
+    use rustix::io::Errno;
+
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    match openat2(CWD, path, flags, Mode::empty(), resolve) {
+        Ok(file) => Ok(File::from(file)),
+        Err(Errno::LOOP) => Err(link()),
+        // Kernels before 5.6 do not have the call, and some containers refuse it.
+        Err(Errno::NOSYS | Errno::PERM) => open_and_compare(path),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open_without_links(path: &Path) -> io::Result<File> {
+    open_and_compare(path)
+}
+
+/// Opens a path, and refuses the file when it is at another place.
+fn open_and_compare(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from((OFlags::NONBLOCK | OFlags::NOFOLLOW).bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let place = fs::read_link(open).or_else(|_| fs::canonicalize(path))?;
+    if place == path { Ok(file) } else { Err(link()) }
+}
+
+fn link() -> io::Error {
+    Exceeded::NotAFile { kind: "a symbolic link" }.into()
 }
 
 fn check_plain(found: &Metadata) -> io::Result<()> {
@@ -222,9 +282,30 @@ mod tests {
     }
 
     #[test]
+    fn a_real_path_has_no_link_in_any_part() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        fs::create_dir(root.join("folder")).unwrap();
+        fs::write(root.join("folder/file"), "1234").unwrap();
+        std::os::unix::fs::symlink(root.join("folder"), root.join("link")).unwrap();
+        std::os::unix::fs::symlink(root.join("folder/file"), root.join("folder/link")).unwrap();
+        assert_eq!(read_real_text(&root.join("folder/file"), SMALL).unwrap(), "1234");
+        assert_eq!(open_and_compare(&root.join("folder/file")).unwrap().metadata().unwrap().len(), 4);
+        for path in ["link/file", "folder/link"] {
+            let error = open_real(&root.join(path)).unwrap_err();
+            assert_eq!(Exceeded::of(&error), Some(&Exceeded::NotAFile { kind: "a symbolic link" }), "{path}");
+            assert!(open_and_compare(&root.join(path)).is_err(), "{path}");
+        }
+        for path in ["folder/none", "link/none", "none/file"] {
+            let error = open_real(&root.join(path)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{path}");
+        }
+        assert!(open_real(&root.join("folder")).is_err());
+    }
+
+    #[test]
     fn a_pipe_of_the_shell_is_read() {
         use std::io::Write as _;
-        use std::os::fd::AsRawFd as _;
         let (reader, mut writer) = io::pipe().unwrap();
         writer.write_all(b"text").unwrap();
         drop(writer);

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
-use slipway_limits::{Exceeded, Size, file::not_a_file};
+use slipway_limits::file::{not_a_file, open_real};
+use slipway_limits::{Exceeded, Size};
 
 /// A file that the policy has granted. Only [`crate::Policy`] makes one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,13 +25,12 @@ impl TrustedFile {
         &self.path
     }
 
-    /// Opens the file. A path that has become a link, a pipe or a device since is not opened.
+    /// Opens the file. A path that has become a pipe or a device since, or has got a link in any part, is not opened.
     ///
     /// # Errors
     /// When it cannot be opened, or is no regular file; see [`Exceeded::of`].
     pub fn open(&self) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = File::from(rustix::fs::open(&self.path, flags, Mode::empty())?);
+        let file = open_real(&self.path)?;
         let found = file.metadata()?;
         if !found.is_file() {
             return Err(Exceeded::NotAFile { kind: not_a_file(&found).unwrap_or("a device") }.into());

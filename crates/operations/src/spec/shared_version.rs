@@ -37,5 +37,5 @@ pub(super) fn shared(clusters: &[Cluster], sources: &SourceMap) -> BTreeMap<Stri
 
 /// The beginning of a place.
 fn key(place: &Location) -> (&str, u32, u32) {
-    (&place.file, place.line, place.column)
+    (&*place.file, place.line, place.column)
 }

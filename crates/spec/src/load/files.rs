@@ -49,7 +49,7 @@ pub(super) fn read(paths: &[PathBuf], guard: Guard<'_>) -> (Vec<SourceFile>, Vec
         }
     }
     let Search { found, diagnostics, .. } = search;
-    texts(found, diagnostics, &mut rest)
+    texts(found, diagnostics, guard, &mut rest)
 }
 
 /// Reads the spec files at a path that an environment names, as far as the rest allows. See [`read`]; standard input, pipes and
@@ -65,20 +65,35 @@ pub(super) fn read_base(
         return (Vec::new(), search.diagnostics);
     }
     let Search { found, diagnostics, .. } = search;
-    texts(found, diagnostics, rest)
+    texts(found, diagnostics, guard, rest)
 }
 
-/// Reads the files that were found.
+/// Reads the files that were found. Links may have changed since the guard was asked, so it decides again, about the real path of
+/// the file, and no link in this path is followed.
 fn texts(
     found: Vec<PathBuf>,
     mut diagnostics: Vec<Diagnostic>,
+    guard: Guard<'_>,
     rest: &mut Rest,
 ) -> (Vec<SourceFile>, Vec<Diagnostic>) {
     let mut files: Vec<SourceFile> = Vec::new();
     for path in found {
         let from_stdin = path == Path::new(STDIN);
         let shown = if from_stdin { STDIN_SHOWN.to_owned() } else { path.display().to_string() };
-        let read = if from_stdin { stdin() } else { file::read_given_text(&path, size::SPEC) };
+        let read = match () {
+            () if from_stdin => stdin(),
+            () if file::is_handed_over(&path) => file::read_given_text(&path, size::SPEC),
+            () => match fs::canonicalize(&path) {
+                Ok(real) => {
+                    if let Some(refused) = guard(&real) {
+                        diagnostics.push(refused);
+                        continue;
+                    }
+                    file::read_real_text(&real, size::SPEC)
+                }
+                Err(error) => Err(error),
+            },
+        };
         match read {
             Ok(text) if text.len() as u64 > rest.bytes => {
                 let message = format!("the spec files have more than {} together", size::SPECS);
@@ -327,6 +342,41 @@ mod tests {
         assert_eq!(files, ["a.yaml"]);
         let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code.id).collect();
         assert_eq!(codes, ["LIMIT0001", "SPEC0011"]);
+    }
+
+    #[test]
+    fn a_file_that_becomes_a_link_after_it_was_checked_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        let (inside, outside) = (root.join("specs"), root.join("outside"));
+        let (file, spec) = (inside.join("sub/a.yaml"), inside.join("sub"));
+        fs::create_dir(&outside).unwrap();
+        fs::write(outside.join("a.yaml"), "secret: 1\n").unwrap();
+        // The file, or its folder, is replaced after the first or after the second check.
+        for (replaced, target) in [(&file, outside.join("a.yaml")), (&spec, outside.clone())] {
+            for check in [1, 2] {
+                let _ = fs::remove_dir_all(&inside);
+                fs::create_dir_all(&spec).unwrap();
+                fs::write(&file, "a: 1\n").unwrap();
+                let checks = std::cell::Cell::new(0);
+                let guard = |path: &Path| {
+                    if path == file {
+                        checks.set(checks.get() + 1);
+                        if checks.get() == check {
+                            fs::rename(replaced, root.join("moved")).unwrap();
+                            symlink(&target, replaced).unwrap();
+                        }
+                    }
+                    let message = format!("{} is outside", path.display());
+                    (!path.starts_with(&inside)).then(|| Diagnostic::error(code::UNREADABLE, message))
+                };
+                let (files, diagnostics) = read(std::slice::from_ref(&file), &guard);
+                assert!(files.is_empty(), "check {check}: {files:?}");
+                assert_eq!(diagnostics.len(), 1, "check {check}: {diagnostics:?}");
+                let moved = root.join("moved");
+                let _ = if moved.is_dir() { fs::remove_dir_all(moved) } else { fs::remove_file(moved) };
+            }
+        }
     }
 
     #[test]
