@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::Discovery;
-use slipway_resource::{Address, Identity, Observation, Observed, ProviderError, Value};
+use slipway_resource::{Address, ErrorClass, Identity, Observation, Observed, ProviderError, Value};
 
 use crate::state::Record;
+
+/// How many objects an address can have. A replacement leaves one or two behind; where there are many more, another program
+/// copies the tags of ownership, or the objects are invented.
+const OBJECTS: usize = 1_000;
 
 /// One object that exists.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +71,14 @@ impl Observations {
                 self.unreadable.insert(observed.address, error);
             }
             Observation::Present(attributes) => {
+                let is_full = self.found.get(&observed.address).is_some_and(|objects| {
+                    let is_new = || objects.iter().all(|known| known.identity != observed.identity);
+                    objects.len() >= OBJECTS && (self.unreadable.contains_key(&observed.address) || is_new())
+                });
+                if is_full {
+                    self.unreadable.entry(observed.address).or_insert_with(too_many);
+                    return;
+                }
                 // Nearly every address has one object.
                 let objects = self.found.entry(observed.address).or_insert_with(|| Vec::with_capacity(1));
                 match objects.iter_mut().find(|known| known.identity == observed.identity) {
@@ -222,5 +234,40 @@ impl Observations {
                 _ => Standing::Absent,
             },
         }
+    }
+}
+
+/// The error of an address with more objects than it can have.
+fn too_many() -> ProviderError {
+    let message = format!("more than {OBJECTS} objects have the ownership of this address");
+    ProviderError::new(ErrorClass::Permanent, message)
+        .with_hint("remove the tags of ownership from objects that Slipway did not create")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_more_objects_than_it_can_have_is_unreadable() {
+        let address: Address = "any_object.a".parse().unwrap();
+        let mut observations = Observations::default();
+        let mut add = |number: usize| {
+            let observed = Observed {
+                address: address.clone(),
+                identity: Identity::new(format!("id-{number}")),
+                token: None,
+                owner: None,
+                observation: Observation::Present(Value::Null),
+            };
+            observations.add(observed, true);
+            (observations.objects(&address).len(), observations.why_unreadable(&address).is_some())
+        };
+        for number in 0..OBJECTS {
+            add(number);
+        }
+        assert_eq!(add(0), (OBJECTS, false), "it is known");
+        assert_eq!(add(OBJECTS), (OBJECTS, true));
+        assert_eq!(add(OBJECTS + 1), (OBJECTS, true));
     }
 }

@@ -10,14 +10,13 @@
 //! for reading alone until something is written.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use slipway_limits::file::open_plain;
 use slipway_limits::{Exceeded, size};
 
-use super::tail::for_each_line;
 use super::world::World;
 use crate::clock::Millis;
 
@@ -142,28 +141,35 @@ impl Log {
 
     fn read_tail(&mut self, world: &mut World) -> Result<(), StorageError> {
         let Some(open) = &mut self.open else { return Ok(()) };
-        let limit = size::SIMULATED_CLOUD;
-        let rest = limit.bytes.saturating_sub(open.offset);
-        let mut bytes = Vec::new();
-        open.file
-            .seek(SeekFrom::Start(open.offset))
-            .and_then(|_| (&open.file).take(rest.saturating_add(1)).read_to_end(&mut bytes))
-            .map_err(failed("read", &self.path))?;
-        if bytes.len() as u64 > rest {
-            return Err(failed("read", &self.path)(Exceeded::TooLarge { limit }.into()));
+        let path = &self.path;
+        let too_large = |limit| failed("read", path)(Exceeded::TooLarge { limit }.into());
+        let length = open.file.metadata().map_err(failed("read", path))?.len();
+        if length > size::SIMULATED_CLOUD.bytes {
+            return Err(too_large(size::SIMULATED_CLOUD));
         }
-        let begin = open.offset;
-        let read = for_each_line(&bytes, |offset, text| {
-            let line = serde_json::from_slice(text).map_err(|source| StorageError::Damaged {
-                path: self.path.clone(),
-                offset: begin + offset,
+        open.file.seek(SeekFrom::Start(open.offset)).map_err(failed("read", path))?;
+        let mut reader = BufReader::new(&open.file);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let longest = size::STATE_OBJECT;
+            Read::by_ref(&mut reader)
+                .take(longest.bytes.saturating_add(1))
+                .read_until(b'\n', &mut line)
+                .map_err(failed("read", path))?;
+            let Some((b'\n', text)) = line.split_last() else {
+                // The end, or a line that another process has not written completely.
+                let fits = line.len() as u64 <= longest.bytes;
+                return if fits { Ok(()) } else { Err(too_large(longest)) };
+            };
+            let events = serde_json::from_slice(text).map_err(|source| StorageError::Damaged {
+                path: path.clone(),
+                offset: open.offset,
                 source,
             })?;
-            world.take_line(line);
-            Ok(())
-        })?;
-        open.offset += read;
-        Ok(())
+            world.take_line(events);
+            open.offset += line.len() as u64;
+        }
     }
 
     /// Appends a line. Only under the lock, and after [`Self::catch_up`].
