@@ -22,8 +22,8 @@ impl Actor {
     /// that are not seen, are removed; capital letters, accents and other forms of one letter do not distinguish persons.
     ///
     /// # Errors
-    /// [`Error::AmbiguousActor`] when the name has letters other than those of ASCII: they can look like the name of somebody
-    /// else.
+    /// [`Error::AmbiguousActor`] when the name has letters other than those of ASCII, which can look like the name of somebody
+    /// else, and when it is neither an account name nor a plain e-mail address.
     pub fn new(person: impl Into<String>, host: &str) -> Result<Self, Error> {
         let is_shown = |letter: &char| !is_hidden(*letter) && !matches!(letter, '\n' | '\t');
         let name: String = person.into().chars().filter(is_shown).collect();
@@ -60,14 +60,30 @@ impl Actor {
 }
 
 /// The form of a name in which persons are compared: ASCII, in small letters, without accents, and without a host. `None` for a
-/// name with other letters.
+/// name with other letters, and for one that is neither an account name nor a plain e-mail address.
 #[must_use]
 pub fn person_of(name: &str) -> Option<String> {
     let is_accent = |letter: &char| ('\u{300}'..='\u{36f}').contains(letter);
     let parts = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
     let person: String = parts.chars().filter(|letter| !is_accent(letter)).collect();
-    let is_plain = |letter: char| letter.is_ascii() && !letter.is_ascii_control();
-    person.chars().all(is_plain).then(|| without_host(person.trim()).to_ascii_lowercase())
+    if person.chars().any(|letter| !letter.is_ascii() || letter.is_ascii_control()) {
+        return None;
+    }
+    let person = without_host(person.trim());
+    // As winbind names users of a domain: `EXAMPLE\ada`.
+    let person = person.rsplit_once('\\').map_or(person, |(_, user)| user);
+    is_plain(person).then(|| person.to_ascii_lowercase())
+}
+
+/// Whether a name is that of an account, or an e-mail address without a comment, quotes or a displayed name: mail servers deliver
+/// `"ada"@example.com` and `ada(work)@example.com` to one mailbox.
+fn is_plain(person: &str) -> bool {
+    // As forges name accounts of programs: `renovate[bot]`.
+    let name = person.replacen("[bot]", "", 1);
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._-+@".contains(letter);
+    name.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_')
+        && name.chars().all(is_letter)
+        && name.matches('@').count() <= 1
 }
 
 /// A name without the hosts at its end. The domain of an e-mail address has a dot and is no host.
@@ -128,13 +144,15 @@ mod tests {
             ("ada @laptop", "ada"),
             ("ada@example.com", "ada@example.com"),
             ("ada@example.com@ci", "ada@example.com"),
-            ("@ada", "@ada"),
+            ("EXAMPLE\\Ada", "ada"),
+            ("renovate[bot]", "renovate[bot]"),
+            ("41898282+ci[bot]@users.example.com", "41898282+ci[bot]@users.example.com"),
         ] {
             assert_eq!(person(name), expected, "{name}");
         }
         assert_eq!(person("Jos\u{e9}"), person("Jose\u{301}"));
         let who = |name: &str| Actor::new(name, "laptop").unwrap().who;
-        assert_eq!(who("Ada\n1  FAKE"), "Ada1  FAKE@laptop");
+        assert_eq!(who("Ada\n1FAKE"), "Ada1FAKE@laptop");
         assert_eq!(who("\u{ff21}da"), "Ada@laptop");
         assert_eq!(who(" "), "unknown@laptop");
     }
@@ -148,10 +166,37 @@ mod tests {
             ["ada+ci", "ada +ci@example.com", "ada+@example.com", "a.da@example.com", "a.d.a+x+y@example.org"]
         {
             assert_eq!(account_of(person), "ada", "{person}");
-            assert_ne!(person_of(person).unwrap(), "ada@example.com", "{person} is no approver of that name");
+            assert_ne!(
+                person_of(person).as_deref(),
+                Some("ada@example.com"),
+                "{person} is no approver of that name"
+            );
         }
         for person in ["@ada", "+ci", "..."] {
             assert_eq!(account_of(person), person);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_account_and_no_plain_address_is_refused() {
+        for name in [
+            "\"ada\"@example.com",
+            "ada(c)@example.com",
+            "Ada <ada@example.com>",
+            "mailto:ada@example.com",
+            "Ada Lovelace",
+            "ada @example.com",
+            "ada'",
+            "@ada",
+            "+ada@example.com",
+            "ada@example.com@example.org",
+            "ada,eve",
+            ".",
+        ] {
+            let refused = Actor::new(name, "laptop").unwrap_err();
+            assert_eq!(refused.code(), Some("RUN0041"), "{name}");
+            assert!(refused.to_string().contains("is no account name"), "{refused}");
+            assert_eq!(person_of(name), None, "{name}");
         }
     }
 

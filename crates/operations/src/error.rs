@@ -5,7 +5,7 @@ mod problem;
 
 pub use explain::store_hint;
 pub use problem::{DownloadProblem, KubeletProblem};
-use problem::{about, approvals, at, found, letters, of_another, problems};
+use problem::{about, approvals, at, found, of_another, of_name, problems};
 
 use std::path::PathBuf;
 
@@ -355,7 +355,7 @@ pub enum Error {
         why: String,
     },
     /// The name of the actor can be taken for that of another person.
-    #[error("the actor `{name}` has {}, which can look like another letter", letters(name))]
+    #[error("the actor `{name}` {}", of_name(name))]
     AmbiguousActor {
         /// The name.
         name: String,

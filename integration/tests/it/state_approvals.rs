@@ -109,6 +109,12 @@ fn names_that_look_alike_are_one_person_or_nobody() -> Result<()> {
     let refused = run_as(&place, "\u{435}ve", &approve)?;
     ensure!(refused.code == Some(1) && refused.err.contains("RUN0041"), "{refused:?}");
     ensure!(refused.err.contains("U+0435") && refused.err.contains("SLIPWAY_ACTOR"), "{refused:?}");
+    // Forms of an address that reach one mailbox.
+    for name in ["\"eve\"@example.com", "eve(work)@example.com", "Eve <eve@example.com>", "+eve@example.com"]
+    {
+        let refused = run_as(&place, name, &approve)?;
+        ensure!(refused.code == Some(1) && refused.err.contains("RUN0041"), "{name}: {refused:?}");
+    }
     let fresh = Place::new(PROGRAM)?;
     fresh.write("spec.yaml", SMALL)?;
     let refused = run_as(&fresh, "\u{430}da", APPLY)?;

@@ -292,9 +292,9 @@ impl Error {
                 "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),
             ],
             Self::EtcdEmptied { cluster, survives, .. } => emptied(cluster, *survives),
-            Self::AmbiguousActor { .. } => {
-                one("name yourself in ASCII letters: `SLIPWAY_ACTOR=NAME`, or `actor` in the configuration file")
-            }
+            Self::AmbiguousActor { .. } => one(
+                "name your account or your e-mail address in ASCII letters: `SLIPWAY_ACTOR=NAME`, or `actor` in the configuration file",
+            ),
             Self::UnapprovedChange { .. } => one(
                 "after another person has run the same command with `--approve`, run it again",
             ),

@@ -59,10 +59,13 @@ pub(super) fn found(counted: usize) -> String {
     if counted == 0 { "none".to_owned() } else { counted.to_string() }
 }
 
-/// The letters of a name that are not ASCII, with their numbers.
-pub(super) fn letters(name: &str) -> String {
+/// What is wrong with the name of an actor: its letters that are not ASCII, with their numbers, or its form.
+pub(super) fn of_name(name: &str) -> String {
     let others = name.chars().filter(|letter| !letter.is_ascii());
     let others: Vec<String> =
         others.map(|letter| format!("{letter} (U+{:04X})", u32::from(letter))).collect();
-    others.join(", ")
+    match others.is_empty() {
+        true => "is no account name and no plain e-mail address".to_owned(),
+        false => format!("has {}, which can look like another letter", others.join(", ")),
+    }
 }
