@@ -468,3 +468,32 @@ fn an_edited_archive_changes_nothing_of_another_cluster() -> Result<()> {
     ensure!(identities(&place)? == before, "something was done");
     Ok(())
 }
+
+#[test]
+fn every_zone_can_be_removed() -> Result<()> {
+    let of = |zones: &str| {
+        spec()
+            .replace("zones: [sim-1a]", &format!("zones: [{zones}]"))
+            .replace("role: controlPlane, machineType", "role: controlPlane, size: { fixed: 3 }, machineType")
+    };
+    let place = applied(&of("sim-1a, sim-1b, sim-1c"))?;
+    for (zones, gone) in [
+        ("sim-1c, sim-1a", &["sim-1b"][..]),
+        ("sim-1b", &["sim-1a", "sim-1c"]),
+        ("sim-1b, sim-1c", &["sim-1a"]),
+    ] {
+        place.write("spec.yaml", &of(zones))?;
+        let plan = planned(&place, 2, &[])?;
+        let changed = actions(&plan);
+        let subnets: Vec<&str> =
+            changed.iter().filter_map(|(address, _)| address.strip_prefix("sim_subnet.sim-")).collect();
+        let expected: Vec<&str> = gone.iter().filter_map(|zone| zone.strip_prefix("sim-")).collect();
+        ensure!(subnets == expected, "{zones}: {changed:?}");
+        let losses = plan["confirmations"].as_array().map_or(0, Vec::len);
+        ensure!(losses == gone.len(), "each member of etcd in {gone:?} is confirmed: {plan}");
+        let is_lost = plan["notes"].to_string().contains("no majority");
+        ensure!(is_lost == (gone.len() > 1), "{zones}: {}", plan["notes"]);
+    }
+    place.expect(0, &[APPLY, &["--confirm", "sim_volume.etcd-main-a"]].concat())?;
+    place.expect(0, PLAN).map(|_| ())
+}
