@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use slipway_kops::code::{HARMLESS, HARMLESS_HINT};
 use slipway_operations::{ClusterSpec, Specs};
 use slipway_spec::diagnostic::{self, Diagnostic};
+use slipway_state_store::{ClusterName, read_head};
 
 use crate::cli::{ClusterArguments, DriftArguments, SpecArguments};
 use crate::error::CommandError;
 use crate::program::Context;
+
+/// How many clusters of bases are looked for in the state.
+const BASES: usize = 20;
 
 /// Which specs a command works on.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +57,8 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
     let is_selected =
         |spec: &ClusterSpec| selection.cluster.as_ref().is_none_or(|name| *name == spec.cluster.name);
     let names: Vec<String> = clusters.iter().map(|spec| spec.cluster.name.clone()).collect();
+    let is_base = |name: &str| clusters.first().is_some_and(|spec| spec.base_clusters().contains(name));
+    let is_base = selection.cluster.as_deref().is_some_and(is_base);
     let mut wanted = Vec::new();
     for mut spec in clusters.into_iter().filter(is_selected) {
         override_provider(&mut spec, selection)?;
@@ -61,12 +67,39 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
     if wanted.is_empty() {
         let name = selection.cluster.as_deref().unwrap_or("");
         let error = CommandError::new("CLI0004", format!("the specs have no cluster `{name}`"));
+        let error = match is_base {
+            true => error.hint(format!(
+                "environments have the documents of {name} as a base, and no cluster of this name"
+            )),
+            false => error,
+        };
         return Err(match diagnostic::closest(name, names.iter().map(String::as_str)) {
             Some(meant) => error.hint(format!("did you mean `{meant}`?")),
             None => error.hint(format!("the clusters of the specs are: {}", names.join(", "))),
         });
     }
     Ok(wanted)
+}
+
+/// Names clusters of the state whose documents are only bases of environments: no plan of these specs changes them.
+pub(crate) async fn tell_bases(context: &Context, specs: &[ClusterSpec]) -> Result<(), CommandError> {
+    let Some(names) = specs.first().map(ClusterSpec::base_clusters).filter(|names| !names.is_empty()) else {
+        return Ok(());
+    };
+    let backend = context.backend()?;
+    for name in names.iter().take(BASES) {
+        let Ok(cluster) = ClusterName::new(name.as_str()) else { continue };
+        // A state that cannot be read is a matter of the commands on its own cluster.
+        if let Ok(Some((head, _))) = read_head(&*backend, &cluster).await
+            && !head.deleted
+        {
+            context.output.message(&format!(
+                "note: the cluster {name} of the state is not planned: environments have its documents as a base, and no cluster of \
+                 this name"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The remarks on specs. Several notes on fields without effect are one note with a line for each field: `slipway spec check`

@@ -25,6 +25,9 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         true => vec![specs::one(context, &selection).map_err(|error| one_file(error, is_file))?],
         false => specs::wanted(context, &selection)?,
     };
+    if !arguments.offline {
+        specs::tell_bases(context, &all).await?;
+    }
     let several = all.len() > 1;
     let mut worst = ExitCode::SUCCESS;
     for spec in all {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use slipway_plan::Located;
 use slipway_resource::ProviderError;
@@ -31,6 +32,8 @@ pub struct ClusterSpec {
     manifests: BTreeMap<String, ManifestFile>,
     /// The files that it has from bases, which other environments may use too.
     bases: BTreeSet<String>,
+    /// The names of clusters that only files of bases have.
+    base_clusters: Arc<BTreeSet<String>>,
     /// Another cluster that has a field from the place of its Kubernetes version.
     shares_version_with: Option<String>,
     /// The settings of its provider that a flag says, and not the spec.
@@ -51,6 +54,7 @@ impl ClusterSpec {
             tree,
             manifests: BTreeMap::new(),
             bases: BTreeSet::new(),
+            base_clusters: Arc::default(),
             shares_version_with: None,
             from_caller: BTreeSet::new(),
             recorded: true,
@@ -231,6 +235,12 @@ impl ClusterSpec {
         paths.find(|path| *path != field && self.sources.origin(path) == Origin::Written(place))
     }
 
+    /// The names of clusters in those files of bases that were given with the spec, which no cluster of the spec files has.
+    #[must_use]
+    pub fn base_clusters(&self) -> &BTreeSet<String> {
+        &self.base_clusters
+    }
+
     /// Another cluster of the same spec files with a field at the place of the Kubernetes version, because both refer to a
     /// variable of an environment.
     #[must_use]
@@ -391,7 +401,8 @@ impl Specs {
         if !loaded.is_valid() {
             return Err(Error::Specs(loaded.diagnostics));
         }
-        let Loaded { clusters, sources, bases, diagnostics: remarks } = loaded;
+        let Loaded { clusters, sources, bases, base_clusters, diagnostics: remarks } = loaded;
+        let base_clusters = Arc::new(base_clusters);
         // Without environments, no two clusters have a value from one place.
         let mut shared = match bases.is_empty() {
             true => BTreeMap::new(),
@@ -414,6 +425,7 @@ impl Specs {
                 tree,
                 manifests: BTreeMap::new(),
                 bases: bases.clone(),
+                base_clusters: Arc::clone(&base_clusters),
                 shares_version_with,
                 from_caller: BTreeSet::new(),
                 recorded: false,

@@ -49,6 +49,8 @@ pub(crate) struct Rendered {
     pub(crate) files: Vec<Arc<SourceFile>>,
     /// The paths of all files of bases.
     pub(crate) bases: BTreeSet<String>,
+    /// The names of clusters in those files of bases that the caller gave.
+    pub(crate) base_clusters: BTreeSet<String>,
     /// The problems.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }

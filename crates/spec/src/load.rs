@@ -40,6 +40,9 @@ pub struct Loaded {
     pub sources: SourceMap,
     /// The paths of files that are bases of environments. Other environments may use them too.
     pub bases: BTreeSet<String>,
+    /// The names of clusters in those files of bases that were given, which no loaded cluster has: only environments use these
+    /// documents.
+    pub base_clusters: BTreeSet<String>,
     /// Everything that is wrong or worth knowing, in the order of files and lines.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -149,7 +152,7 @@ fn read_files(
                 .hint("`slipway init` writes one to begin with"),
         );
     }
-    let Rendered { own, units, files: read, bases, diagnostics } =
+    let Rendered { own, units, files: read, bases, base_clusters, diagnostics } =
         environment::render(parsed, &readers, bases);
     loaded.diagnostics.extend(diagnostics);
     loaded.bases = bases;
@@ -173,6 +176,9 @@ fn read_files(
         }
     }
     loaded.clusters.sort_by(|a, b| a.name.cmp(&b.name));
+    loaded.base_clusters = base_clusters;
+    let clusters = &loaded.clusters;
+    loaded.base_clusters.retain(|name| clusters.binary_search_by(|cluster| cluster.name.cmp(name)).is_err());
     let is_quoted = |file: &SourceFile| {
         is_named(file) || file.path() == files::STDIN_SHOWN || strangers::may_be_spec(file, &readers)
     };

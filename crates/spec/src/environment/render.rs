@@ -19,6 +19,9 @@ use crate::{
     yaml::Node,
 };
 
+/// The kind of documents with a cluster, here and in kOps.
+const CLUSTER: &str = "Cluster";
+
 /// Renders all environments that are no bases of others. `given` is the number of files that the caller gave.
 pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> Rendered {
     let known = diagnostics.len();
@@ -53,6 +56,10 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
             rendered.files.push(file.parsed.file);
         } else if !file.is_base {
             rendered.own.push(file.parsed);
+        } else {
+            let documents = file.parsed.documents.iter().map(|found| &found.document);
+            let clusters = documents.filter(|document| document.kind == CLUSTER);
+            rendered.base_clusters.extend(clusters.filter_map(|document| document.name().map(str::to_owned)));
         }
     }
     rendered

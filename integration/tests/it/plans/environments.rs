@@ -120,6 +120,30 @@ fn an_upgrade_of_one_cluster_does_not_write_the_version_of_another_one() -> Resu
 }
 
 #[test]
+fn a_cluster_of_the_state_that_becomes_a_base_is_named() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("fleet/prod/cluster.yaml", &crate::SMALL.replace("name: line", "name: prod"))?;
+    place.expect(0, &["apply", "-f", "fleet", "--yes"])?;
+    let environment = |name: &str| {
+        format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Environment\nmetadata: {{ name: other }}\nspec:\n  bases: [prod]\n  patches:\n  - \
+             target: {{ kind: Cluster, name: prod }}\n    merge: {{ metadata: {{ name: {name} }} }}\n"
+        )
+    };
+    place.write("fleet/environment.yaml", &environment("test"))?;
+    let note = "the cluster prod of the state is not planned";
+    let planned = place.expect(2, &["plan", "-f", "fleet"])?;
+    ensure!(planned.err.split_whitespace().collect::<Vec<_>>().join(" ").contains(note), "{}", planned.err);
+    let refused = place.expect(1, &["plan", "-f", "fleet", "--cluster", "prod"])?.err;
+    ensure!(refused.contains("CLI0004") && refused.contains("as a base"), "{refused}");
+    // The environment keeps the name.
+    place.write("fleet/environment.yaml", &environment("prod"))?;
+    let planned = place.expect(0, &["plan", "-f", "fleet"])?;
+    ensure!(!planned.err.contains("not planned"), "{}", planned.err);
+    Ok(())
+}
+
+#[test]
 fn a_base_outside_of_the_specs_is_not_read() -> Result<()> {
     let place = place()?;
     place.write("outside/keys.yaml", "token: hunter2\n")?;
