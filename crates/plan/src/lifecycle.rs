@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use slipway_resource::diff;
 use slipway_resource::pattern::matches;
 use slipway_resource::{Desired, Mode, Moved, Path, ResourceType, Segment, Value, validate};
 
@@ -69,6 +70,15 @@ pub(crate) fn leave_ignored(
             paths.push(path.clone());
         }
     }
+    // By the schema: a set in another order, or a value that is known only in an apply, is no difference.
+    let differences = match ignored.is_empty() {
+        true => Vec::new(),
+        false => diff::diff(kind, &object.attributes, wanted, None),
+    };
+    let differs = |path: &Path| {
+        let mut known = differences.iter().filter(|change| change.after.is_known());
+        known.any(|change| change.path.starts_with(path) || path.starts_with(&change.path))
+    };
     paths.retain(|path| {
         let Some(Segment::Key(name)) = path.segments().first() else { return false };
         let Some(attribute) = kind.attributes.get(name) else { return false };
@@ -76,7 +86,8 @@ pub(crate) fn leave_ignored(
             return false;
         }
         let there = object.attributes.at(path).cloned().unwrap_or_default();
-        let is_other = wanted.at(path).is_some_and(|wanted| !wanted.is_null() && *wanted != there);
+        let is_other =
+            differs(path) && wanted.at(path).is_some_and(|wanted| !wanted.is_null() && *wanted != there);
         if wanted.at(path).unwrap_or(&Value::Null) != &there {
             wanted.set(path, there);
         }

@@ -293,7 +293,7 @@ impl Error {
             ],
             Self::EtcdEmptied { cluster, survives, .. } => emptied(cluster, *survives),
             Self::AmbiguousActor { .. } => one(
-                "name your account or your e-mail address in ASCII letters: `SLIPWAY_ACTOR=NAME`, or `actor` in the configuration file",
+                "name your account or e-mail address in ASCII letters: `SLIPWAY_ACTOR=NAME`, or `actor` in the configuration file",
             ),
             Self::UnapprovedChange { .. } => one(
                 "after another person has run the same command with `--approve`, run it again",
