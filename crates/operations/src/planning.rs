@@ -183,8 +183,7 @@ impl Opened {
             retention::name(&mut plan, last.as_ref(), &self.spec.cluster);
             majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
             emptied::name(&mut plan, &emptied);
-            let hidden = last.iter().flat_map(|last| weakening::notes(last, &self.spec.cluster));
-            plan.notes.extend(hidden);
+            plan.notes.extend(weakening::notes(last.as_ref(), &self.spec.cluster));
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)

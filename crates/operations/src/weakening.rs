@@ -35,17 +35,24 @@ pub fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<Weakening> {
     found
 }
 
-/// Notes on changes that plans neither show nor correct, unlike those of the spec that was applied last.
-pub(crate) fn notes(last: &Cluster, next: &Cluster) -> Vec<ExpandNote> {
-    let entries = next.ignore_changes.iter().enumerate();
-    let new = entries.filter(|(_, ignored)| !last.ignore_changes.contains(ignored));
-    let note = |(index, IgnoredChange { resource, attribute }): (usize, &IgnoredChange)| ExpandNote {
-        field: format!("ignoreChanges[{index}]"),
-        message: format!(
-            "plans neither show nor correct {attribute} of {resource}; the spec that was applied last does not say so"
-        ),
+/// Notes on changes that plans neither show nor correct: all of them, or those of which the spec that was applied last does not say
+/// so.
+pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
+    let is_new = |ignored: &IgnoredChange| last.is_some_and(|last| !last.ignore_changes.contains(ignored));
+    let note = |(index, ignored): (usize, &IgnoredChange)| {
+        let IgnoredChange { resource, attribute } = ignored;
+        let message = match (resource.as_str(), attribute.as_str()) {
+            ("*", "*") => {
+                "every change of every resource is ignored: plans change nothing that exists".to_owned()
+            }
+            _ if is_new(ignored) => format!(
+                "plans neither show nor correct {attribute} of {resource}; the spec that was applied last does not say so"
+            ),
+            _ => return None,
+        };
+        Some(ExpandNote { field: format!("ignoreChanges[{index}]"), message })
     };
-    new.map(note).collect()
+    next.ignore_changes.iter().enumerate().filter_map(note).collect()
 }
 
 fn of_backups(old: &EtcdCluster, new: Option<&EtcdCluster>) -> Option<Weakening> {
@@ -125,8 +132,13 @@ spec: {{role: controlPlane, machineType: sim.medium}}
             ["hide changes of tags of *", "make no backups of etcd main"]
         );
         assert_eq!(weakened(None, &before), []);
-        let noted = notes(&before, &cluster(hidden));
+        let noted = notes(Some(&before), &cluster(hidden));
         assert!(matches!(noted.as_slice(), [note] if note.field == "ignoreChanges[0]"), "{noted:?}");
-        assert!(notes(&cluster(hidden), &cluster(hidden)).is_empty());
+        assert!(notes(Some(&cluster(hidden)), &cluster(hidden)).is_empty());
+        assert!(notes(None, &cluster(hidden)).is_empty());
+        let all = cluster("  ignoreChanges: [{resource: \"*\", attribute: \"*\"}]\n");
+        for last in [None, Some(&all)] {
+            assert!(matches!(notes(last, &all).as_slice(), [note] if note.message.contains("every change")));
+        }
     }
 }
