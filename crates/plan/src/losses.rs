@@ -112,7 +112,7 @@ fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers)
 }
 
 /// Refuses a plan by which machines of a pool leave before as many are ready as the budget of the pool needs, or without a drain
-/// of the nodes that they are.
+/// of the nodes that they are. New machines must be verified where the nodes of the pool are.
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a pool cannot be read.
@@ -127,7 +127,7 @@ pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<
         // Where the nodes cannot be read, the steps of the roll fail too.
         if let Ok((gates, _)) = nodes.join(address, &mut rollout, kind).await
             && let Some(fault) =
-                rolls::undrained(&roll, &rollout, &gates).or_else(|| rolls::over_budget(&roll, &rollout))
+                rolls::ungated(&roll, &rollout, &gates).or_else(|| rolls::over_budget(&roll, &rollout))
         {
             return Err(Error::Unsound { fault });
         }

@@ -109,7 +109,9 @@ fn purpose(step: &Step, changes: &BTreeMap<&Address, &ResourceChange>, plan: &Pl
             };
             change.action == ChangeAction::Delete && is_own && changes.get(parent).is_some_and(goes)
         }
-        StepAction::Operation { name, arguments } => gate_is_shown(name, arguments, change, plan),
+        StepAction::Operation { name, arguments } => {
+            (is_own || is_harmless(name)) && gate_is_shown(name, arguments, change, plan)
+        }
     };
     if shown { None } else { hidden("the change of this resource shows something else") }
 }

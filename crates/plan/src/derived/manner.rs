@@ -1,12 +1,14 @@
 //! How the steps of a plan file roll machines: which ones, in which time, and after which gates.
 
+use std::collections::BTreeSet;
+
 use slipway_resource::provider::{Fate, Member, OnBlocked, Rollout, operation};
 use slipway_resource::{Address, Value};
 
 use super::is_gate;
 use crate::change::ResourceChange;
 use crate::soundness::rolls::{Roll, too_early};
-use crate::step::{Step, StepAction};
+use crate::step::{Step, StepAction, StepId};
 use crate::step_graph::usual_timeout_ms;
 use crate::turns::DRAIN_MS;
 
@@ -41,7 +43,40 @@ pub(crate) fn fault(
     let members = rollout.map_or(&[][..], |rollout| &rollout.members);
     let other = machines(change, members);
     let (Some(rollout), Some(roll)) = (rollout, roll) else { return other };
-    other.or_else(|| times(rollout, roll)).or_else(|| prerequisites(steps, rollout, roll))
+    other
+        .or_else(|| times(rollout, roll))
+        .or_else(|| prerequisites(steps, rollout, roll))
+        .or_else(|| starts(rollout, roll))
+}
+
+/// A roll starts as many machines as its pool needs beside those that stay. Beyond the surge of the pool, each new machine takes the
+/// place of another one that is removed before.
+fn starts(rollout: &Rollout, roll: &Roll<'_>) -> Option<String> {
+    let address = &roll.change.address;
+    let existing = rollout.members.len();
+    let size = rollout.size as usize;
+    let wanted = size.saturating_sub(existing.saturating_sub(roll.change.machines.len()));
+    let slots: Vec<String> = (1..=wanted).map(|slot| slot.to_string()).collect();
+    if roll.starts.len() != wanted || !slots.iter().all(|slot| roll.starts.contains_key(slot)) {
+        let given = roll.starts.len();
+        return Some(format!("the roll of {address} starts {given} machines, and its pool needs {wanted}"));
+    }
+    let removals: BTreeSet<StepId> = roll.removals.values().map(|removal| removal.id).collect();
+    let mut taken: BTreeSet<StepId> = BTreeSet::new();
+    let most = size + rollout.max_surge as usize;
+    for (position, slot) in slots.iter().enumerate() {
+        let start = roll.starts.get(slot)?;
+        let needed = (existing + position + 1).saturating_sub(most);
+        if needed == 0 || needed > removals.len() {
+            continue;
+        }
+        let is_free = |id: &&StepId| removals.contains(*id) && !taken.contains(*id);
+        let Some(removal) = start.depends_on.iter().find(is_free).copied() else {
+            return Some(format!("{} does not wait until a machine is removed for it", start.title()));
+        };
+        taken.insert(removal);
+    }
+    None
 }
 
 /// The machines of a change are machines of the pool, and all that leave by the plan of its provider. More of them leave if their

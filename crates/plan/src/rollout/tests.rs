@@ -9,7 +9,7 @@ use slipway_resource::schema::{Durations, OwnershipKind};
 use super::*;
 use crate::change::MachineNode;
 use crate::examples::workers;
-use crate::step::{Step, StepAction};
+use crate::step::{Step, StepAction, StepId};
 
 fn kind() -> ResourceType {
     ResourceType {
@@ -299,14 +299,14 @@ proptest! {
     #[test]
     fn a_roll_without_its_order_is_noticed(mut rollout in rollouts(), nodes in prop::bool::ANY) {
         use crate::derived::manner;
-        use crate::soundness::rolls::{fault, of, over_budget, undrained};
+        use crate::soundness::rolls::{fault, of, over_budget, ungated};
         let gates = if nodes { of_nodes(&mut rollout, &[]) } else { Gates::OfPool };
         let changes = [shown(&rollout, &gates)];
         let mut steps = plan_with(&rollout, &gates);
         prop_assert_eq!(fault(&changes, &steps), None);
         for roll in of(&changes, &steps).values() {
             prop_assert_eq!(over_budget(roll, &rollout), None);
-            prop_assert_eq!(undrained(roll, &rollout, &gates), None);
+            prop_assert_eq!(ungated(roll, &rollout, &gates), None);
             prop_assert_eq!(manner::fault(&steps, roll.change, Some(&rollout), Some(roll)), None);
         }
         prop_assert_eq!(manner::timeouts(&changes, &steps), None);
@@ -316,7 +316,7 @@ proptest! {
         // A file that names no nodes drains none of them.
         let (changes, steps) = ([shown(&rollout, &Gates::None)], plan_with(&rollout, &Gates::None));
         for roll in of(&changes, &steps).values() {
-            prop_assert!(undrained(roll, &rollout, &gates).is_some());
+            prop_assert!(ungated(roll, &rollout, &gates).is_some());
         }
     }
 }
@@ -454,4 +454,109 @@ fn machines_that_leave_before_what_comes_first_are_noticed() {
     early.iter_mut().for_each(|step| step.depends_on.retain(|needed| *needed != snapshot));
     assert!(fault(&early).is_some_and(|fault| fault.contains("does not wait for snapshot")));
     assert!(fault(&plan(&rollout)).is_some_and(|fault| fault.contains("no step does snapshot")));
+}
+
+/// The steps without one of them: those that waited for it wait for what it waited for.
+fn without(steps: &[Step], dropped: &Step) -> Vec<Step> {
+    let moved = |id: StepId| StepId(if id > dropped.id { id.0 - 1 } else { id.0 });
+    let joined = |step: &Step| {
+        let mut depends_on = step.depends_on.clone();
+        if depends_on.contains(&dropped.id) {
+            depends_on.retain(|id| *id != dropped.id);
+            depends_on.extend(&dropped.depends_on);
+        }
+        let depends_on: BTreeSet<StepId> = depends_on.into_iter().map(moved).collect();
+        Step { id: moved(step.id), depends_on: depends_on.into_iter().collect(), ..step.clone() }
+    };
+    steps.iter().filter(|step| step.id != dropped.id).map(joined).collect()
+}
+
+#[test]
+fn a_roll_without_one_of_its_steps_is_noticed() {
+    use crate::soundness::rolls::{fault, of, ungated};
+    let members = (0..3).map(|index| member(index, 1, true)).collect();
+    let mut rollout = Rollout { size: 3, members, drain_timeout_ms: 60_000, ..workers() };
+    let nodes = of_nodes(&mut rollout, &[]);
+    for gates in [&nodes, &Gates::OfPool] {
+        let (changes, whole) = ([shown(&rollout, gates)], plan_with(&rollout, gates));
+        assert_eq!(fault(&changes, &whole), None);
+        for dropped in &whole {
+            assert!(fault(&changes, &without(&whole, dropped)).is_some(), "{}", dropped.title());
+        }
+        let gate = |step: &Step| matches!(step.action.verb(), operation::SURGE | operation::REMOVE);
+        let bare: Vec<Step> =
+            whole.iter().filter(|step| !gate(step)).fold(whole.clone(), |steps, dropped| {
+                let found = steps.iter().find(|step| step.title() == dropped.title()).unwrap().clone();
+                without(&steps, &found)
+            });
+        let rolls = of(&changes, &bare);
+        assert!(rolls.values().all(|roll| ungated(roll, &rollout, gates).is_some()), "no gate at all");
+    }
+}
+
+#[test]
+fn a_new_machine_is_verified_on_a_node_of_its_own_pool() {
+    use crate::soundness::rolls::fault;
+    let mut rollout = Rollout { size: 1, members: vec![member(0, 1, true)], ..workers() };
+    let gates = of_nodes(&mut rollout, &[]);
+    let changes = [shown(&rollout, &gates)];
+    for address in ["some_node.workers/2", "some_node.general/1", "sim_network.main"] {
+        let mut steps = plan_with(&rollout, &gates);
+        let verify = steps.iter_mut().find(|step| step.action.verb() == operation::VERIFY).unwrap();
+        verify.address = address.parse().unwrap();
+        let found = fault(&changes, &steps);
+        assert!(
+            found.as_ref().is_some_and(|found| found.contains("is on no node of")),
+            "{address}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_pool_that_is_deleted_before_its_machines_is_noticed() {
+    use crate::soundness::rolls::fault;
+    let members = (0..2).map(|index| member(index, 2, true)).collect();
+    let rollout = Rollout { size: 0, members, ..workers() };
+    let (address, kind) = (Address::new("sim_machine_pool", "workers"), kind());
+    let pool =
+        Pool { address: &address, identity: None, kind: &kind, gates: &Gates::OfPool, nodes: Some(&kind) };
+    let mut graph = Graph::default();
+    let through = steps(&mut graph, &pool, (&rollout, false), &[]);
+    let deletion = graph.add(&address, StepAction::Delete { surplus: false }, None, 1);
+    through.iter().for_each(|end| graph.edge(*end, deletion));
+    let whole = graph.finish().expect("no circle");
+    let changes = [crate::change::ResourceChange {
+        action: crate::change::ChangeAction::Delete,
+        ..shown(&rollout, &Gates::OfPool)
+    }];
+    assert_eq!(fault(&changes, &whole), None);
+    let mut early = whole.clone();
+    early.last_mut().unwrap().depends_on.clear();
+    assert!(fault(&changes, &early).is_some_and(|fault| fault.contains("does not wait for remove")));
+    let alone = [Step { id: StepId(0), depends_on: Vec::new(), ..whole.last().unwrap().clone() }];
+    assert!(fault(&changes, &alone).is_some_and(|fault| fault.contains("no step removes it")));
+}
+
+#[test]
+fn a_roll_with_more_machines_at_once_than_its_pool_allows_is_noticed() {
+    use crate::derived::manner;
+    use crate::soundness::rolls::of;
+    let members = (0..3).map(|index| member(index, 1, true)).collect();
+    let rollout = Rollout { size: 3, members, max_surge: 1, max_unavailable: 0, ..workers() };
+    let (change, whole) = (shown(&rollout, &Gates::OfPool), plan(&rollout));
+    let fault = |steps: &[Step]| {
+        let changes = [change.clone()];
+        let rolls = of(&changes, steps);
+        manner::fault(steps, &changes[0], Some(&rollout), rolls.get(&changes[0].address))
+    };
+    assert_eq!(fault(&whole), None);
+    let removed: BTreeSet<StepId> =
+        whole.iter().filter(|step| step.action.verb() == operation::REMOVE).map(|step| step.id).collect();
+    let mut early = whole.clone();
+    for step in early.iter_mut().filter(|step| step.action.verb() == operation::SURGE) {
+        step.depends_on.retain(|id| !removed.contains(id));
+    }
+    assert!(fault(&early).is_some_and(|fault| fault.contains("until a machine is removed for it")));
+    let surge = whole.iter().find(|step| step.action.verb() == operation::SURGE).unwrap();
+    assert!(fault(&without(&whole, surge)).is_some_and(|fault| fault.contains("starts 2 machines")));
 }

@@ -25,8 +25,12 @@ pub(crate) struct Roll<'p> {
     pub verified: BTreeMap<String, &'p Step>,
     /// Gates that wait for machines that exist already.
     pub waits: Vec<&'p Step>,
+    /// The deletion of the pool itself.
+    pub deletion: Option<&'p Step>,
     /// A step that does the same as another one.
     pub doubled: Option<&'p Step>,
+    /// A gate that names neither a machine nor a slot, although it is one of a machine.
+    pub unnamed: Option<&'p Step>,
 }
 
 impl<'p> Roll<'p> {
@@ -40,16 +44,24 @@ impl<'p> Roll<'p> {
             starts: BTreeMap::new(),
             verified: BTreeMap::new(),
             waits: Vec::new(),
+            deletion: None,
             doubled: None,
+            unnamed: None,
         }
     }
 
     fn add(&mut self, step: &'p Step) {
-        let StepAction::Operation { name, arguments } = &step.action else {
-            if step.action == StepAction::Update {
+        let (name, arguments) = match &step.action {
+            StepAction::Operation { name, arguments } => (name, arguments),
+            StepAction::Update => {
                 self.update = Some(step);
+                return;
             }
-            return;
+            StepAction::Delete { surplus: false } | StepAction::RemovedWithParent { .. } => {
+                self.deletion = Some(step);
+                return;
+            }
+            _ => return,
         };
         let text = |key: &str| arguments.get(key).map(Value::to_plain_text);
         let known = match (name.as_str(), text("slot"), self.machine(step, text("member"))) {
@@ -62,6 +74,10 @@ impl<'p> Roll<'p> {
             (operation::CORDON, _, Some(machine)) => self.cordons.insert(machine, step),
             (operation::DRAIN, _, Some(machine)) => self.drains.insert(machine, step),
             (operation::REMOVE, _, Some(machine)) => self.removals.insert(machine, step),
+            (operation::SURGE | operation::CORDON | operation::DRAIN | operation::REMOVE, _, _) => {
+                self.unnamed = Some(step);
+                None
+            }
             _ => None,
         };
         if known.is_some() {
@@ -89,6 +105,12 @@ impl<'p> Roll<'p> {
             .collect();
         departures.sort_by_key(|(_, removal)| removal.id);
         departures
+    }
+
+    /// The gates that wait for machines on nodes of the cluster, which are not gates of the pool itself.
+    pub fn verifications(&self) -> impl Iterator<Item = &'p Step> {
+        let all = self.verified.values().chain(&self.waits).copied();
+        all.filter(|step| step.roll.is_some())
     }
 
     /// The steps after which one more machine is ready: its verification, or its start where nothing verifies it.
@@ -141,7 +163,11 @@ pub(crate) fn fault(changes: &[ResourceChange], steps: &[Step]) -> Option<String
     of(changes, steps).values().find_map(|roll| {
         let doubled = roll.doubled.map(|step| format!("{} is two steps", step.title()));
         doubled
+            .or_else(|| roll.unnamed.map(|step| format!("{} names no machine of the roll", step.title())))
+            .or_else(|| incomplete(roll))
+            .or_else(|| other_node(roll))
             .or_else(|| emptied_first(roll))
+            .or_else(|| deleted_last(roll))
             .or_else(|| changed_first(steps, roll))
             .or_else(|| one_alone(steps, roll))
     })
@@ -152,17 +178,73 @@ pub(crate) fn too_early(later: &Step, earlier: &Step) -> String {
     format!("{} does not wait for {}", later.title(), earlier.title())
 }
 
+/// Each machine that leaves is removed, and has all gates that empty its node. Each new machine is verified if the machines are
+/// nodes, or if others are verified.
+fn incomplete(roll: &Roll<'_>) -> Option<String> {
+    let address = &roll.change.address;
+    for machine in &roll.change.machines {
+        let name = machine.identity.as_str();
+        let Some(removal) = roll.removals.get(name) else {
+            return Some(format!("{address} shows that its machine {name} leaves, and no step removes it"));
+        };
+        let (cordon, drain) = (roll.cordons.contains_key(name), roll.drains.contains_key(name));
+        if machine.node.is_some() && !drain {
+            return Some(not_drained(removal));
+        }
+        if (machine.node.is_some() || drain) && !cordon {
+            return Some(not_cordoned(removal));
+        }
+        if cordon && !drain {
+            return Some(not_drained(removal));
+        }
+    }
+    let is_verified =
+        !roll.verified.is_empty() || roll.change.machines.iter().any(|machine| machine.node.is_some());
+    if let Some(start) = unverified(roll).filter(|_| is_verified) {
+        return Some(start);
+    }
+    let (_, early) = roll.verified.iter().find(|(slot, _)| !roll.starts.contains_key(slot.as_str()))?;
+    Some(format!("{}, and no step starts this machine", early.title()))
+}
+
+/// The first new machine that no step verifies, as a sentence.
+fn unverified(roll: &Roll<'_>) -> Option<String> {
+    let (_, start) = roll.starts.iter().find(|(slot, _)| !roll.verified.contains_key(slot.as_str()))?;
+    Some(format!("{}, and no step verifies the new machine", start.title()))
+}
+
+/// The gates on nodes are on nodes of one type. A new machine has the name of its pool and its slot until its node is known.
+fn other_node(roll: &Roll<'_>) -> Option<String> {
+    let own_type = roll
+        .change
+        .machines
+        .iter()
+        .filter_map(|machine| machine.node.as_ref())
+        .map(|node| node.address.kind())
+        .chain(roll.verifications().map(|step| step.address.kind()))
+        .next()?;
+    let is_other_type = |step: &&Step| step.roll.is_some() && step.address.kind() != own_type;
+    let named_otherwise = |(slot, step): (&String, &&Step)| {
+        let name = format!("{}/{slot}", roll.change.address.name());
+        step.roll.is_some() && (step.address.name() != name || step.identity.is_some())
+    };
+    let verified = roll.verified.iter().find(|(slot, step)| named_otherwise((*slot, *step)));
+    let step = roll.verifications().find(is_other_type).or_else(|| verified.map(|(_, step)| *step))?;
+    Some(format!("verify {} is on no node of {}", step.address, roll.change.address))
+}
+
+/// A pool is deleted after all of its machines are removed.
+fn deleted_last(roll: &Roll<'_>) -> Option<String> {
+    let deletion = roll.deletion.filter(|_| roll.change.action == ChangeAction::Delete)?;
+    let early = roll.removals.values().find(|removal| !deletion.depends_on.contains(&removal.id))?;
+    Some(too_early(deletion, early))
+}
+
 /// A machine is cordoned, drained and removed, and a new one is started before it is verified.
 fn emptied_first(roll: &Roll<'_>) -> Option<String> {
     let waits = |later: &Step, earlier: &Step| {
         (!later.depends_on.contains(&earlier.id)).then(|| too_early(later, earlier))
     };
-    for machine in roll.change.machines.iter().filter(|machine| machine.node.is_some()) {
-        let name = machine.identity.as_str();
-        if let (Some(removal), None) = (roll.removals.get(name), roll.drains.get(name)) {
-            return Some(not_drained(removal));
-        }
-    }
     for (machine, drain) in &roll.drains {
         let cordon = roll.cordons.get(machine).and_then(|cordon| waits(drain, cordon));
         let removal = roll.removals.get(machine).and_then(|removal| waits(removal, drain));
@@ -207,22 +289,39 @@ fn one_alone(steps: &[Step], roll: &Roll<'_>) -> Option<String> {
     arrivals.first().map(|arrival| too_early(early, arrival))
 }
 
-/// A machine that is removed without a drain although it is a node now, as a sentence. The nodes that a plan file names are not
-/// trusted.
-pub(crate) fn undrained(roll: &Roll<'_>, rollout: &Rollout, gates: &Gates) -> Option<String> {
+/// A machine that is removed without a drain although it is a node now, or a new one that nothing verifies, as a sentence. The
+/// nodes that a plan file names are not trusted.
+pub(crate) fn ungated(roll: &Roll<'_>, rollout: &Rollout, gates: &Gates) -> Option<String> {
     let is_node = |machine: &String| match gates {
         Gates::None => false,
         Gates::OfPool => true,
         Gates::OfNodes { by_member, .. } => by_member.contains_key(&Identity::new(machine.as_str())),
     };
-    let mut removals = roll.removals.iter().filter(|_| rollout.drains());
-    let (_, removal) =
-        removals.find(|(machine, _)| is_node(machine) && !roll.drains.contains_key(machine.as_str()))?;
-    Some(not_drained(removal))
+    for (machine, removal) in roll.removals.iter().filter(|(machine, _)| rollout.drains() && is_node(machine))
+    {
+        if !roll.drains.contains_key(machine) {
+            return Some(not_drained(removal));
+        }
+        if !roll.cordons.contains_key(machine) {
+            return Some(not_cordoned(removal));
+        }
+    }
+    let other = match gates {
+        Gates::None => return None,
+        Gates::OfPool => None,
+        Gates::OfNodes { kind, .. } => roll.verifications().find(|step| step.address.kind() != kind),
+    };
+    unverified(roll).or_else(|| {
+        other.map(|step| format!("verify {} is on no node of {}", step.address, roll.change.address))
+    })
 }
 
 fn not_drained(removal: &Step) -> String {
     format!("{}, and no step drains its node", removal.title())
+}
+
+fn not_cordoned(removal: &Step) -> String {
+    format!("{}, and no step cordons its node", removal.title())
 }
 
 /// A machine that leaves before enough machines are ready, by the budget of its pool as it exists now, as a sentence.

@@ -123,26 +123,40 @@ fn a_step_that_no_change_shows_is_refused() {
     assert!(refused(to_another).contains(other));
 }
 
-/// A plan with a roll that names one machine, and a gate on a node.
+/// A plan with the roll of one machine, and a gate of this name on this node: one of the roll, or an additional one.
 fn gated(name: &str, node: &str, identity: &str) -> Plan {
     let mut plan = plan();
     let address = Address::new("any_node", "m-1");
     plan.changes[1].machines = vec![MachineChange {
         name: "m-1".to_owned(),
         identity: Identity::new("i-1"),
-        node: Some(MachineNode { address, identity: Identity::new("Node//m-1") }),
+        node: Some(MachineNode { address: address.clone(), identity: Identity::new("Node//m-1") }),
         replaced: true,
         reason: "its image changes".to_owned(),
         blockers: Vec::new(),
     }];
-    let limit = (name == operation::DRAIN).then_some(("timeout_ms", Value::Integer(1)));
-    let gate = StepAction::Operation { name: name.to_owned(), arguments: Value::map(limit) };
-    plan.steps.push(Step {
-        address: Address::new("any_node", node),
-        identity: Some(Identity::new(identity)),
+    let gate = |id: u32, name: &str, arguments: Value| {
+        let action = StepAction::Operation { name: name.to_owned(), arguments };
+        step(id, "changed", action)
+    };
+    let on_node = |step: Step, earlier: u32| Step {
+        address: address.clone(),
+        identity: Some(Identity::new("Node//m-1")),
         roll: Some(Address::new("any_thing", "changed")),
-        ..step(3, "changed", gate)
-    });
+        depends_on: vec![StepId(earlier)],
+        ..step
+    };
+    let limit = Value::map([("timeout_ms", Value::Integer(1))]);
+    let member = Value::map([("member", Value::from("i-1"))]);
+    plan.steps.push(on_node(gate(3, operation::CORDON, Value::Null), 1));
+    plan.steps.push(on_node(gate(4, operation::DRAIN, limit), 3));
+    plan.steps.push(Step { depends_on: vec![StepId(4)], ..gate(5, operation::REMOVE, member) });
+    if plan.steps.iter().all(|step| step.action.verb() != name) {
+        plan.steps.push(on_node(gate(6, name, Value::Null), 1));
+    }
+    let found = plan.steps.iter_mut().find(|step| step.action.verb() == name).unwrap();
+    found.address = Address::new("any_node", node);
+    found.identity = Some(Identity::new(identity));
     plan
 }
 
@@ -170,10 +184,6 @@ fn a_gate_on_a_node_is_one_of_a_machine_that_its_roll_names() {
 fn a_step_with_another_limit_or_mark_than_its_change_shows_is_refused() {
     let edited = |edit: &dyn Fn(&mut Plan)| {
         let mut plan = gated(operation::DRAIN, "m-1", "Node//m-1");
-        let arguments = Value::map([("member", Value::from("i-1"))]);
-        let gate = StepAction::Operation { name: operation::REMOVE.to_owned(), arguments };
-        plan.steps.push(Step { depends_on: vec![StepId(1), StepId(3)], ..step(4, "changed", gate) });
-        plan.steps[3].depends_on = vec![StepId(1)];
         edit(&mut plan);
         match Plan::from_bytes(&plan.to_bytes().unwrap()) {
             Ok(_) => None,
@@ -186,16 +196,17 @@ fn a_step_with_another_limit_or_mark_than_its_change_shows_is_refused() {
         arguments.set(&slipway_resource::Path::key(name), value);
     };
     assert_eq!(edited(&|_| ()), None);
-    let retired = |plan: &mut Plan| argument(&mut plan.steps[4], "retire", Value::Bool(true));
+    let retired = |plan: &mut Plan| argument(&mut plan.steps[5], "retire", Value::Bool(true));
     for (wanted, fault) in [
         ("retires a machine that the plan shows as replaced", edited(&retired)),
         ("does not retire", edited(&|plan| plan.changes[1].machines[0].replaced = false)),
-        ("has 2 ms", edited(&|plan| plan.steps[3].timeout_ms = 2)),
+        ("has 2 ms", edited(&|plan| plan.steps[4].timeout_ms = 2)),
         (
             "argument timeout_ms is 0",
-            edited(&|plan| argument(&mut plan.steps[3], "timeout_ms", Value::Integer(0))),
+            edited(&|plan| argument(&mut plan.steps[4], "timeout_ms", Value::Integer(0))),
         ),
         ("has no time", edited(&|plan| plan.steps[1].timeout_ms = 0)),
+        ("shows something else", edited(&|plan| plan.steps[5].identity = Some(Identity::new("id-gone")))),
     ] {
         assert!(fault.as_ref().is_some_and(|fault| fault.contains(wanted)), "{wanted}: {fault:?}");
     }

@@ -4,9 +4,10 @@ use anyhow::{Result, ensure};
 use slipway_plan::precondition::Precondition;
 use slipway_plan::{Plan, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Disruption, operation};
-use slipway_resource::{Path, Value};
+use slipway_resource::{Address, Path, Value};
 
 use super::shared::*;
+use super::unasked::without;
 use crate::PLAN;
 
 const POOL: &str = "sim_machine_pool.workers";
@@ -32,6 +33,13 @@ fn argument(step: &mut Step, name: &str, value: Value) {
     }
 }
 
+/// Drops the gates with this name: what waited for one of them waits for what that one waited for.
+fn drop_gates(plan: &mut Plan, name: &str) {
+    if let Ok(left) = without(plan, |step| step.action.verb() == name) {
+        *plan = left;
+    }
+}
+
 /// Edits that the file alone tells: it is not even shown.
 const UNREADABLE: &[(&str, Edit)] = &[
     ("sim_machine_pool.workers shows another value of machine_type", |plan| {
@@ -47,6 +55,14 @@ const UNREADABLE: &[(&str, Edit)] = &[
         gates(plan, operation::DRAIN, |step| argument(step, "timeout_ms", Value::Integer(0)));
     }),
     ("has no time", |plan| gates(plan, operation::SURGE, |step| step.timeout_ms = 0)),
+    ("no step verifies the new machine", |plan| drop_gates(plan, operation::VERIFY)),
+    ("no step starts this machine", |plan| drop_gates(plan, operation::SURGE)),
+    ("no step cordons its node", |plan| drop_gates(plan, operation::CORDON)),
+    ("no step drains its node", |plan| drop_gates(plan, operation::DRAIN)),
+    ("no step removes it", |plan| drop_gates(plan, operation::REMOVE)),
+    ("is on no node of sim_machine_pool.workers", |plan| {
+        gates(plan, operation::VERIFY, |step| step.address = Address::new("sim_network", "main"));
+    }),
 ];
 
 /// Edits for which the types, the state and the provider are needed.

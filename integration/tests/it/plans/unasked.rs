@@ -88,7 +88,7 @@ fn a_plan_file_whose_machines_leave_too_early_is_refused() -> Result<()> {
 }
 
 /// A plan without some steps: what waited for one of them waits for what that one waited for.
-fn without(plan: &Plan, is_dropped: impl Fn(&Step) -> bool) -> Result<Plan> {
+pub(super) fn without(plan: &Plan, is_dropped: impl Fn(&Step) -> bool) -> Result<Plan> {
     let mut left = plan.clone();
     let mut instead: Vec<BTreeSet<StepId>> = Vec::new();
     for mut step in std::mem::take(&mut left.steps) {
