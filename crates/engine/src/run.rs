@@ -183,7 +183,7 @@ impl Run<'_> {
         snapshot.spec = self.spec.clone();
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();
-        snapshot.scopes = scopes(self.plan);
+        snapshot.scopes = scopes(self.plan, self.providers);
         snapshot.to_bytes().map_err(|source| self.unwritable("snapshot", source))
     }
 
@@ -370,8 +370,14 @@ fn operation(mode: Mode) -> &'static str {
     }
 }
 
-fn scopes(plan: &Plan) -> BTreeMap<String, slipway_resource::provider::Scope> {
-    plan.binding.providers.iter().map(|(name, pin)| (name.clone(), pin.scope.clone())).collect()
+/// The accounts and regions that the run changes: those of the sessions, whatever the plan file says.
+fn scopes(plan: &Plan, providers: &Providers) -> BTreeMap<String, slipway_resource::provider::Scope> {
+    let pins = plan.binding.providers.iter();
+    pins.map(|(name, pin)| {
+        let opened = providers.get(name).map(|handle| handle.session.scope());
+        (name.clone(), opened.unwrap_or(&pin.scope).clone())
+    })
+    .collect()
 }
 
 fn display_scope(scope: &slipway_resource::provider::Scope) -> String {

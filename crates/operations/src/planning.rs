@@ -257,6 +257,15 @@ impl Opened {
         Ok(())
     }
 
+    /// Refuses the spec of a saved plan where no plan may have it after the spec that was applied: its versions and its network.
+    ///
+    /// # Errors
+    /// As for a plan that is made now.
+    pub(crate) fn check_saved(&self) -> Result<(), Error> {
+        version::check_version_change(self.prior(), &self.spec)?;
+        fixed::check(self.prior(), &self.spec)
+    }
+
     /// Refuses a plan that would undo a part of a rotation that was interrupted.
     fn check_rotation(
         &self,

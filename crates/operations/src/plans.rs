@@ -1,5 +1,7 @@
 //! Plans that were made before: kept in a file or beside the state, and carried out exactly as they are.
 
+mod catalogs;
+
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -93,10 +95,17 @@ impl Saved {
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;
             }
+            if let Some(prior) = opened.prior() {
+                slipway_engine::check_account(prior, opened.providers())?;
+            }
+            if plan.mode == Mode::Apply {
+                opened.check_saved()?;
+            }
             let compared = opened.comparable().await?;
             let prior = compared.as_ref().or(opened.prior());
             plan.check_derived(&opened.deriving(&plan).await?, prior).await?;
-            if let Some(fault) = protection::hidden(&plan, opened.protection) {
+            let pinned = catalogs::fault(&plan, &opened).await?;
+            if let Some(fault) = pinned.or_else(|| protection::hidden(&plan, opened.protection)) {
                 return Err(slipway_plan::Error::Unsound { fault }.into());
             }
         }

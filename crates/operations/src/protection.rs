@@ -126,12 +126,18 @@ pub(crate) fn planned(known: Known, spec: &mut serde_json::Value, is_partial: bo
     }
 }
 
-/// A plan that shows another effect on the protection than its spec has, as a sentence. Plans of a part have the protection in their
-/// spec that they keep.
+/// A plan that shows another effect on the protection than its spec has, or none in its notes, as a sentence. Plans of a part have
+/// the protection in their spec that they keep.
 pub(crate) fn hidden(plan: &Plan, known: Known) -> Option<String> {
-    let sets = planned(known, &mut plan.spec.clone(), false).and_then(Planned::sets);
-    (plan.mode == Mode::Apply && plan.sets_protection != sets)
-        .then(|| format!("sets_protection is not what its spec has in {FIELD}"))
+    if plan.mode != Mode::Apply {
+        return None;
+    }
+    let planned = planned(known, &mut plan.spec.clone(), false);
+    if plan.sets_protection != planned.and_then(Planned::sets) {
+        return Some(format!("sets_protection is not what its spec has in {FIELD}"));
+    }
+    let note = planned?.note();
+    (!plan.notes.contains(&note)).then(|| format!("sets_protection changes {FIELD}, and no note says so"))
 }
 
 /// Whether a plan has nothing to do and nothing to record.

@@ -118,6 +118,20 @@ impl Opened {
         slipway_plan::lifecycle::renames(desired, renames(spec)?);
         Ok(expansion)
     }
+
+    /// The choices of one provider for the cluster. Choices that are pinned are kept.
+    ///
+    /// # Errors
+    /// When the provider refuses the spec, or cannot read what it chooses from.
+    pub(crate) async fn catalog(
+        &self,
+        handle: &ProviderHandle,
+        pinned: Option<Catalog>,
+    ) -> Result<Catalog, Error> {
+        let cluster = self.for_provider(&self.spec, handle)?;
+        let catalog = handle.session.catalog_for(CatalogRequest { cluster, pinned }).await;
+        catalog.map_err(|error| self.spec.refused(error))
+    }
 }
 
 /// The setting of a provider whose control planes read keys from the state of the cluster: the URL of the state store.

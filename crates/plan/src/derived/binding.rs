@@ -1,5 +1,6 @@
 //! What a plan file says about its spec and its providers.
 
+use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Digest, Value};
 
 use crate::file::Plan;
@@ -9,6 +10,10 @@ use crate::providers::Providers;
 pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
     if !plan.spec.is_null() && Digest::of(&plan.spec).ok().as_ref() != Some(&plan.binding.spec_digest) {
         return Some("its spec does not have the digest that it names".to_owned());
+    }
+    let is_other = |catalog: &Catalog| Digest::of(&catalog.data).ok().as_ref() != Some(&catalog.digest);
+    if let Some((name, _)) = plan.binding.catalogs.iter().find(|(_, catalog)| is_other(catalog)) {
+        return Some(format!("the choices of the provider {name} do not have the digest that they name"));
     }
     let own = plan.spec.get("provider");
     let own_name = own.and_then(|own| own.get("name")).and_then(serde_json::Value::as_str);
@@ -21,12 +26,24 @@ pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
                 change.address
             ));
         };
+        if is_elsewhere(plan, &pin.scope, handle.session.scope()) {
+            return Some(format!(
+                "the account or region of the provider {name} is not the one that apply has access to"
+            ));
+        }
         let wanted = if own_name == Some(name) { &own_config } else { &handle.pin.config };
         if let Some(setting) = other_setting(&pin.config, wanted, &handle.pin.config) {
             return Some(format!("the setting {setting} of the provider {name} is not that of its spec"));
         }
     }
     None
+}
+
+/// Whether a plan is for another account or region than a session is open for. A plan without a state that was made offline knows
+/// no account.
+fn is_elsewhere(plan: &Plan, planned: &Scope, opened: &Scope) -> bool {
+    let knows_none = plan.binding.generation.is_none() && planned.account.is_empty();
+    planned.region != opened.region || planned.account != opened.account && !knows_none
 }
 
 /// The first setting that is not as it is wanted. The core adds settings that depend on where a command runs: their values are not

@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use slipway_plan::precondition::Precondition;
 use slipway_plan::{Plan, ResourceChange, Step, StepAction};
 use slipway_resource::provider::{Disruption, operation};
-use slipway_resource::{Address, Path, Value};
+use slipway_resource::{Address, Digest, Path, Value};
 
 use super::shared::*;
 use super::unasked::without;
@@ -31,6 +31,10 @@ fn argument(step: &mut Step, name: &str, value: Value) {
     if let StepAction::Operation { arguments, .. } = &mut step.action {
         set(arguments, name, value);
     }
+}
+
+fn digest(value: &serde_json::Value) -> Digest {
+    Digest::of_bytes(value.to_string().as_bytes())
 }
 
 /// Drops the gates with this name: what waited for one of them waits for what that one waited for.
@@ -113,8 +117,30 @@ const UNSOUND: &[(&str, Edit)] = &[
             pin.config = Value::map([("directory", Value::from("elsewhere"))]);
         }
     }),
+    ("the account or region of the provider sim", |plan| {
+        if let Some(pin) = plan.binding.providers.get_mut("sim") {
+            pin.scope.region = Some("sim-1x".to_owned());
+        }
+    }),
+    ("the choices of the provider sim do not have the digest", |plan| {
+        if let Some(catalog) = plan.binding.catalogs.get_mut("sim") {
+            catalog.data["images"]["amd64"] = "other-image".into();
+        }
+    }),
+    ("the choices of the provider sim are not those that it makes now", |plan| {
+        if let Some(catalog) = plan.binding.catalogs.get_mut("sim") {
+            catalog.data["images"]["amd64"] = "other-image".into();
+            catalog.digest = digest(&catalog.data);
+        }
+    }),
+    ("the plan does not have the choices of the provider sim", |plan| plan.binding.catalogs.clear()),
     ("estimate_ms is not", |plan| plan.estimate_ms = 1),
     ("sets_protection", |plan| plan.sets_protection = Some(true)),
+    ("sets_protection changes deletionProtection, and no note says so", |plan| {
+        plan.spec["deletionProtection"] = true.into();
+        plan.binding.spec_digest = digest(&plan.spec);
+        plan.sets_protection = Some(true);
+    }),
     ("its spec does not have the digest", |plan| {
         if let Some(labels) = plan.spec.get_mut("cloudLabels") {
             labels["team"] = "network".into();
