@@ -5,6 +5,7 @@
 //! which one of these parts was edited therefore differs from what its provider answers now.
 
 mod binding;
+mod dependencies;
 pub(crate) mod manner;
 mod unmarked;
 
@@ -35,9 +36,11 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
     let subjects: Vec<Subject<'_>> =
         plan.changes.iter().filter_map(|change| Subject::of(change, plan, providers, prior)).collect();
     let fault = binding::fault(plan, providers)
+        .or_else(|| by_types(plan, providers))
         .or_else(|| totals(plan))
         .or_else(|| manner::timeouts(&plan.changes, &plan.steps))
-        .or_else(|| subjects.iter().find_map(Subject::by_type));
+        .or_else(|| subjects.iter().find_map(Subject::by_type))
+        .or_else(|| dependencies::fault(plan, prior));
     let unsound = |fault: Option<String>| match fault {
         Some(fault) => Err(Error::Unsound { fault }),
         None => Ok(()),
@@ -74,6 +77,23 @@ fn totals(plan: &Plan) -> Option<String> {
     // Plans of former versions do not name what they leave out.
     let is_named = plan.pending.is_empty() || plan.left_out == plan.pending.len() as u64;
     if is_named { None } else { other("left_out") }
+}
+
+/// The first change that names another provider than its type has, or the first gate that its type does not have, as a sentence.
+fn by_types(plan: &Plan, providers: &Providers) -> Option<String> {
+    let provided = |address: &Address| providers.of_type(address.kind());
+    let is_other = |change: &&ResourceChange| {
+        provided(&change.address).is_some_and(|(name, _, _)| name != change.provider)
+    };
+    if let Some(change) = plan.changes.iter().find(is_other) {
+        return Some(format!("provider of {} is not the one of its type", change.address));
+    }
+    plan.steps.iter().find_map(|step| {
+        let StepAction::Operation { name, .. } = &step.action else { return None };
+        let (_, _, kind) = provided(&step.address)?;
+        (!kind.operations.contains_key(name))
+            .then(|| format!("{}, and {} has no operation {name}", step.title(), step.address.kind()))
+    })
 }
 
 /// A change of a plan, with the facts about its resource that are not from the plan file.

@@ -74,6 +74,15 @@ fn levels(by_address: &BTreeMap<Address, Vec<Address>>) -> Result<Vec<Vec<Addres
     Ok(levels)
 }
 
+/// The addresses of a circle, each of which depends on the next one; none if there is no circle. Dependencies on other addresses than
+/// the given ones do not count.
+pub(crate) fn circle(by_address: &BTreeMap<Address, Vec<Address>>) -> Option<Vec<Address>> {
+    match levels(by_address) {
+        Err(Error::Cycle(circle)) => Some(circle),
+        _ => None,
+    }
+}
+
 /// One cycle of the graph, in the order in which each resource depends on the next.
 fn cycle(by_address: &BTreeMap<Address, Vec<Address>>) -> Vec<Address> {
     let mut graph = DiGraph::<&Address, ()>::new();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::schema::{Irreplaceable, OwnershipKind, Part, Role, attributes};
-use slipway_resource::{Attribute, Digest, Identity, Secret, Type};
+use slipway_resource::{Attribute, ClusterUid, Digest, Identity, Secret, Type};
 
 use super::*;
 use crate::examples;
@@ -285,5 +285,32 @@ fn a_deferred_change_is_not_compared() {
         let (kind, record) = (kind(), applied());
         let subject = Subject { change: &deferred, kind: &kind, record: Some(&record), is_rehearsed };
         assert_eq!((subject.by_type(), subject.is_asked()), (None, false), "{is_rehearsed}");
+    }
+}
+
+#[test]
+fn recorded_dependencies_have_what_is_referred_to_and_no_circle() {
+    let [own, other, third] = ["a", "b", "c"].map(|name| Address::new("any_thing", name));
+    let depends = |refers: bool, depends_on: &[&Address], recorded: &[(&Address, &Address)]| {
+        let mut change = change();
+        if refers {
+            change.record.applied.set(&Path::key("zone"), Value::reference(other.clone(), "zone"));
+        }
+        change.record.depends_on = depends_on.iter().map(|needed| (*needed).clone()).collect();
+        let record = |needed: &Address| Record { depends_on: vec![needed.clone()], ..applied() };
+        let records = recorded.iter().map(|(address, needed)| ((*address).clone(), record(needed)));
+        let prior =
+            Snapshot { resources: records.collect(), ..Snapshot::empty("demo", ClusterUid::new("u")) };
+        dependencies::fault(&plan(&change), Some(&prior))
+    };
+    assert_eq!(depends(true, &[&other], &[]), None);
+    assert_eq!(depends(true, &[&third], &[(&third, &other)]), None, "through another one");
+    assert_eq!(depends(false, &[&other], &[(&other, &third), (&own, &third)]), None);
+    let missing = depends(true, &[&third], &[(&third, &third)]);
+    let wanted = "depends_on of any_thing.a does not have any_thing.b, to which it refers";
+    assert_eq!(missing.as_deref(), Some(wanted));
+    for (needed, recorded) in [(&own, &[][..]), (&other, &[(&other, &own)][..])] {
+        let circle = depends(false, &[needed], recorded);
+        assert!(circle.is_some_and(|fault| fault.contains("closes a circle")), "{needed}");
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 use slipway_plan::precondition::Precondition;
-use slipway_plan::{Plan, ResourceChange, Step, StepAction};
+use slipway_plan::{Plan, ResourceChange, Step, StepAction, StepId};
 use slipway_resource::provider::{Disruption, operation};
 use slipway_resource::{Address, Digest, Path, Value};
 
@@ -133,7 +133,21 @@ const UNSOUND: &[(&str, Edit)] = &[
             catalog.digest = digest(&catalog.data);
         }
     }),
-    ("the plan does not have the choices of the provider sim", |plan| plan.binding.catalogs.clear()),
+    ("the plan does not have the choices of the provider sim", |plan| {
+        plan.binding.catalogs.remove("sim");
+    }),
+    ("depends_on of sim_machine_pool.workers closes a circle", |plan| {
+        pool(plan, |change| change.record.depends_on.push(change.address.clone()));
+    }),
+    ("provider of sim_machine_pool.workers", |plan| pool(plan, |change| change.provider = "aws".to_owned())),
+    ("sim_machine_pool has no operation stop", |plan| {
+        let id = StepId(u32::try_from(plan.steps.len()).unwrap_or_default());
+        let update = plan.steps.iter().find(|step| step.address.to_string() == POOL);
+        if let Some(update) = update.cloned() {
+            let action = StepAction::Operation { name: "stop".to_owned(), arguments: Value::Null };
+            plan.steps.push(Step { id, action, depends_on: Vec::new(), ..update });
+        }
+    }),
     ("estimate_ms is not", |plan| plan.estimate_ms = 1),
     ("sets_protection", |plan| plan.sets_protection = Some(true)),
     ("sets_protection changes deletionProtection, and no note says so", |plan| {

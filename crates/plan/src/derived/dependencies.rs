@@ -1,0 +1,83 @@
+//! What a plan file has the state record about dependencies. The order of later deletions follows from it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::Address;
+
+use crate::change::{ChangeAction, ResourceChange};
+use crate::file::{Mode, Plan};
+use crate::graph;
+use crate::state::Snapshot;
+
+/// The dependencies of each resource.
+type Dependencies = BTreeMap<Address, Vec<Address>>;
+
+/// The first record that does not depend on a resource to which it refers, or a circle of dependencies that the state would have
+/// after the plan, as a sentence.
+pub(super) fn fault(plan: &Plan, prior: Option<&Snapshot>) -> Option<String> {
+    if plan.mode != Mode::Apply {
+        return None;
+    }
+    let recorded = recorded(plan, prior);
+    let makes = |change: &&ResourceChange| {
+        matches!(change.action, ChangeAction::Create | ChangeAction::Update) || change.action.is_replace()
+    };
+    let unnamed = plan.changes.iter().filter(makes).find_map(|change| {
+        let needed = unnamed(change, &recorded)?;
+        Some(format!("depends_on of {} does not have {needed}, to which it refers", change.address))
+    });
+    unnamed.or_else(|| {
+        let circle = graph::circle(&recorded)?;
+        let addresses: Vec<String> = circle.iter().map(Address::to_string).collect();
+        let first = circle.first()?;
+        Some(format!("depends_on of {first} closes a circle: {}", addresses.join(" → ")))
+    })
+}
+
+/// The dependencies that the state has after the plan.
+fn recorded(plan: &Plan, prior: Option<&Snapshot>) -> Dependencies {
+    let records = prior.into_iter().flat_map(|prior| &prior.resources);
+    let mut recorded: Dependencies =
+        records.map(|(address, record)| (address.clone(), record.depends_on.clone())).collect();
+    for change in &plan.changes {
+        if let Some(previous) = &change.previous_address {
+            recorded.remove(previous);
+        }
+        match change.action {
+            ChangeAction::Delete | ChangeAction::Forget => {
+                recorded.remove(&change.address);
+            }
+            ChangeAction::Deferred => {}
+            _ => {
+                recorded.insert(change.address.clone(), change.record.depends_on.clone());
+            }
+        }
+    }
+    recorded
+}
+
+/// The first resource to which a change refers and on which it does not depend, not even through others: the value to which it
+/// refers may refer to another resource itself.
+fn unnamed(change: &ResourceChange, recorded: &Dependencies) -> Option<Address> {
+    let mut referred: BTreeSet<Address> = BTreeSet::new();
+    change.record.applied.for_each_reference(&mut |reference| {
+        referred.insert(reference.address.clone());
+    });
+    let own = &change.record.depends_on;
+    referred.into_iter().find(|needed| !own.contains(needed) && !reaches(own, needed, recorded))
+}
+
+/// Whether one of these resources depends on another one, directly or through others.
+fn reaches(from: &[Address], to: &Address, recorded: &Dependencies) -> bool {
+    let mut seen: BTreeSet<&Address> = BTreeSet::new();
+    let mut stack: Vec<&Address> = from.iter().collect();
+    while let Some(next) = stack.pop() {
+        if next == to {
+            return true;
+        }
+        if seen.insert(next) {
+            stack.extend(recorded.get(next).into_iter().flatten());
+        }
+    }
+    false
+}
