@@ -13,7 +13,7 @@ use super::line::{Line, Mark, Style};
 use super::screen::Screen;
 use super::text::TextOptions;
 use super::value::{is_long_text, lines, value};
-use compare::compare;
+use compare::{compare, digest};
 
 pub(super) use compare::Compared;
 
@@ -41,8 +41,8 @@ pub(super) enum Body {
     Value(String),
     /// Both values on one line.
     Change(String, String),
-    /// A diff, and how many of its lines are left out.
-    Lines(Vec<Compared>, usize),
+    /// A diff, and the remark on its lines that are left out, if any are.
+    Lines(Vec<Compared>, Option<String>),
 }
 
 impl Attribute {
@@ -127,14 +127,19 @@ fn summary(value: &Value, long: bool) -> String {
 }
 
 fn text_summary(value: &Value) -> String {
-    format!("(text of {})", plural(lines(value, false).len(), "line", "lines"))
+    let lines = lines(value, false);
+    format!("(text of {}, {})", plural(lines.len(), "line", "lines"), digest(&lines))
 }
 
 fn limited(mut compared: Vec<Compared>, verbose: bool) -> Body {
     let limit = if verbose { usize::MAX } else { DIFF_LINES };
-    let left_out = compared.len().saturating_sub(limit);
-    compared.truncate(limit);
-    Body::Lines(compared, left_out)
+    let rest = compared.split_off(limit.min(compared.len()));
+    let rest: Vec<String> = rest.iter().map(Compared::text).collect();
+    let left_out = || {
+        let count = plural(rest.len(), "more line", "more lines");
+        format!("… {count} of this diff, {}", digest(&rest))
+    };
+    Body::Lines(compared, (!rest.is_empty()).then(left_out))
 }
 
 /// The attributes of a new or a deleted object, leaf by leaf; nulls left out.
@@ -208,9 +213,8 @@ pub(super) fn layout(attributes: &[Attribute], indent: usize) -> Vec<Line> {
         out.push(line);
         if let Body::Lines(compared, left_out) = &attribute.body {
             out.extend(compared.iter().map(|line| line.line(indent + 2)));
-            if *left_out > 0 {
-                let text = format!("… {} of this diff", plural(*left_out, "more line", "more lines"));
-                out.push(Line::at(indent + 2).with(Style::Faint, text));
+            if let Some(text) = left_out {
+                out.push(Line::at(indent + 2).with(Style::Faint, text.as_str()));
             }
         }
     }

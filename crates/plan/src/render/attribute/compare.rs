@@ -1,6 +1,7 @@
 //! Unified diffs of texts.
 
 use similar::{ChangeTag, TextDiff};
+use slipway_resource::Digest;
 
 use super::super::clean::plural;
 use super::super::line::{Line, Mark, Style};
@@ -10,6 +11,9 @@ const COMPARABLE: usize = 6_000;
 
 /// Unchanged lines shown around a change.
 const CONTEXT: usize = 3;
+
+/// Number of hexadecimal digits that are shown of the digest of a text.
+const DIGITS: usize = 16;
 
 /// One line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +28,23 @@ pub(in super::super) enum Compared {
     Added(String),
 }
 
+/// The first digits of the SHA-256 of lines that are not shown: two plans with other lines never look the same.
+pub(super) fn digest(lines: &[String]) -> String {
+    let digest = Digest::of_bytes(lines.join("\n").as_bytes());
+    format!("sha256:{}", digest.hex().get(..DIGITS).unwrap_or_default())
+}
+
 impl Compared {
+    /// The line as plain text.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Place(text) => text.clone(),
+            Self::Same(text) => format!("  {text}"),
+            Self::Removed(text) => format!("- {text}"),
+            Self::Added(text) => format!("+ {text}"),
+        }
+    }
+
     /// The line as it is shown.
     pub(super) fn line(&self, indent: usize) -> Line {
         let line = Line::at(indent);
@@ -44,9 +64,10 @@ pub(super) fn compare(before: &[String], after: &[String]) -> Vec<Compared> {
     }
     if before.len() + after.len() > COMPARABLE {
         return vec![Compared::Place(format!(
-            "({} before, {} after: too long to compare here)",
+            "({} before, {} after with {}: too long to compare here)",
             plural(before.len(), "line", "lines"),
             plural(after.len(), "line", "lines"),
+            digest(after),
         ))];
     }
     if before == after {

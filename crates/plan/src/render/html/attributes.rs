@@ -1,7 +1,6 @@
 //! The attributes of a change: values, before and after, and differences of long texts.
 
 use super::super::attribute::{Attribute, Body, Compared};
-use super::super::clean::plural;
 use super::super::markup;
 use super::words::marked;
 
@@ -35,11 +34,11 @@ pub(super) fn push_body(out: &mut String, body: &Body) {
             let (before, after) = marked(before, after);
             out.push_str(&format!("<del>{before}</del> → <ins>{after}</ins>"));
         }
-        Body::Lines(lines, left_out) => push_lines(out, lines, *left_out),
+        Body::Lines(lines, left_out) => push_lines(out, lines, left_out.as_deref()),
     }
 }
 
-fn push_lines(out: &mut String, lines: &[Compared], left_out: usize) {
+fn push_lines(out: &mut String, lines: &[Compared], left_out: Option<&str>) {
     let tall = if lines.len() > TALL { " class=\"tall\" tabindex=\"0\"" } else { "" };
     out.push_str(&format!("<pre{tall}>"));
     let mut rest = lines;
@@ -62,9 +61,8 @@ fn push_lines(out: &mut String, lines: &[Compared], left_out: usize) {
         }
         rest = others;
     }
-    if left_out > 0 {
-        let text = format!("… {} of this diff", plural(left_out, "more line", "more lines"));
-        push_line(out, "i", "", &text);
+    if let Some(text) = left_out {
+        push_line(out, "i", "", &markup::text(text));
     }
     out.push_str("</pre>");
 }
