@@ -7,9 +7,10 @@
 mod binding;
 mod dependencies;
 pub(crate) mod manner;
+pub(crate) mod order;
 mod unmarked;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::diff::{self, Change};
 use slipway_resource::provider::{Disruption, PlanItem, Planned, Rollout, operation};
@@ -55,6 +56,10 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
     let asked: Vec<&Subject<'_>> = subjects.iter().filter(|subject| subject.is_asked()).collect();
     let planned = ask(providers, asked.iter().map(|subject| subject.item()).collect()).await?;
     let rolls = rolls::of(&plan.changes, &plan.steps);
+    let rolled = asked.iter().zip(&planned);
+    let rollouts: BTreeMap<&Address, &Rollout> = rolled
+        .filter_map(|(subject, planned)| Some((&subject.change.address, planned.rollout.as_ref()?)))
+        .collect();
     for (subject, planned) in asked.into_iter().zip(&planned) {
         let roll = rolls.get(&subject.change.address);
         let fault = subject
@@ -62,7 +67,7 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
             .or_else(|| manner::fault(&plan.steps, subject.change, planned.rollout.as_ref(), roll));
         unsound(fault)?;
     }
-    Ok(())
+    unsound(order::fault(&rolls, &rollouts))
 }
 
 /// The first total that is not that of the steps, or of what the plan leaves out, as a sentence.

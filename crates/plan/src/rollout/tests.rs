@@ -560,3 +560,41 @@ fn a_roll_with_more_machines_at_once_than_its_pool_allows_is_noticed() {
     let surge = whole.iter().find(|step| step.action.verb() == operation::SURGE).unwrap();
     assert!(fault(&without(&whole, surge)).is_some_and(|fault| fault.contains("starts 2 machines")));
 }
+
+#[test]
+fn pools_of_control_planes_that_are_rolled_at_once_are_noticed() {
+    use crate::derived::order;
+    use crate::soundness::rolls::of;
+    let members = || (0..2).map(|index| member(index, 1, true)).collect();
+    let control_plane = Rollout { size: 2, members: members(), exclusive: true, ..workers() };
+    let waiting = vec![control_plane.group.clone()];
+    let other =
+        Rollout { size: 2, members: members(), group: "other".to_owned(), after: waiting, ..workers() };
+    let names = ["a", "b", "c"].map(|name| Address::new("sim_machine_pool", name));
+    let kind = kind();
+    let mut graph = Graph::default();
+    let mut before = Vec::new();
+    for (address, rollout) in names.iter().zip([&control_plane, &control_plane, &other]) {
+        let pool = Pool { address, identity: None, kind: &kind, gates: &Gates::OfPool, nodes: Some(&kind) };
+        before = steps(&mut graph, &pool, (rollout, false), &before);
+    }
+    let whole = graph.finish().expect("no circle");
+    let changes: Vec<crate::change::ResourceChange> = names
+        .iter()
+        .map(|address| crate::change::ResourceChange {
+            address: address.clone(),
+            ..shown(&control_plane, &Gates::OfPool)
+        })
+        .collect();
+    let rollouts: BTreeMap<&Address, &Rollout> =
+        names.iter().zip([&control_plane, &control_plane, &other]).collect();
+    let fault = |steps: &[Step]| order::fault(&of(&changes, steps), &rollouts);
+    assert_eq!(fault(&whole), None);
+    for own in &names {
+        let mut early = whole.clone();
+        for step in early.iter_mut().filter(|step| step.address == *own) {
+            step.depends_on.retain(|id| whole[id.index()].address == *own);
+        }
+        assert_eq!(fault(&early).is_some(), own.name() != "a", "{own}");
+    }
+}
