@@ -109,6 +109,12 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     if known.lost_tags && action != ChangeAction::NoOp && !action.is_replace() {
         reasons.push(outside::retagged());
     }
+    if action == ChangeAction::Update {
+        // They come first: of many reasons, a view of the plan shows only the first ones.
+        let mut first = lifecycle_reasons(&known);
+        first.append(&mut reasons);
+        reasons = first;
+    }
     if action == ChangeAction::NoOp {
         let mut unrecorded = lifecycle_reasons(&known);
         unrecorded.extend(known.lost_tags.then(outside::retagged));
@@ -230,23 +236,33 @@ fn action(known: &KnownResource<'_>, changes: &[Change], last_applied: Option<&V
 fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
     let Some(record) = known.record else { return Vec::new() };
     let lifecycle = &known.desired.lifecycle;
+    let kept = (lifecycle.retain, lifecycle.protected, lifecycle.existing.is_some());
+    let texts = lifecycle_texts(record, kept);
+    texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
+}
+
+/// What differs from a record if a resource is retained, protected, or an existing object that is only used, as sentences.
+pub(crate) fn lifecycle_texts(
+    record: &Record,
+    (retain, protected, existing): (bool, bool, bool),
+) -> Vec<&'static str> {
     let mut texts = Vec::new();
-    if record.protected != lifecycle.protected {
-        texts.push(if lifecycle.protected { "it is protected now" } else { "it is not protected any more" });
+    if record.protected != protected {
+        texts.push(if protected { "it is protected now" } else { "it is not protected any more" });
     }
-    if record.retain != lifecycle.retain {
-        texts.push(if lifecycle.retain {
+    if record.retain != retain {
+        texts.push(if retain {
             "it stays in the cloud when the spec or the cluster goes"
         } else {
             "it is deleted when it is removed from the spec, or with the cluster"
         });
     }
-    if record.existing != lifecycle.existing.is_some() {
+    if record.existing != existing {
         texts.push(
             "the spec names it as an existing object: it is only used, and stays when the cluster is deleted",
         );
     }
-    texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
+    texts
 }
 
 /// Secrets of the user whose fingerprint the state cannot compare any more. They may differ from the applied

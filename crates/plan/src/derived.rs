@@ -16,8 +16,8 @@ use slipway_resource::diff::{self, Change};
 use slipway_resource::provider::{Disruption, PlanItem, Planned, Rollout, operation};
 use slipway_resource::{Address, Path, ResourceType, Value};
 
-use crate::change::{ChangeAction, ResourceChange};
-use crate::decide::{attributes_after, attributes_of_new, sensitive_paths};
+use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::decide::{attributes_after, attributes_of_new, lifecycle_texts, sensitive_paths};
 use crate::error::Error;
 use crate::estimate::estimate_ms;
 use crate::file::{Mode, Plan};
@@ -176,6 +176,9 @@ impl<'a> Subject<'a> {
         if change.sensitive != sensitive_paths(&kind.attributes) {
             return Some(self.other("sensitive"));
         }
+        if let Some(fault) = self.other_lifecycle() {
+            return Some(fault);
+        }
         if change.action == ChangeAction::Delete {
             let applied: Vec<&Value> = self.last_applied().into_iter().collect();
             let precondition = Precondition::unchanged(kind, &change.before, &applied);
@@ -188,6 +191,19 @@ impl<'a> Subject<'a> {
         let shown: Vec<&Change> = change.changes.iter().filter(is_known).collect();
         let derived: Vec<&Change> = derived.iter().filter(is_known).collect();
         other_difference(&shown, &derived, false).map(|path| self.other(&format!("the difference {path}")))
+    }
+
+    /// A change of what the state keeps about the resource, such as its protection, that the first reasons do not name.
+    fn other_lifecycle(&self) -> Option<String> {
+        let change = self.change;
+        let is_told =
+            matches!(change.action, ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Record);
+        let record = self.record.filter(|_| is_told)?;
+        let RecordTemplate { retain, protected, existing, .. } = change.record;
+        let texts = lifecycle_texts(record, (retain, protected, existing));
+        let first = || change.reasons.iter().take(texts.len());
+        let is_said = |text: &str| first().any(|reason| reason.message == text);
+        (!texts.iter().all(|text| is_said(text))).then(|| self.other("reasons"))
     }
 
     /// Whether its provider can plan it again.

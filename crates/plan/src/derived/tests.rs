@@ -145,6 +145,8 @@ fn an_edited_change_is_not_what_follows_from_the_rest() {
         ("schema_version", |change| change.schema_version += 1),
         ("disruption", |change| change.disruption = Disruption::None),
         ("reasons", |change| change.reasons.clear()),
+        ("reasons", |change| change.record.retain = true),
+        ("reasons", |change| change.record.protected = true),
     ];
     for (field, edit) in edits {
         let change = edited(*edit);

@@ -93,6 +93,8 @@ const UNSOUND: &[(&str, Edit)] = &[
         pool(plan, |change| change.disruption = Disruption::None);
     }),
     ("reasons of sim_machine_pool.workers", |plan| pool(plan, |change| change.reasons.clear())),
+    ("reasons of sim_machine_pool.workers", |plan| pool(plan, |change| change.record.retain = true)),
+    ("reasons of sim_machine_pool.workers", |plan| pool(plan, |change| change.record.protected = true)),
     ("sensitive of sim_machine_pool.workers", |plan| {
         pool(plan, |change| change.sensitive.push(Path::key("machine_type")));
     }),
