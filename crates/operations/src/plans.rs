@@ -110,7 +110,12 @@ impl Saved {
             }
         }
         let last = opened.prior().and_then(|prior| spec_of(prior).ok().flatten());
-        if let Some(fault) = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster) {
+        let unshown = || match plan.mode {
+            Mode::Apply => version::hidden(last.as_ref(), &opened.spec.cluster),
+            Mode::Delete | Mode::Drift => None,
+        };
+        let shorter = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster);
+        if let Some(fault) = shorter.or_else(unshown) {
             return Err(slipway_plan::Error::Unsound { fault }.into());
         }
         let mut texts = opened.texts(&opened.stage.vault, std::collections::BTreeMap::new());

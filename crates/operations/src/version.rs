@@ -47,6 +47,20 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec)
     check_pools(&applied, spec)
 }
 
+/// A new version of the cluster in the spec of a saved plan that none of its pools gets, as a sentence: no change shows it. Pools of
+/// the control plane have the version of the cluster.
+pub(crate) fn hidden(applied: Option<&Cluster>, next: &Cluster) -> Option<String> {
+    let applied = applied?;
+    let (from, to) = (&applied.kubernetes_version, &next.kubernetes_version);
+    let follows = next.pools.iter().any(|pool| {
+        let before = applied.pools.iter().find(|before| before.name == pool.name);
+        before.is_none_or(|before| before.kubernetes_version != pool.kubernetes_version)
+    });
+    (from != to && !follows).then(|| {
+        format!("its spec has kubernetesVersion {to} instead of {from}, and no pool changes its version")
+    })
+}
+
 /// Refuses an older version of a pool that exists: its nodes would be replaced by older ones.
 fn check_pools(applied: &Cluster, spec: &ClusterSpec) -> Result<(), Error> {
     for pool in &spec.cluster.pools {

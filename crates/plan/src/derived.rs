@@ -51,6 +51,10 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
         // The name of the cluster confirms every loss of a deletion, and a report of drift carries out nothing.
         return Ok(());
     }
+    // The plan of a deletion says which machines leave, from what was observed.
+    let unread =
+        subjects.iter().find(|subject| subject.removes_machines() && subject.change.before.is_null());
+    unsound(unread.map(|subject| subject.other("before")))?;
     let emptied = unmarked::emptied(&subjects);
     unsound(subjects.iter().find_map(|subject| unmarked::fault(subject, prior, &emptied)))?;
     let asked: Vec<&Subject<'_>> = subjects.iter().filter(|subject| subject.is_asked()).collect();
@@ -206,6 +210,11 @@ impl<'a> Subject<'a> {
         (!texts.iter().all(|text| is_said(text))).then(|| self.other("reasons"))
     }
 
+    /// Whether it is a pool that is deleted.
+    fn removes_machines(&self) -> bool {
+        self.change.action == ChangeAction::Delete && self.kind.operations.contains_key(operation::REMOVE)
+    }
+
     /// Whether its provider can plan it again.
     fn is_asked(&self) -> bool {
         let change = self.change;
@@ -214,9 +223,7 @@ impl<'a> Subject<'a> {
                 ChangeAction::Create => true,
                 ChangeAction::Forget | ChangeAction::Deferred => false,
                 // The plan of a deletion says which machines leave, and nothing else.
-                ChangeAction::Delete => {
-                    self.kind.operations.contains_key(operation::REMOVE) && !change.before.is_null()
-                }
+                ChangeAction::Delete => self.removes_machines() && !change.before.is_null(),
                 _ => !change.before.is_null(),
             }
     }

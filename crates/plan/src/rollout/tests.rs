@@ -565,7 +565,7 @@ fn a_roll_with_more_machines_at_once_than_its_pool_allows_is_noticed() {
 fn pools_of_control_planes_that_are_rolled_at_once_are_noticed() {
     use crate::derived::order;
     use crate::soundness::rolls::of;
-    let members = || (0..2).map(|index| member(index, 1, true)).collect();
+    let members = || -> Vec<Member> { (0..2).map(|index| member(index, 1, true)).collect() };
     let control_plane = Rollout { size: 2, members: members(), exclusive: true, ..workers() };
     let waiting = vec![control_plane.group.clone()];
     let other =

@@ -157,6 +157,10 @@ const UNSOUND: &[(&str, Edit)] = &[
         plan.binding.spec_digest = digest(&plan.spec);
         plan.sets_protection = Some(true);
     }),
+    ("its spec has kubernetesVersion 1.35.3 instead of 1.35.2", |plan| {
+        plan.spec["kubernetesVersion"] = "1.35.3".into();
+        plan.binding.spec_digest = digest(&plan.spec);
+    }),
     ("its spec does not have the digest", |plan| {
         if let Some(labels) = plan.spec.get_mut("cloudLabels") {
             labels["team"] = "network".into();
