@@ -98,10 +98,16 @@ fn by_types(plan: &Plan, providers: &Providers) -> Option<String> {
         return Some(format!("provider of {} is not the one of its type", change.address));
     }
     plan.steps.iter().find_map(|step| {
-        let StepAction::Operation { name, .. } = &step.action else { return None };
+        let StepAction::Operation { name, arguments } = &step.action else { return None };
         let (_, _, kind) = provided(&step.address)?;
-        (!kind.operations.contains_key(name))
-            .then(|| format!("{}, and {} has no operation {name}", step.title(), step.address.kind()))
+        if !kind.operations.contains_key(name) {
+            return Some(format!("{}, and {} has no operation {name}", step.title(), step.address.kind()));
+        }
+        // By this mark, a later plan removes the cordon of a run that was interrupted.
+        let is_marked = arguments.get(operation::TEMPORARY) == Some(&Value::Bool(true));
+        let marks = step.roll.is_some() && name == operation::CORDON;
+        (marks && !is_marked && kind.operations.contains_key(operation::UNCORDON))
+            .then(|| format!("{} is not {}", step.title(), operation::TEMPORARY))
     })
 }
 

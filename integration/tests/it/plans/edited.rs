@@ -113,6 +113,9 @@ const UNSOUND: &[(&str, Edit)] = &[
     ("ignore_budgets of drain", |plan| {
         gates(plan, operation::DRAIN, |step| argument(step, "ignore_budgets", Value::Bool(true)));
     }),
+    (" is not temporary", |plan| {
+        gates(plan, operation::CORDON, |step| argument(step, operation::TEMPORARY, Value::Bool(false)));
+    }),
     ("timeout_ms of remove", |plan| gates(plan, operation::REMOVE, |step| step.timeout_ms = 1)),
     ("the setting directory of the provider sim", |plan| {
         if let Some(pin) = plan.binding.providers.get_mut("sim") {
