@@ -16,6 +16,7 @@ use crate::{
     v1alpha1::API_VERSION,
 };
 
+mod allowed;
 mod budget;
 mod graph;
 mod json_patch;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_limits::count;
 
 use super::{
+    allowed::Restricted,
     budget::{self, Budget},
     graph::Environment,
     json_patch, listed, meant, merge,
@@ -38,11 +39,18 @@ pub(super) struct Patching<'a, 'b> {
     pub(super) variables: &'b mut Variables<'a>,
     pub(super) budget: &'b mut Budget,
     pub(super) diagnostics: &'b mut Vec<Diagnostic>,
+    /// Whether no document is missing because of a mistake in bases.
+    pub(super) is_whole: bool,
 }
 
 impl Patching<'_, '_> {
-    /// Applies all patches.
-    pub(super) fn apply(&mut self, documents: &mut Vec<Found>, patches: &[EnvironmentPatch]) {
+    /// Applies all patches. Fields that have only allowed values keep them.
+    pub(super) fn apply(
+        &mut self,
+        documents: &mut Vec<Found>,
+        restricted: &mut Vec<Restricted<'_>>,
+        patches: &[EnvironmentPatch],
+    ) {
         let environment = self.environment;
         let nodes = environment.part("patches").map(Node::items).unwrap_or_default();
         if patches.len() > count::PATCHES {
@@ -69,7 +77,10 @@ impl Patching<'_, '_> {
             let target = (patch.target.kind.clone(), patch.target.name.clone());
             let found = targets.get(&target).filter(|index| !deleted.contains(*index)).copied();
             let Some(index) = found else {
-                self.no_target(patch, node, &targets);
+                // Its target may be in a base that could not be read.
+                if self.is_whole {
+                    self.no_target(patch, node, &targets);
+                }
                 continue;
             };
             if let Some(found) = documents.get_mut(index)
@@ -78,11 +89,28 @@ impl Patching<'_, '_> {
                 deleted.insert(index);
             }
         }
+        if !patches.is_empty() {
+            restricted
+                .retain(|field| !deleted.contains(&field.document) && self.is_allowed(field, documents));
+        }
+        for field in restricted {
+            field.document -= deleted.range(..field.document).count();
+        }
         let mut index = 0;
         documents.retain(|_| {
             index += 1;
             !deleted.contains(&(index - 1))
         });
+    }
+
+    /// Whether a field has an allowed value; if not, this is reported.
+    fn is_allowed(&mut self, field: &Restricted<'_>, documents: &[Found]) -> bool {
+        let file: &SourceFile = &self.environment.document.file;
+        let found = documents.get(field.document);
+        let problem = found.and_then(|found| field.check(&found.document.root, file, self.budget));
+        let is_allowed = problem.is_none();
+        self.diagnostics.extend(problem);
+        is_allowed
     }
 
     fn report(&mut self, problem: Problem) {

@@ -6,6 +6,7 @@ use slipway_limits::count;
 
 use super::{
     Rendered,
+    allowed::{self, Restricted},
     budget::{self, Budget},
     graph::{Environment, Graph},
     listed, meant,
@@ -69,6 +70,8 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
 #[derive(Default)]
 struct Part<'a> {
     documents: Vec<Found>,
+    /// The fields of the documents that have only allowed values.
+    restricted: Vec<Restricted<'a>>,
     /// The names of its variables, and of those of environments among its bases.
     names: BTreeSet<&'a str>,
     /// Whether nothing is missing because of a mistake in an `Environment` document or in its bases.
@@ -107,7 +110,7 @@ impl<'a> Renderer<'a> {
         let declared = &content.spec.variables;
         let mut variables = Variables::of(environment, declared, &values, &mut self.diagnostics);
         let names = variables.names().collect();
-        let mut part = Part { documents: Vec::new(), names, is_whole: environment.is_complete };
+        let mut part = Part { names, is_whole: environment.is_complete, ..Part::default() };
         for base in environment.bases.iter().filter_map(|base| graph.files.get(*base)) {
             for found in &base.parsed.documents {
                 if !self.budget.take(found.document.root.size()) {
@@ -115,12 +118,15 @@ impl<'a> Renderer<'a> {
                 }
                 let mut found = found.clone();
                 let document = &mut found.document;
+                part.restricted.extend(allowed::find(&document.root, part.documents.len(), &variables));
                 let diagnostics = &mut self.diagnostics;
                 variables.fill(&mut document.root, &document.file, &mut self.budget, diagnostics);
                 part.documents.push(found);
             }
             for inner in &base.environments {
                 let inner = self.environment(*inner, &values);
+                let before = part.documents.len();
+                part.restricted.extend(inner.restricted.into_iter().map(|field| field.moved_by(before)));
                 part.documents.extend(inner.documents);
                 part.names.extend(inner.names);
                 part.is_whole &= inner.is_whole;
@@ -131,8 +137,9 @@ impl<'a> Renderer<'a> {
             variables: &mut variables,
             budget: &mut self.budget,
             diagnostics: &mut self.diagnostics,
+            is_whole: part.is_whole,
         }
-        .apply(&mut part.documents, &content.spec.patches);
+        .apply(&mut part.documents, &mut part.restricted, &content.spec.patches);
         if self.budget.is_spent() {
             return Part::default();
         }

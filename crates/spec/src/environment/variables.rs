@@ -3,11 +3,11 @@
 //! A reference is a mapping with the one key `fromVariable`, in the place of a value. It is replaced by the value of the
 //! variable, which has a type: no text is pasted into another one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use slipway_limits::count;
 
-use super::{budget::Budget, graph::Environment, listed, meant};
+use super::{allowed, budget::Budget, graph::Environment, listed, meant};
 use crate::{
     diagnostic::{Diagnostic, code},
     reader::Document,
@@ -35,6 +35,8 @@ pub(super) struct Variables<'a> {
 struct Variable<'a> {
     /// Its value; `None` when it has none, or a wrong one, which was reported.
     value: Option<&'a Node>,
+    /// Its allowed values; empty when all values of its type are allowed.
+    allowed: &'a [Node],
     /// The span of its declaration.
     span: Span,
     is_used: bool,
@@ -129,12 +131,18 @@ impl<'a> Variables<'a> {
         {
             check_allowed(file, name, value, allowed, diagnostics);
         }
-        self.by_name.insert(name, Variable { value, span, is_used: false });
+        self.by_name.insert(name, Variable { value, allowed, span, is_used: false });
     }
 
     /// The names of the variables.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + '_ {
         self.by_name.keys().copied()
+    }
+
+    /// The allowed values of a variable, with its name. `None` where it has no valid value, or all values are allowed.
+    pub(super) fn allowed(&self, name: &str) -> Option<(&'a str, &'a [Node])> {
+        let (name, variable) = self.by_name.get_key_value(name)?;
+        (variable.value.is_some() && !variable.allowed.is_empty()).then_some((*name, variable.allowed))
     }
 
     /// Replaces the references inside of a value by the values of the variables. Returns whether each of them has a value; the
@@ -255,14 +263,7 @@ fn check_allowed(
     allowed: &[Node],
     diagnostics: &mut Vec<Diagnostic>,
 ) {
-    let values = match &value.value {
-        Value::Sequence(items) => items.as_slice(),
-        _ => std::slice::from_ref(value),
-    };
-    // Both are scalars, and may be many.
-    let texts: BTreeSet<String> = allowed.iter().map(|allowed| allowed.to_json().to_string()).collect();
-    let is_allowed = |value: &Node| texts.contains(&value.to_json().to_string());
-    let Some(refused) = values.iter().find(|value| !is_allowed(value)) else { return };
+    let Some(refused) = allowed::refused(value, allowed) else { return };
     let shown: Vec<String> = allowed.iter().map(|allowed| allowed.to_json().to_string()).collect();
     let diagnostic = Diagnostic::error(
         code::VARIABLE,
@@ -274,7 +275,7 @@ fn check_allowed(
 }
 
 /// A reference in the place of a value.
-enum Reference<'a> {
+pub(super) enum Reference<'a> {
     /// The value is no reference.
     None,
     /// A reference to the variable with this name.
@@ -283,7 +284,8 @@ enum Reference<'a> {
     Wrong(Span),
 }
 
-fn reference(node: &Node) -> Reference<'_> {
+/// The reference that a value is, if it is one.
+pub(super) fn reference(node: &Node) -> Reference<'_> {
     match (node.entries(), node.entry(KEY)) {
         (_, None) => Reference::None,
         ([only], Some(_)) => only.value.as_str().map_or(Reference::Wrong(only.key.span), Reference::Name),
