@@ -7,7 +7,7 @@ use super::{API_VERSION, ClusterDocument, HostDocument, NodePoolDocument, conver
 use crate::{
     diagnostic::{Diagnostic, closest, code},
     environment,
-    model::{Cluster, Host},
+    model::{Cluster, Host, Role},
     reader::{Document, ReadCluster, Reader, Reading, item_path},
     renamed,
     shape::Shape,
@@ -71,12 +71,15 @@ impl Reader for V1Alpha1 {
         }
         drop_repeated_hosts(&mut hosts, &mut diagnostics);
         drop_repeated(&mut clusters, &mut diagnostics);
+        let loaded = pools.len();
         let mut members = assign(&clusters, pools, &mut diagnostics);
+        let has_strays = members.values().map(Vec::len).sum::<usize>() < loaded;
         let clusters = clusters
             .into_iter()
             .enumerate()
             .map(|(index, cluster)| {
-                build(cluster, members.remove(&index).unwrap_or_default(), &hosts, &mut diagnostics)
+                let pools = members.remove(&index).unwrap_or_default();
+                build(cluster, (pools, has_strays), &hosts, &mut diagnostics)
             })
             .collect();
         Reading { clusters, diagnostics }
@@ -211,10 +214,10 @@ fn assign<'a>(
                 .hint(hint)
             }
             None => {
-                let hint = match names.first() {
-                    Some(first) => {
-                        format!("say which one it belongs to, as in `spec: {{ cluster: {first} }}`")
-                    }
+                let hint = match beside(pool.document, clusters).or(names.first().copied()) {
+                    Some(name) => format!(
+                        "say which one it belongs to, as in `spec: {{ cluster: {name} }}`; or plan the folder of each cluster alone"
+                    ),
                     None => "load the Cluster document together with the pool".to_owned(),
                 };
                 let what = if names.is_empty() { "no cluster is" } else { "several clusters are" };
@@ -236,9 +239,18 @@ fn assign<'a>(
     members
 }
 
+/// The first cluster in the file of a pool.
+fn beside<'a>(pool: &Document, clusters: &'a [Read<'_, ClusterDocument>]) -> Option<&'a str> {
+    let file = |document: &Document| document.location(name_span(document)).file;
+    let own = file(pool);
+    let cluster = clusters.iter().find(|cluster| file(cluster.document) == own)?;
+    Some(cluster.content.metadata.name.as_str())
+}
+
+/// Builds a cluster from its documents. `has_strays` says whether a pool was loaded that belongs to no cluster.
 fn build(
     cluster: Read<'_, ClusterDocument>,
-    pools: Vec<Read<'_, NodePoolDocument>>,
+    (pools, has_strays): (Vec<Read<'_, NodePoolDocument>>, bool),
     hosts: &[Read<'_, HostDocument>],
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ReadCluster {
@@ -267,6 +279,10 @@ fn build(
         refused.extend(pool.refused.iter().map(|inner| model_path(inner, &path)));
         seen.insert(name, pool.document);
         documents.push(pool.content);
+    }
+    // The control plane may be a pool of which it was reported that it names no cluster.
+    if has_strays && !documents.iter().any(|pool| pool.spec.role == Role::ControlPlane) {
+        refused.push("pools".to_owned());
     }
     // Of all hosts that were loaded, those of inventories that a pool of this cluster selects from.
     let inventories: BTreeSet<&String> =
