@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::tree::normal;
+
 /// A thing that a spec names, and that the user who runs Slipway has not allowed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -160,9 +162,7 @@ impl Refusal {
         match self {
             Self::File { path, .. } | Self::Link { path, .. } => {
                 // Not its folder: other users can put files beside it, as in /tmp.
-                let file = Some(path).filter(|path| path.is_absolute());
-                let file = file.map_or_else(|| "/PATH".to_owned(), |path| path.display().to_string());
-                allow("file-roots", "file-root", &file)
+                allow("file-roots", "file-root", &normal(path).display().to_string())
             }
             Self::Variable { name } => allow("environment", "variable", name),
             Self::Secret { .. } => "plan without --untrusted where the spec is your own".to_owned(),

@@ -42,6 +42,11 @@ fn files_are_in_the_spec_s_own_folders() {
         assert_eq!(code(&repo.join("specs/link.yaml")), Some("TRUST0002"));
         assert_eq!(code(&folder.path().join("secret")), Some("TRUST0001"));
         assert_eq!(code(&repo.join("specs/../../secret")), Some("TRUST0001"));
+        // The hint has a path that can be used as it is.
+        let refusal = policy.file(&tree, "the file", Path::new("../elsewhere/base")).err().unwrap();
+        let meant = std::env::current_dir().unwrap().parent().unwrap().join("elsewhere/base");
+        let hint = refusal.hint();
+        assert!(hint.contains(&format!("--trust file-root={}`", meant.display())), "{hint}");
         // The working directory is around the caller's own spec.
         let around = (mode == Mode::Untrusted).then_some("TRUST0001");
         assert_eq!(code(&repo.join("more.yaml")), around);
