@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use slipway_engine::{State, StopSignal};
-use slipway_operations::{Manner, Opened, Request};
+use slipway_operations::{ClusterSpec, Manner, Opened, Request};
 
 use super::done;
 use crate::cli::ApplyArguments;
@@ -30,20 +30,41 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     let names: Vec<String> = specs.iter().map(|spec| spec.cluster.name.clone()).collect();
     let others = if names.len() > 1 { Others::Clusters(&names) } else { Others::None };
     let dialogue = Dialogue { others, ..dialogue(arguments) };
-    for spec in specs {
+    for (position, spec) in specs.into_iter().enumerate() {
         if context.signals.is_stopped() {
             context.output.notice(&format!("Stopped: {} was not looked at.", spec.cluster.name));
             through = false;
             continue;
         }
-        let environment = context.environment()?;
-        let opened = Opened::open(&environment, spec).await?;
-        let mut options = arguments.scope.options(!arguments.no_preflight);
-        options.infrastructure_only = arguments.infrastructure_only;
-        let request = Request::apply_with(options);
-        through &= carry_out(context, &environment, &opened, &request, dialogue).await?;
+        let applied = one(context, arguments, spec, dialogue).await;
+        through &=
+            applied.map_err(|error| with_untried(error, names.get(position + 1..).unwrap_or_default()))?;
     }
     Ok(done(through))
+}
+
+/// Brings one cluster to its spec. Returns whether all steps were carried out.
+async fn one(
+    context: &Context,
+    arguments: &ApplyArguments,
+    spec: ClusterSpec,
+    dialogue: Dialogue<'_>,
+) -> Result<bool, CommandError> {
+    let environment = context.environment()?;
+    let opened = Opened::open(&environment, spec).await?;
+    let mut options = arguments.scope.options(!arguments.no_preflight);
+    options.infrastructure_only = arguments.infrastructure_only;
+    let request = Request::apply_with(options);
+    carry_out(context, &environment, &opened, &request, dialogue).await
+}
+
+/// The error of one cluster, with the names of the clusters after it, which were not tried.
+fn with_untried(error: CommandError, untried: &[String]) -> CommandError {
+    let Some(first) = untried.first() else { return error };
+    error.hint(format!(
+        "these clusters of the specs were not tried: {}; `--cluster {first}` applies only {first}",
+        untried.join(", ")
+    ))
 }
 
 fn dialogue(arguments: &ApplyArguments) -> Dialogue<'_> {
@@ -66,4 +87,20 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
     let decide = Asking { context, place: context.state_url(), dialogue, state: state.as_ref() };
     let outcome = saved.apply(&environment, Manner { terms: &terms, decide: &decide, stop }).await?;
     Ok(done(deciding::report(context, &outcome)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_clusters_that_were_not_tried() {
+        let error = || CommandError::new("CLI0013", "it cannot work");
+        let text = with_untried(error(), &["prod".to_owned(), "test".to_owned()]).plain();
+        assert!(
+            text.contains("hint: these clusters of the specs were not tried: prod, test; `--cluster prod`"),
+            "{text}"
+        );
+        assert!(!with_untried(error(), &[]).plain().contains("hint"));
+    }
 }
