@@ -57,8 +57,8 @@ fn the_life_of_a_cluster_in_a_bucket() -> Result<()> {
     let bucket = Bucket::new()?;
     bucket.place.write("config/slipway/config.toml", "[state]\nurl = \"s3://state-of-prod/clusters\"\n")?;
     let made = bucket.run(0, &["state", "init"])?;
-    ensure!(made.out.contains("The state store s3://state-of-prod/clusters was made"), "{}", made.out);
-    ensure!(bucket.run(0, &["state", "init"])?.out.contains("is there"));
+    ensure!(made.out.contains("created the state store s3://state-of-prod/clusters on"), "{}", made.out);
+    ensure!(bucket.run(0, &["state", "init"])?.out.contains("exists; Slipway"));
 
     bucket.proxy.reset();
     bucket.run(2, &["plan", "-f", "spec.yaml"])?;

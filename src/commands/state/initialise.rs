@@ -18,18 +18,18 @@ pub(crate) async fn run(context: &Context, arguments: &InitStoreArguments) -> Re
     let made = initialise(&context.bare_backend()?).await.map_err(Error::from)?;
     let text = match arguments.output {
         ReportFormat::Text => {
-            let verb = if made.is_new { "was made" } else { "is there" };
-            let mut text = format!(
-                "The state store {url} {verb} (made by Slipway {} on {}).\nTried on it in {} ms:\n",
-                made.marker.made_by,
-                moment(made.marker.created),
-                made.report.elapsed.as_millis(),
-            );
+            let (by, when) = (&made.marker.made_by, moment(made.marker.created));
+            let found = if made.is_new {
+                format!("Slipway {by} created the state store {url} on {when}.")
+            } else {
+                format!("The state store {url} exists; Slipway {by} created it on {when}.")
+            };
+            let mut text = format!("{found}\nTested in {} ms:\n", made.report.elapsed.as_millis());
             for rule in &made.report.rules {
                 // Writing to a string cannot fail.
                 let _ = writeln!(text, "  ✓ {rule}");
             }
-            text.push_str("It can be relied on.\n");
+            text.push_str("The store passed all tests.\n");
             text
         }
         ReportFormat::Json => super::json(&json!({
