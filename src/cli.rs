@@ -421,7 +421,7 @@ pub(crate) struct DriftArguments {
     #[arg(short = 'f', long = "file", num_args = 1.., value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub files: Vec<PathBuf>,
     /// Use only this cluster of the specs.
-    #[arg(long, value_name = "NAME", requires = "files")]
+    #[arg(long, value_name = "NAME", requires = "files", conflicts_with = "all")]
     pub cluster: Option<String>,
     /// Use this provider instead of the one in the spec.
     #[arg(long, value_name = "NAME", requires = "files")]

@@ -109,7 +109,19 @@ impl CommandError {
         if self.quiet || self.is_reported {
             return None;
         }
-        let diagnostics = match self.problems.as_slice() {
+        serde_json::to_string_pretty(&json!({ "diagnostics": self.diagnostics_for_programs() })).ok()
+    }
+
+    /// The same on one line and with the name of the cluster, for commands that write one JSON document for each cluster.
+    pub fn for_programs_about(&self, cluster: &str) -> Option<String> {
+        if self.quiet || self.is_reported {
+            return None;
+        }
+        Some(json!({ "cluster": cluster, "diagnostics": self.diagnostics_for_programs() }).to_string())
+    }
+
+    fn diagnostics_for_programs(&self) -> serde_json::Value {
+        match self.problems.as_slice() {
             [] => json!([{
                 "code": self.code,
                 "severity": diagnostic::Severity::Error,
@@ -118,8 +130,7 @@ impl CommandError {
                 "hints": bounded(&self.hints),
             }]),
             problems => json!(problems),
-        };
-        serde_json::to_string_pretty(&json!({ "diagnostics": diagnostics })).ok()
+        }
     }
 
     /// The code of its page in `docs/errors/`, where it has one.

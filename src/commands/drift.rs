@@ -19,12 +19,19 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     let environment = context.environment()?;
     let names = names(context, arguments, &selection).await?;
     let several = names.len() > 1;
-    if several && arguments.show.output != OutputFormat::Text {
+    let is_json = arguments.show.output == OutputFormat::Json;
+    if several && !is_json && arguments.show.output != OutputFormat::Text {
         let message = format!("{} are several clusters, and this format shows one", names.join(", "));
-        return Err(CommandError::new("CLI0005", message).hint("name one of them: `slipway drift NAME`"));
+        return Err(CommandError::new("CLI0005", message)
+            .hint("name one of them: `slipway drift NAME`; `-o json` writes one document for each cluster"));
     }
     if names.is_empty() {
-        context.output.outcome(&format!("No clusters in {}.", context.state_url()))?;
+        let text = format!("No clusters in {}.", context.state_url());
+        match arguments.show.output {
+            OutputFormat::Text => context.output.outcome(&text)?,
+            // Programs read standard output.
+            _ => context.output.message(&text),
+        }
     }
     let mut worst = ExitCode::SUCCESS;
     for name in names {
@@ -35,6 +42,9 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
             }
             // One cluster hides no other.
             Err(error) if several => {
+                if is_json && let Some(report) = error.for_programs_about(&name) {
+                    context.output.result(&report)?;
+                }
                 error.report(&context.output);
                 ExitCode::from(1)
             }

@@ -87,7 +87,13 @@ fn drift_of_all_clusters_is_shown() -> Result<()> {
     place.expect(0, &["drift", "-f", "specs"])?;
     let both = place.expect(1, &["drift", "--all", "line"])?;
     ensure!(both.err.contains("cannot be used with"), "{both:?}");
-    let json = place.expect(1, &["drift", "--all", "-o", "json"])?;
-    ensure!(json.err.contains("CLI0005"), "{json:?}");
+    let one = place.expect(1, &["drift", "--all", "--cluster", "line"])?;
+    ensure!(one.err.contains("cannot be used with"), "{one:?}");
+    let json = place.expect(0, &["drift", "--all", "-o", "json"])?.out;
+    let plans = json.lines().map(serde_json::from_str).collect::<Result<Vec<serde_json::Value>, _>>()?;
+    let clusters: Vec<_> = plans.iter().filter_map(|plan| plan["cluster"].as_str()).collect();
+    ensure!(clusters == ["line", "other"], "{json}");
+    let markdown = place.expect(1, &["drift", "--all", "-o", "markdown"])?;
+    ensure!(markdown.err.contains("CLI0005"), "{markdown:?}");
     Ok(())
 }
