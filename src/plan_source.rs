@@ -6,10 +6,13 @@ use slipway_limits::{Exceeded, file, size};
 use slipway_operations::plans::{self, STORE, Saved};
 use slipway_operations::{Opened, Planned};
 use slipway_plan::Plan;
+use slipway_state_store::plans::FEWEST_DIGITS;
 
+use crate::cli::{OutputFormat, ShowOptions};
 use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
 use crate::program::Context;
+use crate::ui;
 
 /// A plan file, also of another version.
 const PLAN: Written = Written {
@@ -26,21 +29,46 @@ pub(crate) fn check(path: Option<&Path>) -> Result<(), CommandError> {
     }
 }
 
-/// Saves a plan at the requested place: in a file, or with `state:` beside the state of its cluster.
+/// Saves a plan at the requested place: in a file, or with `state:` beside the state of its cluster. The name of a plan in the
+/// state store is a result: it is written to standard output, or returned for the JSON document of the plan. Formats that are
+/// files for other programs have no place for it, and it is written to standard error.
 pub(crate) async fn save(
     context: &Context,
     opened: &Opened,
     planned: &Planned,
     path: Option<&Path>,
-) -> Result<(), CommandError> {
-    let Some(path) = path else { return Ok(()) };
+    output: OutputFormat,
+) -> Result<Option<String>, CommandError> {
+    let Some(path) = path else { return Ok(None) };
     let bytes = Saved::to_bytes(opened, planned).await?;
-    if path.to_str() == Some(STORE) {
-        let place = plans::store(&context.environment()?, &planned.plan, bytes).await?;
-        context.output.message(&format!("The plan is stored as {place}"));
-        return Ok(());
+    if path.to_str() != Some(STORE) {
+        files::write_out(path, &bytes, Readers::AsUsual, PLAN)?;
+        return Ok(None);
     }
-    files::write_out(path, &bytes, Readers::AsUsual, PLAN)
+    let place = plans::store(&context.environment()?, &planned.plan, bytes).await?;
+    let text = format!("The plan is stored as {place}");
+    match output {
+        OutputFormat::Json => return Ok(Some(place)),
+        OutputFormat::Text => context.output.result(&text)?,
+        OutputFormat::Markdown | OutputFormat::Html | OutputFormat::Dot | OutputFormat::Svg => {
+            context.output.notice(&text);
+        }
+    }
+    Ok(None)
+}
+
+/// Saves a plan at the requested place, if any, and shows it.
+pub(crate) async fn save_and_show(
+    context: &Context,
+    opened: &Opened,
+    planned: &Planned,
+    path: Option<&Path>,
+    options: &ShowOptions,
+) -> Result<(), CommandError> {
+    match save(context, opened, planned, path, options.output).await? {
+        Some(place) => ui::show::stored_json(context, &planned.plan, &place),
+        None => ui::show::plan(context, &planned.plan, options),
+    }
 }
 
 /// Reads the plan of a file, or of `state:DIGEST` or `state:CLUSTER/DIGEST`.
@@ -64,9 +92,13 @@ pub(crate) async fn read_saved(context: &Context, path: &Path) -> Result<Saved, 
     let bytes = file::read_given(path, size::PLAN).map_err(|error| {
         let failure = CommandError::file("the plan", path, &error);
         match error.kind() {
-            std::io::ErrorKind::NotFound => {
-                failure.hint(format!("`slipway plan -f SPEC --out {shown}` saves a plan to this file"))
-            }
+            std::io::ErrorKind::NotFound => match digits(path) {
+                Some(digits) => failure.hint(format!(
+                    "`state:CLUSTER/DIGEST` or `state:DIGEST` names a plan of the state store, as `state:{digits}`; `slipway get \
+                     plans` lists the plans that `slipway plan --out state:` stored"
+                )),
+                None => failure.hint(format!("`slipway plan -f SPEC --out {shown}` saves a plan to this file")),
+            },
             _ => failure,
         }
     })?;
@@ -77,4 +109,27 @@ pub(crate) async fn read_saved(context: &Context, path: &Path) -> Result<Saved, 
             false => failure,
         }
     })
+}
+
+/// The digits of a digest that is given in the place of a file, as `slipway plan` prints it or without `sha256:`.
+fn digits(path: &Path) -> Option<&str> {
+    let text = path.to_str()?;
+    let digits = text.strip_prefix("sha256:").unwrap_or(text);
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    ((FEWEST_DIGITS..=64).contains(&digits.len()) && digits.bytes().all(is_digit)).then_some(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_not_taken_for_a_file() {
+        let full = "0123456789abcdef".repeat(4);
+        assert_eq!(digits(Path::new(&format!("sha256:{full}"))), Some(full.as_str()));
+        assert_eq!(digits(Path::new("73c9ab01")), Some("73c9ab01"));
+        for file in ["prod.plan", "sha256:", "73c9", "decades", "./73c9ab01"] {
+            assert_eq!(digits(Path::new(file)), None, "{file}");
+        }
+    }
 }

@@ -30,11 +30,14 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         if allowed.is_err() {
             planned.plan.notes.push(protection::will_be_refused());
         }
-        ui::show::plan(context, &planned.plan, &arguments.show)?;
-        if arguments.save.out.is_some() {
+        let out = arguments.save.out.as_deref();
+        if out.is_none() || allowed.is_err() {
+            ui::show::plan(context, &planned.plan, &arguments.show)?;
+        }
+        if out.is_some() {
             // A saved plan is applied without this question.
             allowed?;
-            plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
+            plan_source::save_and_show(context, &opened, &planned, out, &arguments.show).await?;
         }
         return Ok(pending(&planned.plan));
     }

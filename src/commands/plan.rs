@@ -42,9 +42,12 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         if let Some(state) = opened.state.as_ref().filter(|state| state.is_interrupted()) {
             context.output.message(&unfinished(state));
         }
-        plan_source::save(context, &opened, &planned, arguments.out.as_deref()).await?;
+        let (out, format) = (arguments.out.as_deref(), arguments.show.output);
         let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan_of };
-        show(context, &planned.plan, &arguments.show, several)?;
+        match plan_source::save(context, &opened, &planned, out, format).await? {
+            Some(place) => ui::show::stored_json(context, &planned.plan, &place)?,
+            None => show(context, &planned.plan, &arguments.show, several)?,
+        }
         worst = worse(worst, pending(&planned.plan));
     }
     Ok(worst)

@@ -11,7 +11,6 @@ use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
 use crate::specs::{self, Selection};
-use crate::ui;
 
 /// Replaces the machines of pools under their budgets.
 pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<ExitCode, CommandError> {
@@ -25,8 +24,8 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
     request.options.infrastructure_only = arguments.infrastructure_only;
     if arguments.dry_run {
         let planned = opened.plan(&request).await?;
-        plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
-        ui::show::plan(context, &planned.plan, &arguments.show)?;
+        let out = arguments.save.out.as_deref();
+        plan_source::save_and_show(context, &opened, &planned, out, &arguments.show).await?;
         return Ok(pending(&planned.plan));
     }
     let infrastructure_only = arguments.infrastructure_only;

@@ -15,7 +15,6 @@ use crate::files::{self, Readers};
 use crate::plan_source;
 use crate::program::Context;
 use crate::specs::{self, Selection};
-use crate::ui;
 
 /// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own.
 pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
@@ -40,8 +39,8 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
                 format!("then Kubernetes {next}, as a plan of its own when this one is through")
             };
             planned.plan.outlook = later.iter().map(then).collect();
-            plan_source::save(context, &opened, &planned, arguments.save.out.as_deref()).await?;
-            ui::show::plan(context, &planned.plan, &arguments.show)?;
+            let out = arguments.save.out.as_deref();
+            plan_source::save_and_show(context, &opened, &planned, out, &arguments.show).await?;
             if arguments.save.out.is_some() {
                 let written = written.place("kubernetesVersion");
                 let file = written.map_or_else(|| "the spec file".to_owned(), |place| place.file.to_string());

@@ -95,6 +95,15 @@ pub(crate) fn plan(context: &Context, plan: &Plan, options: &ShowOptions) -> Res
     plan_at(context, &context.state_url(), plan, options)
 }
 
+/// A plan as JSON, with its name in the state store as `stored`.
+pub(crate) fn stored_json(context: &Context, plan: &Plan, place: &str) -> Result<(), CommandError> {
+    let mut document = render::json(plan);
+    if let Some(document) = document.as_object_mut() {
+        document.insert("stored".to_owned(), place.into());
+    }
+    context.output.result(&document.to_string())
+}
+
 /// Shows a plan in the chosen format, with the place of its cluster's state.
 pub(crate) fn plan_at(
     context: &Context,

@@ -57,13 +57,22 @@ fn stored_plans_are_listed_with_their_approvals() -> Result<()> {
     }
     // Each plan is stored beside its cluster.
     let stored = place.expect(2, &["plan", "-f", "specs", "--out", "state:"])?;
-    ensure!(stored.err.matches("The plan is stored as state:").count() == 2, "{stored:?}");
+    ensure!(stored.out.matches("The plan is stored as state:").count() == 2, "{stored:?}");
     let list = json(&place, &["get", "plans"])?;
     let plans = list["plans"].as_array().context("plans")?;
     ensure!(plans.len() == 2 && plans.iter().all(|plan| plan["fits"] == true), "{list}");
     ensure!(plans[0]["cluster"] == "line" && plans[1]["cluster"] == "other", "{list}");
     let digest = plans[1]["plan"].as_str().context("a digest")?.trim_start_matches("sha256:").to_owned();
     let plan = format!("state:other/{digest}");
+    // The name of the plan is a result, also with `--quiet` and in JSON.
+    let store = ["plan", "-f", "specs", "--cluster", "other", "--out", "state:"];
+    let quiet = place.expect(2, &[store.as_slice(), &["-q"]].concat())?;
+    ensure!(quiet.out.contains(&format!("The plan is stored as {plan}")), "{quiet:?}");
+    let shown = place.expect(2, &[store.as_slice(), &["-o", "json"]].concat())?.out;
+    let shown: serde_json::Value = serde_json::from_str(&shown)?;
+    ensure!(shown["stored"] == plan.as_str(), "{shown}");
+    let refused = place.expect(1, &["show", &format!("sha256:{digest}")])?;
+    ensure!(refused.err.contains(&format!("`state:{digest}`")), "{refused:?}");
     run_as(&place, "eve", &["approve", &plan, "--yes"])?.wanted(0, "approve")?;
     let listed = place.expect(0, &["get", "plans", "other"])?.out;
     ensure!(listed.contains("state:other/") && listed.contains("eve@") && listed.contains("yes"), "{listed}");

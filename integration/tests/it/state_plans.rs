@@ -14,7 +14,7 @@ fn store(place: &Place) -> Result<String> {
     let plan: serde_json::Value = serde_json::from_str(&ended.out)?;
     let digest = plan["digest"].as_str().and_then(|digest| digest.strip_prefix("sha256:"));
     let digest = digest.context("a digest")?.to_owned();
-    ensure!(ended.err.contains(&format!("state:line/{digest}")), "{ended:?}");
+    ensure!(plan["stored"] == format!("state:line/{digest}"), "{ended:?}");
     Ok(digest)
 }
 
@@ -117,8 +117,8 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let words = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(words.contains("`slipway delete line --dry-run --out state:`"), "{refused:?}");
     let dry = ["delete", "line", "--dry-run", "--delete-backups", "--out", "state:"];
-    let stored = place.expect(2, &dry)?.err;
-    let reference = stored.trim().rsplit(' ').next().context("a place")?;
+    let stored = place.expect(2, &dry)?.out;
+    let reference = stored.split_whitespace().find(|word| word.starts_with("state:")).context("a place")?;
     ensure!(run_as(&place, "ada", &["approve", reference, "--yes"])?.code == Some(0), "{stored}");
     place.expect(1, &["delete", "line", "--yes", "--confirm", "line", "--out", "state:"])?;
     let apply = ["apply", reference, "--yes", "--require-approval-by-other"];

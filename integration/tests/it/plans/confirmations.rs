@@ -66,7 +66,7 @@ fn a_whole_cluster_with_data_is_deleted_only_by_its_name() -> Result<()> {
 
     // A plan that was saved needs it no less, wherever it was saved.
     place.expect(2, &[&dry[..], &["--out", "small.plan"]].concat())?;
-    let stored = place.expect(2, &[&dry[..], &["--out", "state:"]].concat())?.err;
+    let stored = place.expect(2, &[&dry[..], &["--out", "state:"]].concat())?.out;
     let stored = stored.split_whitespace().find(|word| word.starts_with("state:")).context("a place")?;
     for saved in ["small.plan", stored] {
         ensure!(refused(&place, &["apply", saved, "--yes"], "small")?.out.contains("--confirm small"));
