@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn a_missing_argument_leads_to_a_call_that_works() {
         for (line, meant) in [
-            ("plan", "`slipway plan -f clusters/`"),
+            ("plan", "`slipway plan -f clusters/prod`"),
             ("--color never drift", "`slipway drift demo`"),
             ("validate", "`slipway get clusters`"),
             ("roll", "`slipway roll -f cluster.yaml --pool general --dry-run`"),

@@ -328,7 +328,7 @@ fn frequent_mistakes_in_arguments_name_the_way_out() -> Result<()> {
         (&["apply"], "`slipway apply -f cluster.yaml`"),
         (&["apply", "missing.plan"], "`slipway plan -f SPEC --out missing.plan`"),
         (&["apply", "."], "`slipway apply -f .`"),
-        (&["plan"], "`slipway plan -f clusters/`"),
+        (&["plan"], "`slipway plan -f clusters/prod`"),
         (&["kubeconfig", "--cluster", "nope"], "`slipway kubeconfig nope`"),
         (&["explain", "NOPE"], "`slipway explain SPEC0042`"),
         (&["plan", "-f", "spec.yaml", "--cluster", "lime"], "did you mean `line`?"),

@@ -19,11 +19,11 @@ pub(crate) const PAGES: &[Page] = &[
         "plan",
         PENDING,
         &[
-            ("Show the plan for all clusters of a folder", "slipway plan -f clusters/"),
+            ("Show the plan for the spec files of a folder", "slipway plan -f clusters/prod"),
             ("Save the plan for a later apply", "slipway plan -f cluster.yaml --out cluster.plan"),
             (
                 "Write a comment for a pull request from another person",
-                "slipway plan -f clusters/ --untrusted --state s3://bucket/prefix -o markdown",
+                "slipway plan -f clusters/prod --untrusted --state s3://bucket/prefix -o markdown",
             ),
             ("Write a page to look at in a browser", "slipway plan -f cluster.yaml -o html > plan.html"),
             ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
@@ -75,6 +75,7 @@ pub(crate) const PAGES: &[Page] = &[
         &[
             ("Show changes that were made outside Slipway", "slipway drift demo"),
             ("Show those of all clusters of the state store", "slipway drift --all"),
+            ("Give them to a program, with a line for each cluster", "slipway drift --all -o json"),
         ],
     ),
     page(
