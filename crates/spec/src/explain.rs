@@ -32,13 +32,14 @@ pub enum Error {
 }
 
 /// Explains a path such as `cluster.spec.network` or `nodepool.spec.size.bounds`: type, description, default,
-/// allowed words, and the fields inside with a line each. List items and free keys need no step; `[]` and
-/// `.*` are accepted. The first step is a kind in any case; after it `spec` may be left out.
+/// allowed words, and the fields inside with a line each. List items and free keys need no step; `[]`, `[NAME]` and
+/// `.*` are accepted. The first step is a kind in any case; after it `spec` may be left out. A path of a pool or a host is accepted
+/// as plans print it, such as `pools[workers].size`.
 ///
 /// # Errors
 /// The path does not exist; the message names the probable one.
 pub fn explain(path: &str) -> Result<String, Error> {
-    let path = path.trim().replace("[]", "");
+    let path = without_names(path.trim());
     let mut steps = path.split('.').filter(|step| !step.is_empty() && *step != "*");
     let name = steps.next().unwrap_or_default();
     let (kind, shape) = document(name)?;
@@ -58,6 +59,27 @@ pub fn explain(path: &str) -> Result<String, Error> {
         let _ = write!(walked, ".{step}");
     }
     Ok(text(&walked, &field))
+}
+
+/// A path without the names of items in brackets. The pools and hosts of a cluster are documents of their own.
+fn without_names(path: &str) -> String {
+    let items = |list: &str| path.strip_prefix(list).filter(|rest| rest.starts_with('['));
+    let mut rest = path;
+    let mut plain = String::new();
+    for (list, kind) in [("pools", "nodepool"), ("hosts", "host")] {
+        if let Some(item) = items(list) {
+            plain.push_str(kind);
+            rest = item;
+        }
+    }
+    while let Some((before, item)) = rest.split_once('[')
+        && let Some((_, after)) = item.split_once(']')
+    {
+        plain.push_str(before);
+        rest = after;
+    }
+    plain.push_str(rest);
+    plain
 }
 
 fn document(name: &str) -> Result<(&'static str, Shape), Error> {
@@ -234,6 +256,16 @@ mod tests {
         let subnets = explain("cluster.spec.network.subnets[].egress").unwrap();
         assert!(subnets.contains("Exactly one of"), "{subnets}");
         assert!(explain("nodepool.spec.taints.effect").unwrap().contains("required"));
+    }
+
+    #[test]
+    fn explains_paths_as_plans_print_them() {
+        let fixed = explain("nodepool.spec.size.fixed").unwrap();
+        assert_eq!(explain("pools[workers].size.fixed").unwrap(), fixed);
+        assert!(explain("hosts[m1.example.com].addresses").unwrap().starts_with("host.spec.addresses: "));
+        let egress = explain("cluster.spec.network.subnets[a].egress").unwrap();
+        assert_eq!(egress, explain("cluster.spec.network.subnets[].egress").unwrap());
+        assert!(explain("pools[").is_err());
     }
 
     #[test]
