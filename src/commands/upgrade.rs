@@ -94,7 +94,9 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
             "{location}: the new version cannot be written here, because other environments may have this base; nothing was done"
         );
         return Err(CommandError::new("CLI0093", message)
-            .hint(format!("set kubernetesVersion in the environment, by a variable or a patch, or {keep}")));
+            .hint(format!(
+                "write the current version into the environment, in `values` or a patch, and run the command again; or {keep}"
+            )));
     }
     if let Some(other) = written.shares_place("kubernetesVersion") {
         let message = format!(
