@@ -293,7 +293,7 @@ pub(crate) enum GetCommand {
     Pools(GetOfClustersArguments),
     /// List the nodes, and machines that are not nodes yet: pool, phase and last error.
     ///
-    /// The API of each cluster is asked, and for machines its provider or its hosts. The state has no nodes.
+    /// The list comes from the API of each cluster, and for machines from its provider or its hosts, not from the state.
     Nodes(GetOfClustersArguments),
     /// List the plans in the state store: generation, approvals, and whether they still fit the state.
     Plans(GetOfClustersArguments),

@@ -68,6 +68,6 @@ fn unfinished(state: &State) -> String {
             "{} holds {} ({}): that run is under way or was interrupted. The plan is made from what it has done so far.",
             holder.who, state.head.cluster, holder.operation
         ),
-        None => "An earlier run was interrupted; the next apply takes it up.".to_owned(),
+        None => "An earlier run failed or was interrupted; the next apply continues it.".to_owned(),
     }
 }

@@ -183,10 +183,13 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
         let name = if view.plan.mode == Mode::Delete { "the cluster" } else { "it" };
         out.extend(warn(format!("! needs a confirmation that names {name}: {reason}")));
     } else if change.record.protected && change.action == ChangeAction::Update {
-        out.push(Line::at(INDENT).with(
-            Style::Faint,
-            "protected: Slipway deletes or replaces it only after a confirmation by name",
-        ));
+        let text = match change.machines.is_empty() {
+            true => "protected: Slipway deletes or replaces it only after a confirmation by name",
+            false => {
+                "protected: Slipway deletes it only after a confirmation by name; this plan changes only machines of it"
+            }
+        };
+        out.extend(wrapped(text, INDENT, options, Style::Faint));
     }
     if !change.ignored.is_empty() {
         let paths: Vec<String> = change.ignored.iter().map(ToString::to_string).collect();

@@ -41,8 +41,8 @@ pub(super) fn pools(builder: &mut Builder<'_>, reached: &Reached) {
             builder.note(format!("{base}.rollout.strategy"), message);
         }
         if pool.rollout.drain.on_blocked == OnBlocked::Skip {
-            let message = "a blocked drain stops the roll here as `fail` does: a plan names the machines that go, and \
-                           does not decide later to leave one out";
+            let message = "`skip` has the effect of `fail` here: a blocked drain stops the roll, and no machine of the \
+                           plan is left out";
             builder.note(format!("{base}.rollout.drain.onBlocked"), message);
         }
     }
