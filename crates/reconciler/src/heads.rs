@@ -1,4 +1,4 @@
-//! The heads of clusters, which show that a person has done something for a cluster that waits for a person.
+//! The heads of clusters, which show that a person has done something for a cluster whose plan waits.
 
 use futures_util::{StreamExt as _, stream};
 use slipway_state_store::{ClusterName, Epoch, Generation, Head, read_head};
@@ -23,7 +23,7 @@ impl Mark {
     }
 }
 
-/// A cluster that waits for a person.
+/// A cluster whose plan waits for a person, a moment or other clusters.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub cluster: String,

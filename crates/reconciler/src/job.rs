@@ -102,7 +102,7 @@ pub(crate) struct Beat {
     pub approved: Vec<String>,
     /// The statuses of clusters that others wait for.
     pub looked: BTreeMap<String, Status>,
-    /// The heads of clusters that wait for a person.
+    /// The heads of clusters whose plans wait.
     pub heads: Vec<Noticed>,
 }
 

@@ -1,4 +1,4 @@
-//! Watching the clusters that wait for a person.
+//! Watching the clusters whose plans wait: a person can apply them at any time.
 
 use tokio::time::Instant;
 
@@ -16,7 +16,7 @@ impl Controller {
             .iter()
             .filter(|(_, entry)| entry.is_waiting())
             .filter_map(|(name, entry)| {
-                let status = entry.status.as_ref().filter(|status| status.waits_for_person())?;
+                let status = entry.status.as_ref().filter(|status| status.ends_with_run())?;
                 let planned = status.plan.as_ref().map(|plan| plan.generation);
                 Some(Watched { cluster: name.clone(), known: entry.mark.clone(), planned })
             })

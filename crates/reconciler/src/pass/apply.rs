@@ -19,6 +19,7 @@ use super::{End, Pass};
 use crate::board;
 use crate::configuration::Apply;
 use crate::facts::Facts;
+use crate::heads::Mark;
 use crate::metrics::outcome;
 use crate::policy::{Question, Verdict, Waiting, decide};
 use crate::status::{LastApply, Problem, Reason, Status};
@@ -47,7 +48,8 @@ impl Pass {
             return Ok(End::Waits(waiting));
         }
         // So does a deletion since the cluster was planned.
-        let head = read_head(&*self.shared.backend, &ClusterName::new(self.cluster.as_str())?).await?;
+        let name = ClusterName::new(self.cluster.as_str())?;
+        let head = read_head(&*self.shared.backend, &name).await?;
         if let Some(end) = head.as_ref().and_then(|(head, _)| deletion(head)) {
             return Ok(end);
         }
@@ -99,6 +101,9 @@ impl Pass {
             (Err(_), Some(waiting)) => {
                 status.applying = None;
                 status.rollout = turn;
+                // The run took an epoch and nothing else. Without a mark, the head would count as changed by a person.
+                let head = read_head(&*self.shared.backend, &name).await?.map(|(head, _)| head);
+                *self.mark.borrow_mut() = Some(Mark::of(head.as_ref()));
                 Ok(End::Waits(waiting))
             }
             (Err(error), None) => {

@@ -60,9 +60,9 @@ impl Status {
         self.conditions.iter().find(|condition| condition.type_ == "Ready")
     }
 
-    /// Whether the cluster is as it is until a person does something, which the head of the cluster shows.
-    pub(crate) fn waits_for_person(&self) -> bool {
-        Reason::ALL.iter().any(|reason| reason.waits_for_person() && self.is(*reason))
+    /// Whether a run of a person can end the present reason, which the head of the cluster shows.
+    pub(crate) fn ends_with_run(&self) -> bool {
+        Reason::ALL.iter().any(|reason| reason.ends_with_run() && self.is(*reason))
     }
 
     /// Whether the next look has been due for so long that nobody seems to look.

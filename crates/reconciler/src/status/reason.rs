@@ -114,14 +114,18 @@ impl Reason {
         !matches!(self, Self::Applying | Self::Held | Self::Stopped)
     }
 
-    /// Whether it lasts until a person applies a plan or deletes the cluster.
-    pub(crate) fn waits_for_person(self) -> bool {
+    /// Whether a plan waits that a person can apply at any time, or a person has to apply one or delete the cluster.
+    pub(crate) fn ends_with_run(self) -> bool {
         matches!(
             self,
             Self::PlanOnly
                 | Self::ApprovalNeeded
                 | Self::NotSafe
                 | Self::ConfirmationNeeded
+                | Self::Paused
+                | Self::OutsideWindow
+                | Self::Frozen
+                | Self::WaitsFor
                 | Self::Drifted
                 | Self::Interrupted
                 | Self::SpecVanished

@@ -162,6 +162,28 @@ async fn what_a_person_does_for_a_waiting_cluster_is_noticed_by_the_next_poll() 
 }
 
 #[tokio::test]
+async fn a_plan_that_a_person_applies_during_a_freeze_does_not_wait_any_more() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("dev", 1);
+        let freezes = "apply = 'always'\nfreezes = [{ from = '2020-01-01', until = '2100-01-01' }]";
+        let controller = world.applying(freezes).await;
+        world.until_reason("dev", "Frozen", &commit).await;
+        world.apply("dev", "ada").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        let commit = world.push("dev", 2);
+        world.until_reason("dev", "Frozen", &commit).await;
+        // It is noticed also by a controller that starts afterwards.
+        controller.stop().await;
+        world.apply("dev", "ada").await;
+        let controller = world.applying(freezes).await;
+        world.until_reason("dev", "InSync", &commit).await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_deletion_that_has_begun_is_not_undone() {
     on_one_thread(async {
         let world = World::new();
