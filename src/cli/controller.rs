@@ -14,8 +14,8 @@ pub(crate) enum ControllerCommand {
     /// Run a controller in the foreground until it gets SIGTERM.
     ///
     /// It reads specs from its sources, plans, and applies plans by the policy of each cluster. It shows on pull requests what a
-    /// merge would do. SIGHUP lets it read all sources and plan all clusters now. Several processes with one state store share
-    /// the clusters.
+    /// merge would do. SIGHUP lets it read all sources now, and then plan all clusters. Several processes with one state store
+    /// share the clusters.
     Run(RunControllerArguments),
     /// Show sources and clusters as controllers last reported them. Reads the state store only.
     Show(ShowControllerArguments),

@@ -186,7 +186,7 @@ impl Controller {
 
     /// Works until the stop. Then planning ends, steps that run are finished, nothing new begins, and the other replicas are
     /// told. `at_once` after the stop abandons the steps too; the next run finds out what became of them.
-    /// `SIGHUP` lets all sources be read and all clusters be planned now.
+    /// `SIGHUP` lets all sources be read now, and the clusters of each be planned after that.
     ///
     /// # Errors
     /// When the signal cannot be caught.
@@ -272,10 +272,19 @@ impl Controller {
 
     fn wake_all(&mut self) {
         let now = Instant::now();
-        tracing::info!("SIGHUP: all sources are read and all clusters are planned");
-        self.sources.iter_mut().for_each(|state| state.ask(now));
+        tracing::info!("SIGHUP: all sources are read, and then all clusters are planned");
+        self.sources.iter_mut().for_each(|state| state.ask_with_clusters(now));
         self.reviews.values_mut().for_each(|state| state.ask_all(now));
-        self.clusters.values_mut().for_each(|entry| entry.wake(now));
+        self.wake_clusters(None, now);
+    }
+
+    /// Lets the clusters of a source be planned now; those without a source for `None`.
+    fn wake_clusters(&mut self, source: Option<usize>, now: Instant) {
+        let is_of_source = |name: &&String| self.source_number(name) == source;
+        let names: Vec<String> = self.clusters.keys().filter(is_of_source).cloned().collect();
+        for name in names {
+            self.clusters.get_mut(&name).into_iter().for_each(|entry| entry.wake(now));
+        }
     }
 }
 

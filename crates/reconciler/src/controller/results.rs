@@ -176,12 +176,15 @@ impl Controller {
                 now + retry.wait(state.failures, &name).min(source.interval.max(retry.first))
             }
         };
-        state.ended(reader, next, now);
+        let wakes = state.ended(reader, next, now);
         if let Some(before) = before {
             self.report_broken(number, before.as_ref());
             self.review_after(number, before.as_ref(), now);
         }
         self.assign(now);
+        if wakes {
+            self.wake_clusters(Some(number), now);
+        }
         self.tell_source(number, name);
     }
 

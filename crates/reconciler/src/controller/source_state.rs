@@ -29,6 +29,10 @@ pub(super) struct SourceState {
     began: Option<Instant>,
     /// Whether somebody asked for a read while one ran.
     is_asked: bool,
+    /// Whether the clusters of the source are planned after the next read that begins.
+    with_clusters: bool,
+    /// The same for the read that runs.
+    wakes: bool,
 }
 
 impl SourceState {
@@ -42,6 +46,8 @@ impl SourceState {
             due,
             began: None,
             is_asked: false,
+            with_clusters: false,
+            wakes: false,
         }
     }
 
@@ -52,16 +58,25 @@ impl SourceState {
         }
         let reader = self.reader.take()?;
         self.began = Some(now);
+        self.wakes = std::mem::take(&mut self.with_clusters);
         Some(reader)
     }
 
-    /// Takes the reader back. The next read is due at `next`, or earlier if somebody asked during this one.
-    pub fn ended(&mut self, reader: Reader, next: Instant, now: Instant) {
+    /// Takes the reader back. The next read is due at `next`, or earlier if somebody asked during this one. Returns whether the
+    /// clusters of the source are planned now.
+    pub fn ended(&mut self, reader: Reader, next: Instant, now: Instant) -> bool {
         self.reader = Some(reader);
         self.due = next;
         if std::mem::take(&mut self.is_asked) {
             self.ask(now);
         }
+        std::mem::take(&mut self.wakes)
+    }
+
+    /// Asks for a read as [`Self::ask`] does. The clusters of the source are planned after it, also if it fails.
+    pub fn ask_with_clusters(&mut self, now: Instant) {
+        self.with_clusters = true;
+        self.ask(now);
     }
 
     /// Asks for a read: now, and at the earliest a second after the last one began. A read that runs may have missed a change,
@@ -122,9 +137,16 @@ mod tests {
         let reader = state.begin(at(3_000)).unwrap();
         state.ended(reader, begun + HOUR, at(3_010));
         assert!(state.begin(at(9_000)).is_none());
+        // Clusters are planned after a read that began after they were asked for.
+        state.due = at(9_100);
+        let reader = state.begin(at(9_100)).unwrap();
+        state.ask_with_clusters(at(9_110));
+        assert!(!state.ended(reader, begun + HOUR, at(9_120)));
+        let reader = state.begin(at(10_100)).unwrap();
+        assert!(state.ended(reader, begun + HOUR, at(10_110)));
         // A source that is due earlier anyway stays so.
-        state.due = at(9_500);
-        state.ask(at(9_900));
-        assert_eq!(state.due, at(9_500));
+        state.due = at(19_500);
+        state.ask(at(19_900));
+        assert_eq!(state.due, at(19_500));
     }
 }

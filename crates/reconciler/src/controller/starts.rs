@@ -219,7 +219,7 @@ impl Controller {
     }
 
     /// The number of that source.
-    fn source_number(&self, name: &str) -> Option<usize> {
+    pub(super) fn source_number(&self, name: &str) -> Option<usize> {
         let entry = self.clusters.get(name)?;
         if let Some(place) = &entry.place {
             return Some(place.source);

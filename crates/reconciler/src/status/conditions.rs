@@ -65,6 +65,12 @@ impl Status {
         Reason::ALL.iter().any(|reason| reason.ends_with_run() && self.is(*reason))
     }
 
+    /// Whether the present reason is about the spec or its source, so that the last plan is one of an earlier spec.
+    #[must_use]
+    pub fn is_about_spec(&self) -> bool {
+        Reason::ALL.iter().any(|reason| reason.is_about_spec() && self.is(*reason))
+    }
+
     /// Whether the next look has been due for so long that nobody seems to look.
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {

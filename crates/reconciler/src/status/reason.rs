@@ -133,6 +133,18 @@ impl Reason {
         )
     }
 
+    /// Whether it is about the spec or its source, so that the present spec, if there is one, was not planned.
+    pub(crate) fn is_about_spec(self) -> bool {
+        matches!(
+            self,
+            Self::SpecInvalid
+                | Self::SpecVanished
+                | Self::Duplicate
+                | Self::SourceChanged
+                | Self::SourceProblem
+        )
+    }
+
     /// Whether receivers are told it that name no reasons: what a person has to look at, and its end.
     pub(crate) fn is_told_by_default(self) -> bool {
         let waits = [Self::PlanOnly, Self::Paused, Self::OutsideWindow, Self::Frozen, Self::WaitsFor];

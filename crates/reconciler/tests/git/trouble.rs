@@ -112,6 +112,25 @@ async fn a_broken_or_missing_spec_stops_its_cluster_only() {
 }
 
 #[tokio::test]
+async fn a_spec_that_comes_back_as_it_was_is_planned_again() {
+    on_one_thread(async {
+        let world = World::new();
+        world.push("stays", 1);
+        let commit = world.push("dev", 1);
+        let controller = world.applying("apply = 'always'").await;
+        world.until_reason("dev", "InSync", &commit).await;
+        world.repository.write("clusters/dev/spec.yaml", None);
+        world.repository.push(&[]);
+        world.until_reason("dev", "SpecVanished", "").await;
+        let commit = world.push("dev", 1);
+        world.until_reason("dev", "InSync", &commit).await;
+        assert_eq!(world.machines("dev"), 2);
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_cluster_stays_with_its_source() {
     on_one_thread(async {
         let world = World::new();
