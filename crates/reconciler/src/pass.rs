@@ -60,6 +60,15 @@ pub(crate) struct Passed {
     pub wait: Duration,
     /// Whether the cluster is gone, and the controller can forget it.
     pub is_gone: bool,
+    /// Whether its source has to be read before it can be planned.
+    pub is_outdated: bool,
+}
+
+impl Passed {
+    /// A look that has written nothing, or the status that it has written.
+    fn new(status: Option<Status>, wait: Duration) -> Self {
+        Self { status, wait, is_gone: false, is_outdated: false }
+    }
 }
 
 /// How a look ended.
@@ -76,6 +85,8 @@ enum End {
     Stopped,
     /// The cluster was not planned to the end because the controller ends.
     GivenUp,
+    /// The cluster was not planned: the files of its spec are not those of the revision any more.
+    Outdated,
 }
 
 impl End {
@@ -98,7 +109,7 @@ impl Pass {
             Err(error) => {
                 tracing::warn!(cluster = self.cluster, %error, "the state store cannot be used");
                 let wait = self.shared.configuration.retry.wait(1, &self.cluster);
-                Passed { status: None, wait, is_gone: false }
+                Passed::new(None, wait)
             }
         }
     }
@@ -114,11 +125,8 @@ impl Pass {
             if is_recent || self.place.is_none() {
                 let other = &status.controller;
                 tracing::warn!(cluster = self.cluster, other, "another controller works on the cluster");
-                return Ok(Passed {
-                    status: None,
-                    wait: self.policy.drift_interval,
-                    is_gone: self.place.is_none(),
-                });
+                let passed = Passed::new(None, self.policy.drift_interval);
+                return Ok(Passed { is_gone: self.place.is_none(), ..passed });
             }
         }
         let before = found.unwrap_or_default();
@@ -137,7 +145,7 @@ impl Pass {
                         cluster = self.cluster,
                         "neither a spec nor a cluster of this name exists"
                     );
-                    return Ok(Passed { status: None, wait: Duration::ZERO, is_gone: true });
+                    return Ok(Passed { is_gone: true, ..Passed::new(None, Duration::ZERO) });
                 }
                 let hint = format!("write the spec again, or run `slipway delete {}`", self.cluster);
                 let message =
@@ -150,7 +158,12 @@ impl Pass {
         };
         if matches!(end, End::GivenUp) && status.applied == before.applied {
             // The next process plans the cluster: its status is as before.
-            return Ok(Passed { status: None, wait: Duration::ZERO, is_gone: false });
+            return Ok(Passed::new(None, Duration::ZERO));
+        }
+        if matches!(end, End::Outdated) {
+            // The status is as before until the source was read.
+            let passed = Passed::new(None, self.shared.configuration.retry.first);
+            return Ok(Passed { is_outdated: true, ..passed });
         }
         let wait = self.finish(&mut status, end);
         let is_told = !self.shared.notices.is_empty() && status.tell_receivers();
@@ -160,7 +173,7 @@ impl Pass {
         if is_told {
             self.shared.notices.tell(&Notice::of(&status, Timestamp::now()));
         }
-        Ok(Passed { status: Some(status), wait, is_gone: false })
+        Ok(Passed::new(Some(status), wait))
     }
 
     /// Where the spec is, and why nothing is applied. Another replica may have written since to which source the cluster belongs.
@@ -222,6 +235,10 @@ impl Pass {
                 (waiting.reason, waiting.message, interval.min(opens))
             }
             End::Held(message) => (Reason::Held, message, retry.first),
+            End::Outdated => {
+                let message = "the files of the spec have changed since the source was read".to_owned();
+                (Reason::SourceProblem, message, retry.first)
+            }
             End::Stopped | End::GivenUp => (
                 Reason::Stopped,
                 "the controller was stopped; the run goes on with the next one".to_owned(),

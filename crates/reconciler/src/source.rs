@@ -246,6 +246,17 @@ pub(crate) fn units(paths: &[String], bases: &[String], listing: &Listing) -> BT
     units.into_iter().map(digest).collect()
 }
 
+/// The digest of a path with specs as a folder has it now, as [`units`] makes it. `None` for a path that stands for several.
+///
+/// # Errors
+/// When the folder cannot be read, or its content is refused.
+pub(crate) fn digest_in(folder: &Path, path: &str, bases: &[String]) -> Result<Option<String>, Error> {
+    let paths = [path.to_owned()];
+    let wanted: Vec<String> = paths.iter().chain(bases).cloned().collect();
+    let (listing, _) = folder::list(folder, &wanted)?;
+    Ok(units(&paths, bases, &listing).remove(path))
+}
+
 /// The files that are a path, or in the folder of this path. Others are not looked at: a source may have thousands of both.
 fn files_in<'a>(listing: &'a Listing, path: &str) -> impl Iterator<Item = (&'a String, &'a String)> {
     let (itself, inside) = match path {
@@ -299,6 +310,32 @@ mod tests {
         let second = units(&paths, &bases, &listing);
         assert_eq!(first.keys().collect::<Vec<_>>(), ["clusters/dev", "clusters/prod"]);
         assert!(first.iter().all(|(path, digest)| second[path] != *digest), "{first:?} {second:?}");
+    }
+
+    #[test]
+    fn the_digest_of_a_path_in_a_folder_is_that_of_the_revision() {
+        let place = tempfile::tempdir().unwrap();
+        for (file, text) in
+            [("base/a.yaml", "base"), ("clusters/dev/a.yaml", "1"), ("clusters/prod/a.yaml", "1")]
+        {
+            let file = place.path().join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        let bases = ["base".to_owned()];
+        let wanted = ["clusters/*".to_owned(), "base".to_owned()];
+        let (listing, root) = folder::list(place.path(), &wanted).unwrap();
+        let revision = units(&wanted[..1], &bases, &listing);
+        let now = |path: &str| digest_in(&root, path, &bases).unwrap().unwrap();
+        assert_eq!(revision.len(), 2);
+        for (path, digest) in &revision {
+            assert_eq!(now(path), *digest, "{path}");
+        }
+        std::fs::write(root.join("clusters/dev/a.yaml"), "2").unwrap();
+        assert_ne!(now("clusters/dev"), revision["clusters/dev"]);
+        assert_eq!(now("clusters/prod"), revision["clusters/prod"]);
+        std::fs::remove_dir_all(root.join("clusters/prod")).unwrap();
+        assert_ne!(now("clusters/prod"), revision["clusters/prod"]);
     }
 
     #[test]

@@ -447,6 +447,13 @@ impl Controller {
         let generation = |status: &Option<Status>| status.as_ref()?.applied.as_ref()?.generation;
         let is_applied = passed.status.is_some() && generation(&passed.status) != generation(&entry.status);
         let source = entry.place.as_ref().map(|place| place.source);
+        if passed.is_outdated {
+            entry.forced = true;
+            source
+                .and_then(|number| self.sources.get_mut(number))
+                .into_iter()
+                .for_each(|state| state.ask(now));
+        }
         if passed.status.is_some() {
             entry.status = passed.status;
         }

@@ -73,7 +73,7 @@ impl Pass {
             self.report(&mut status, Reason::WaitsFor, wait.to_string(), now);
             self.write(&status).await?;
         }
-        Ok(Passed { status: Some(status), wait: next, is_gone: false })
+        Ok(Passed::new(Some(status), next))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::facts::Facts;
 use crate::heads::Mark;
 use crate::job::count_approvals;
 use crate::policy::{Question, Verdict};
+use crate::source::digest_in;
 use crate::status::{Held, LastPlan, Problem, Reason, Status};
 use crate::units;
 
@@ -62,7 +63,8 @@ impl Pass {
     ) -> Result<End, Error> {
         let specs = match self.in_time(deadline, self.specs(environment, place)).await {
             Err(end) => return Ok(end),
-            Ok(Ok(specs)) => specs,
+            Ok(Ok(Some(specs))) => specs,
+            Ok(Ok(None)) => return Ok(End::Outdated),
             Ok(Err(error)) => {
                 let problem = units::in_source(Problem::of(&error), place.folder.path());
                 return Ok(End::Fails(Reason::SpecInvalid, problem));
@@ -100,12 +102,21 @@ impl Pass {
         Box::pin(self.decide_about(environment, &opened, &planned, status)).await
     }
 
-    /// Reads the specs of the cluster's path on a thread, where they keep no lease from being renewed.
-    async fn specs(&self, environment: &Environment, place: &Place) -> Result<Specs, Error> {
+    /// Reads the specs of the cluster's path on a thread, where they keep no lease from being renewed. `None` if the files are not
+    /// those of the revision any more: the files of a folder are used where they are, and may change at any moment.
+    async fn specs(&self, environment: &Environment, place: &Place) -> Result<Option<Specs>, Error> {
         let (policy, folder, path) = (environment.policy.clone(), place.folder.clone(), place.path.clone());
         let source = self.shared.configuration.sources.get(place.source);
         let bases = source.map(|source| source.bases.clone()).unwrap_or_default();
-        let read = move || units::read(&policy, folder.path(), &path, &bases);
+        let expected = source.filter(|source| source.folder.is_some()).map(|_| place.digest.clone());
+        let read = move || {
+            let specs = units::read(&policy, folder.path(), &path, &bases);
+            let is_of_revision = expected.is_none_or(|expected| {
+                let found = digest_in(folder.path(), &path, &bases);
+                found.is_ok_and(|found| found == Some(expected))
+            });
+            if is_of_revision { specs.map(Some) } else { Ok(None) }
+        };
         let read = self.shared.source_threads.run(read).await;
         read.unwrap_or_else(|lost| Err(Error::internal("the specs were not read", lost)))
     }

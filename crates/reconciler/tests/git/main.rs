@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod endless;
+mod folder;
 mod notified;
 mod people;
 mod replicas;
