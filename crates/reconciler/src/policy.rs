@@ -93,13 +93,18 @@ fn by_drift(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waiti
 
 fn by_kind(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waiting> {
     match policy.apply {
-        Apply::Never if place.is_empty() => {
-            Some(Waiting::new(Reason::PlanOnly, format!("{facts}; the policy applies no plans")))
+        Apply::Never => {
+            let why = if policy.is_unnamed() {
+                "no `[[source.cluster]]` of the source matches this cluster, so its plans are not applied"
+            } else {
+                "the policy applies no plans"
+            };
+            let by_hand = match place {
+                "" => String::new(),
+                place => format!("; `slipway apply {place}` applies this one"),
+            };
+            Some(Waiting::new(Reason::PlanOnly, format!("{facts}; {why}{by_hand}")))
         }
-        Apply::Never => Some(Waiting::new(
-            Reason::PlanOnly,
-            format!("{facts}; the policy applies no plans; `slipway apply {place}` does"),
-        )),
         Apply::Safe if !facts.unsafe_because.is_empty() => {
             let why = facts.unsafe_because.join(", ");
             let message =

@@ -142,7 +142,7 @@ impl Git {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClusterPolicy {
-    /// The clusters: a name, in which `*` matches any characters.
+    /// The clusters: a name, in which `*` matches any characters. Empty in [`Self::unnamed`].
     pub name: String,
     /// Which plans are applied.
     pub apply: Apply,
@@ -219,7 +219,7 @@ impl ClusterPolicy {
     #[must_use]
     pub fn unnamed() -> Self {
         Self {
-            name: "*".to_owned(),
+            name: String::new(),
             apply: Apply::Never,
             wave: 0,
             after: Vec::new(),
@@ -231,6 +231,12 @@ impl ClusterPolicy {
             windows: Vec::new(),
             freezes: Vec::new(),
         }
+    }
+
+    /// Whether it is the policy of a cluster that no name fits.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.name.is_empty()
     }
 }
 

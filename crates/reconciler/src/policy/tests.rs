@@ -40,6 +40,22 @@ fn each_policy_applies_its_plans_only() {
 }
 
 #[test]
+fn a_cluster_without_a_policy_is_told_apart_from_one_whose_plans_are_not_applied() {
+    let message = |policy: &ClusterPolicy| {
+        let facts = changes();
+        let place = "state:prod/0123abcd";
+        match decide(Question { policy, facts: &facts, place, pause: None, approvals: 0, now: now() }) {
+            Verdict::Wait(waiting) => waiting.message,
+            Verdict::Apply => panic!("it is applied"),
+        }
+    };
+    let unnamed = message(&ClusterPolicy::unnamed());
+    assert!(unnamed.contains("no `[[source.cluster]]` of the source matches this cluster"), "{unnamed}");
+    let named = message(&ClusterPolicy { name: "*".to_owned(), ..ClusterPolicy::unnamed() });
+    assert!(named.contains("the policy applies no plans; `slipway apply state:prod/0123abcd`"), "{named}");
+}
+
+#[test]
 fn a_loss_of_data_is_never_applied() {
     let loss = Facts { confirmations: vec!["sim_volume.etcd".to_owned()], ..changes() };
     for apply in [Apply::Always, Apply::Safe, Apply::Approved] {
