@@ -23,6 +23,9 @@ use life::Life;
 /// How many digits of a commit or digest a table shows.
 const DIGITS: usize = 12;
 
+/// The beginning of a further line of a fact, below its first one.
+const INDENT: &str = "\n             ";
+
 /// Shows what controllers reported last.
 pub(super) async fn run(
     context: &Context,
@@ -104,7 +107,9 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
         let ready = if status.is_overdue(now) { format!("{ready}, overdue") } else { ready };
         let paused = board.pause(name, now).map_or("-", |pause| pause.who.as_str()).to_owned();
         let facts = status.plan.as_ref().map(|plan| &plan.facts);
-        let plan = facts.map_or_else(|| "-".to_owned(), ToString::to_string);
+        // The last plan is not one of a spec that has problems or is gone.
+        let plan =
+            facts.filter(|_| !status.is_about_spec()).map_or_else(|| "-".to_owned(), ToString::to_string);
         let drift = facts.map_or(0, |facts| facts.drift).to_string();
         let revision = short(&status.revision);
         let wave = status.rollout.as_ref().map_or_else(|| "-".to_owned(), |rollout| rollout.wave.to_string());
@@ -158,7 +163,11 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
     }
     if let Some(plan) = &status.plan {
         let place = if plan.place.is_empty() { plan.digest.clone() } else { plan.place.clone() };
-        lines.push(("plan", format!("{}, {} changed outside Slipway", plan.facts, plan.facts.drift)));
+        let of_earlier = if status.is_about_spec() { "; it is a plan of an earlier spec" } else { "" };
+        lines.push((
+            "plan",
+            format!("{}, {} changed outside Slipway{of_earlier}", plan.facts, plan.facts.drift),
+        ));
         lines.push(("plan digest", place));
         if plan.needed > 0 {
             lines.push(("approvals", format!("{} of {}", plan.approvals, plan.needed)));
@@ -172,14 +181,16 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
         lines.push(("applied", text));
     }
     if let Some(problem) = &status.problem {
-        let code = problem.code.as_ref().map(|code| format!(" ({code})")).unwrap_or_default();
-        lines.push(("failures", format!("{}{code}", status.failures)));
+        lines.extend(problem.code.iter().map(|code| ("code", code.clone())));
+        if status.failures > 0 {
+            lines.push(("failures", status.failures.to_string()));
+        }
         lines.extend(problem.hints.iter().map(|hint| ("hint", hint.clone())));
     }
     lines.push(("checked", at(status.checked)));
     let overdue = if status.is_overdue(Timestamp::now()) { ", overdue" } else { "" };
     lines.push(("next", format!("{}{overdue}", at(status.next))));
-    lines.iter().map(|(name, value)| format!("{name:<12} {value}\n")).collect()
+    lines.iter().map(|(name, value)| format!("{name:<12} {}\n", value.replace('\n', INDENT))).collect()
 }
 
 fn at(time: Option<Timestamp>) -> String {
@@ -206,4 +217,45 @@ fn with_place(text: &str) -> String {
 
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_reconciler::Facts;
+    use slipway_state_store::MemoryBackend;
+
+    use super::*;
+
+    /// The status of a cluster that has a plan of an earlier spec.
+    fn invalid() -> Status {
+        let ready = json!({
+            "type": "Ready", "status": "False", "reason": "SpecInvalid",
+            "message": "error[SPEC0003]: unknown field\n  --> clusters/prod/a.yaml:4:3",
+            "lastTransitionTime": "2026-11-26T12:00:00Z",
+        });
+        let facts = Facts { create: 44, ..Facts::default() };
+        let plan = json!({
+            "digest": "sha256:0123", "generation": 1, "when": "2026-11-26T12:00:00Z", "place": "",
+            "approvals": 0, "needed": 0, "facts": facts,
+        });
+        let status = json!({
+            "cluster": "prod", "controller": "default", "source": "local", "path": "clusters/prod",
+            "revision": "", "spec_digest": "", "apply": "always", "conditions": [ready], "plan": plan,
+            "problem": { "code": "SPEC0003", "message": "unknown field", "hints": [] },
+            "failures": 0, "request": 0,
+        });
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_spec_with_problems_is_not_shown_with_the_plan_before_it() {
+        let life = Life::read(&MemoryBackend::new(), std::iter::empty::<&String>()).await.unwrap();
+        let (status, board) = (invalid(), Board::default());
+        let text = details(&status, &board, &life);
+        assert!(text.contains("it is a plan of an earlier spec"), "{text}");
+        assert!(text.contains("\ncode         SPEC0003\n") && !text.contains("failures"), "{text}");
+        assert!(text.contains("\n               --> clusters/prod/a.yaml:4:3\n"), "{text}");
+        let table = cluster_table(&[("prod".to_owned(), status)], &board);
+        assert!(!table.contains("44"), "{table}");
+    }
 }
