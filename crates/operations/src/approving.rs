@@ -83,6 +83,7 @@ pub(crate) async fn check(
                 needed,
                 counted,
                 own,
+                by_other: policy.by_other,
             });
         }
     }

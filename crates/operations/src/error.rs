@@ -450,6 +450,8 @@ pub enum Error {
         counted: usize,
         /// The person who applies the plan, if their own approval does not count.
         own: Option<String>,
+        /// Whether the approval of the person who applies the plan would not count.
+        by_other: bool,
     },
     /// A run was interrupted, and nothing but an apply may change the state.
     #[error("a run of {cluster} was interrupted; its state is not settled")]

@@ -321,8 +321,9 @@ impl Error {
             Self::InfrastructureOnly { is_saved: false, .. } => {
                 one("to create the infrastructure alone, add `--infrastructure-only`")
             }
-            Self::Unapproved { cluster, plan, is_stored, operation, .. } => {
-                vec![unapproved(cluster, plan, *is_stored, *operation)]
+            Self::Unapproved { cluster, plan, is_stored, operation, by_other, .. } => {
+                let who = if *by_other { "another person" } else { "a person" };
+                vec![unapproved((cluster.as_str(), plan.as_str()), who, *is_stored, *operation)]
             }
             Self::Interrupted { .. } => {
                 one("`slipway apply -f …` takes the run up and finds out what became of it; then try again")
@@ -422,16 +423,20 @@ fn emptied(cluster: &str, survives: bool) -> Vec<String> {
     hints
 }
 
-/// How a plan gets its approvals: the command that stores it, and those that approve and apply it.
-fn unapproved(cluster: &str, plan: &str, is_stored: bool, operation: Option<&str>) -> String {
+/// How a plan of a cluster gets its approvals: the command that stores it, and those that approve and apply it.
+fn unapproved((cluster, plan): (&str, &str), who: &str, is_stored: bool, operation: Option<&str>) -> String {
     let digits = plan.strip_prefix("sha256:").unwrap_or(plan);
     let place = format!("state:{cluster}/{}", digits.get(..8).unwrap_or(digits));
-    let approved = format!("after another person has run `slipway approve {place}`");
+    let approved = format!("after {who} has run `slipway approve {place}`");
     if is_stored {
         return format!("{approved}, run `slipway apply {place}`");
     }
     let command = match operation {
-        None => return "after another person has run `slipway approve PLANFILE` of this file, run the command again".to_owned(),
+        None => {
+            return format!(
+                "after {who} has run `slipway approve PLANFILE` of this file, run the command again"
+            );
+        }
         Some("rotate") => {
             return "`slipway rotate` stores no plan that could be approved: run it where no approval is demanded".to_owned();
         }
@@ -451,7 +456,9 @@ mod tests {
 
     #[test]
     fn the_hint_stores_the_plan_by_the_command_that_made_it() {
-        let hint = |is_stored, operation| unapproved("prod", "sha256:86e4337d5a6b", is_stored, operation);
+        let hint = |is_stored, operation| {
+            unapproved(("prod", "sha256:86e4337d5a6b"), "another person", is_stored, operation)
+        };
         for (operation, command) in [
             ("apply", "`slipway plan -f … --out state:`"),
             ("delete", "`slipway delete prod --dry-run --out state:`"),

@@ -31,6 +31,12 @@ async fn a_plan_without_its_approvals_is_not_even_decided_about() {
     let refused = bring(&world.environment, &opened, &Request::apply(), manner).await.unwrap_err();
     assert!(matches!(refused, Error::Unapproved { needed: 1, counted: 0, .. }), "{refused:?}");
     assert!(world.inventory().objects.is_empty());
+    // The hint names another person only where the own approval does not count.
+    assert!(refused.hints().concat().contains("after a person has run"), "{:?}", refused.hints());
+    let terms = Terms { approvals: Approvals { needed: 1, by_other: true }, ..Terms::default() };
+    let manner = Manner::new(&terms, &Unasked);
+    let refused = bring(&world.environment, &opened, &Request::apply(), manner).await.unwrap_err();
+    assert!(refused.hints().concat().contains("after another person has run"), "{:?}", refused.hints());
 }
 
 /// Must not be called.
