@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use slipway_engine::State;
 use slipway_operations::plans::STORE;
 use slipway_operations::{Opened, Request};
+use slipway_state_store::Locality;
 
 use super::controller::tell_pauses;
 use super::{pending, worse};
@@ -40,7 +41,8 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
         options.infrastructure_only = arguments.infrastructure_only;
         let planned = opened.plan(&Request::apply_with(options)).await?;
         if let Some(state) = opened.state.as_ref().filter(|state| state.is_interrupted()) {
-            context.output.message(&unfinished(state));
+            let is_local = context.backend()?.locality() == Locality::Local;
+            context.output.message(&unfinished(state, is_local));
         }
         let (out, format) = (arguments.out.as_deref(), arguments.show.output);
         let show = if arguments.offline { ui::show::offline_plan } else { ui::show::plan_of };
@@ -61,9 +63,14 @@ fn one_file(error: CommandError, is_file: bool) -> CommandError {
     }
 }
 
-/// The message about a run that did not end.
-fn unfinished(state: &State) -> String {
+/// The message about a run that did not end. Only processes of a store on this machine can be looked for.
+fn unfinished(state: &State, is_local: bool) -> String {
     match &state.head.holder {
+        Some(holder) if is_local && holder.process.is_surely_dead() => format!(
+            "{} held {} ({}), and this process is gone: its run was interrupted. The plan is made from what it has done; the next \
+             apply takes the run up.",
+            holder.who, state.head.cluster, holder.operation
+        ),
         Some(holder) => format!(
             "{} holds {} ({}): that run is under way or was interrupted. The plan is made from what it has done so far.",
             holder.who, state.head.cluster, holder.operation
