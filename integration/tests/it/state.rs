@@ -359,7 +359,10 @@ fn a_list_of_clusters_costs_a_call_for_each_and_none_for_what_they_have() -> Res
 fn a_store_is_made_and_checked() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     let made = place.expect(0, &["state", "init"])?.out;
-    ensure!(made.contains("was made") && made.contains("✓ an object is created once"), "{made}");
+    ensure!(
+        made.contains("created the state store") && made.contains("✓ an object is created once"),
+        "{made}"
+    );
     let found = json(&place, &["state", "init"])?;
     ensure!(
         found["made"] == false && found["rules"].as_array().is_some_and(|rules| rules.len() >= 4),

@@ -90,7 +90,7 @@ impl Record {
                     let is_allowed = real.starts_with(&repo)
                         || real.starts_with(&state)
                         || SYSTEM.iter().any(|system| path.starts_with(system) || real.starts_with(system));
-                    if !is_allowed || path.contains("/environ") {
+                    if !is_allowed || path.ends_with("/environ") {
                         problems.push(format!("opened {path}"));
                     }
                 }

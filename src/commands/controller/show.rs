@@ -107,7 +107,7 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
         let ready = if status.is_overdue(now) { format!("{ready}, overdue") } else { ready };
         let paused = board.pause(name, now).map_or("-", |pause| pause.who.as_str()).to_owned();
         let facts = status.plan.as_ref().map(|plan| &plan.facts);
-        // The last plan is not one of a spec that has problems or is gone.
+        // The last plan was made before the spec had problems or was gone.
         let plan =
             facts.filter(|_| !status.is_about_spec()).map_or_else(|| "-".to_owned(), ToString::to_string);
         let drift = facts.map_or(0, |facts| facts.drift).to_string();
@@ -163,11 +163,8 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
     }
     if let Some(plan) = &status.plan {
         let place = if plan.place.is_empty() { plan.digest.clone() } else { plan.place.clone() };
-        let of_earlier = if status.is_about_spec() { "; it is a plan of an earlier spec" } else { "" };
-        lines.push((
-            "plan",
-            format!("{}, {} changed outside Slipway{of_earlier}", plan.facts, plan.facts.drift),
-        ));
+        let before = if status.is_about_spec() { "; made before this problem" } else { "" };
+        lines.push(("plan", format!("{}, {} changed outside Slipway{before}", plan.facts, plan.facts.drift)));
         lines.push(("plan digest", place));
         if plan.needed > 0 {
             lines.push(("approvals", format!("{} of {}", plan.approvals, plan.needed)));
@@ -252,7 +249,7 @@ mod tests {
         let life = Life::read(&MemoryBackend::new(), std::iter::empty::<&String>()).await.unwrap();
         let (status, board) = (invalid(), Board::default());
         let text = details(&status, &board, &life);
-        assert!(text.contains("it is a plan of an earlier spec"), "{text}");
+        assert!(text.contains("made before this problem"), "{text}");
         assert!(text.contains("\ncode         SPEC0003\n") && !text.contains("failures"), "{text}");
         assert!(text.contains("\n               --> clusters/prod/a.yaml:4:3\n"), "{text}");
         let table = cluster_table(&[("prod".to_owned(), status)], &board);

@@ -65,7 +65,7 @@ impl Status {
         Reason::ALL.iter().any(|reason| reason.ends_with_run() && self.is(*reason))
     }
 
-    /// Whether the present reason is about the spec or its source, so that the last plan is one of an earlier spec.
+    /// Whether the present reason is about the spec or its source, so that the last plan was made before that.
     #[must_use]
     pub fn is_about_spec(&self) -> bool {
         Reason::ALL.iter().any(|reason| reason.is_about_spec() && self.is(*reason))
