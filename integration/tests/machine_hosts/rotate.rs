@@ -1,6 +1,5 @@
 //! Keys of a running cluster are replaced, stage by stage, and the bytes in etcd show with which key each Secret is encrypted.
 
-mod api_authority;
 mod authorities;
 
 use std::collections::BTreeSet;
@@ -27,7 +26,6 @@ pub(crate) fn keys_are_replaced(lab: &Lab) {
     sa_key(lab);
     authorities::front_proxy(lab);
     authorities::etcd(lab);
-    api_authority::is_replaced(lab);
 }
 
 fn rotate(lab: &Lab, key: &str, more: &[&str]) -> Said {
