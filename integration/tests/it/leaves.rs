@@ -311,7 +311,9 @@ impl World {
         let by_planner = pointer.starts_with("/spec/encryption/atRest/")
             && planned.err.contains("error[PLAN0021]")
             && planned.err.contains("has encryption_");
-        Ok(if at_place || by_provider || by_planner {
+        // Pools name the cluster that they miss, at their own places.
+        let by_pool = pointer == "/metadata/name" && planned.err.contains("error[SPEC0022]");
+        Ok(if at_place || by_provider || by_planner || by_pool {
             Outcome::Refused
         } else {
             let first = planned.err.lines().next().unwrap_or_default();
