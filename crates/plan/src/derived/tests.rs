@@ -1,9 +1,7 @@
 //! One edit of a change each: what does not follow from the rest is found.
 
-use std::collections::BTreeMap;
-
 use slipway_resource::schema::{Irreplaceable, OwnershipKind, Part, Role, attributes};
-use slipway_resource::{Attribute, ClusterUid, Digest, Identity, Secret, Type};
+use slipway_resource::{Attribute, ClusterUid, Identity, Secret, Type};
 
 use super::*;
 use crate::examples;
@@ -64,38 +62,7 @@ fn change() -> ResourceChange {
 }
 
 fn plan(change: &ResourceChange) -> Plan {
-    Plan {
-        format: crate::file::FORMAT,
-        cluster: "demo".to_owned(),
-        mode: Mode::Apply,
-        binding: crate::file::Binding {
-            uid: None,
-            generation: Some(1),
-            snapshot: None,
-            spec_digest: Digest::of(&serde_json::Value::Null).unwrap(),
-            catalogs: BTreeMap::new(),
-            providers: BTreeMap::new(),
-        },
-        spec: serde_json::Value::Null,
-        changes: vec![change.clone()],
-        unchanged: 0,
-        drift: Vec::new(),
-        kept: Vec::new(),
-        steps: Vec::new(),
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: BTreeMap::new(),
-        estimate_ms: 0,
-        critical_path_ms: 0,
-    }
+    Plan { changes: vec![change.clone()], ..examples::plan() }
 }
 
 /// What is found of a change that is planned anew with these answers.

@@ -324,23 +324,8 @@ proptest! {
 #[test]
 fn a_machine_that_leaves_before_the_new_one_is_ready_is_noticed() {
     use crate::soundness::rolls::{fault, of, over_budget};
-    let rollout = Rollout {
-        group: "worker".into(),
-        exclusive: false,
-        after: Vec::new(),
-        size: 3,
-        members: (0..3).map(|index| member(index, 1, true)).collect(),
-        max_surge: 1,
-        max_unavailable: 0,
-        drain_timeout_ms: 1,
-        ready_timeout_ms: 1,
-        prerequisites: Vec::new(),
-        durations_ms: BTreeMap::new(),
-        loses: None,
-        settle_ms: 0,
-        ignore_budgets: false,
-        on_blocked: OnBlocked::Fail,
-    };
+    let rollout =
+        Rollout { size: 3, members: (0..3).map(|index| member(index, 1, true)).collect(), ..workers() };
     let changes = [shown(&rollout, &Gates::OfPool)];
     let whole = plan(&rollout);
     let mut noticed = 0;

@@ -1,11 +1,9 @@
 //! A plan whose steps and changes differ is refused, also with a matching digest.
 
-use slipway_resource::Digest;
-
 use super::*;
 use crate::change::{MachineChange, MachineNode};
 use crate::error::Error;
-use crate::file::{Binding, FORMAT};
+use crate::examples;
 
 fn change(name: &str, action: ChangeAction) -> ResourceChange {
     ResourceChange {
@@ -34,44 +32,19 @@ const DELETE: StepAction = StepAction::Delete { surplus: false };
 
 fn plan() -> Plan {
     Plan {
-        format: FORMAT,
-        cluster: "demo".to_owned(),
-        mode: Mode::Apply,
-        binding: Binding {
-            uid: None,
-            generation: Some(1),
-            snapshot: None,
-            spec_digest: Digest::of(&1).unwrap(),
-            catalogs: BTreeMap::new(),
-            providers: BTreeMap::new(),
-        },
-        spec: serde_json::Value::Null,
         changes: vec![
             change("made", ChangeAction::Create),
             change("changed", ChangeAction::Update),
             change("gone", ChangeAction::Delete),
         ],
-        unchanged: 0,
-        drift: Vec::new(),
-        kept: Vec::new(),
         steps: vec![
             step(0, "made", StepAction::Create),
             step(1, "changed", StepAction::Update),
             step(2, "gone", DELETE),
         ],
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: BTreeMap::new(),
         estimate_ms: 3,
         critical_path_ms: 1,
+        ..examples::plan()
     }
 }
 
