@@ -11,6 +11,13 @@ use slipway_state_store::{Acquire, ClusterName, Holder, SystemClock, controllers
 
 use crate::world::{World, on_one_thread};
 
+/// Takes the cluster `dev` as Ada, for an operation.
+async fn held_by_ada(world: &World, operation: &str) -> Holder {
+    let who = world.environment("ada").actor.doing(operation);
+    let name = ClusterName::new("dev").unwrap();
+    Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap()
+}
+
 #[tokio::test]
 async fn a_person_who_holds_a_cluster_is_respected() {
     on_one_thread(async {
@@ -18,10 +25,7 @@ async fn a_person_who_holds_a_cluster_is_respected() {
         let commit = world.push("dev", 1);
         let controller = world.applying("apply = 'always'").await;
         world.until_reason("dev", "InSync", &commit).await;
-        let who = world.environment("ada").actor.doing("upgrade");
-        let name = ClusterName::new("dev").unwrap();
-        let holder =
-            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let holder = held_by_ada(&world, "upgrade").await;
         let commit = world.push("dev", 2);
         let held = world.until_reason("dev", "Held", &commit).await;
         assert!(held.ready().unwrap().message.contains("ada@laptop"), "{held:#?}");
@@ -44,10 +48,7 @@ async fn a_freeze_counts_after_a_person_has_held_the_cluster() {
         let controller = world.applying(freezes).await;
         world.until_reason("dev", "Frozen", &commit).await;
         world.apply("dev", "ada").await;
-        let who = world.environment("ada").actor.doing("upgrade");
-        let name = ClusterName::new("dev").unwrap();
-        let holder =
-            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let holder = held_by_ada(&world, "upgrade").await;
         let commit = world.push("dev", 2);
         world.until_reason("dev", "Held", &commit).await;
         // The controller looks at the cluster several times.
@@ -75,9 +76,7 @@ async fn a_run_of_a_person_is_not_taken_for_one_that_the_controller_began() {
         let begun =
             |found: Option<Status>| found.map(|status| Status { applying: Some("x".into()), ..status });
         controllers::change(&world.backend(), &controllers::status(&name), begun).await.unwrap();
-        let who = world.environment("ada").actor.doing("upgrade");
-        let holder =
-            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let holder = held_by_ada(&world, "upgrade").await;
         let commit = world.push("dev", 2);
         let controller = world.applying(freezes).await;
         world.until_reason("dev", "Held", &commit).await;
@@ -201,10 +200,7 @@ async fn a_deletion_that_has_begun_is_not_undone() {
         assert_eq!(world.machines("dev"), 0);
 
         // The same where the process of the deletion was killed.
-        let who = world.environment("ada").actor.doing("delete");
-        let name = ClusterName::new("dev").unwrap();
-        let holder =
-            Holder::acquire(world.backend(), &name, Acquire::new(who), Arc::new(SystemClock)).await.unwrap();
+        let holder = held_by_ada(&world, "delete").await;
         holder.close().await;
         let status = world.request("dev").await;
         assert_eq!(status.ready().unwrap().reason, "Deleted", "{status:#?}");
