@@ -14,7 +14,7 @@ pub(crate) mod retention;
 mod supposed;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slipway_bootstrap::from_cluster::turns_of_removals;
@@ -58,7 +58,11 @@ impl Opened {
         let mut before_rotation = None;
         if let Some(change) = &request.rotation {
             change.check(name, &pinned)?;
-            before_rotation = Some(self.expand(change.pin(pinned.clone(), change.from)?).await?.desired);
+            let mut starts = Vec::new();
+            for start in change.starts(&pinned)? {
+                starts.push(self.expand(start).await?.desired);
+            }
+            before_rotation = Some(starts);
             pinned = change.pin(pinned, change.to)?;
         }
         let desired = async {
@@ -81,7 +85,10 @@ impl Opened {
         self.add_inside(&self.spec, request, prior, &mut expansion).await?;
         self.check_rotation(request, prior, &expansion.desired)?;
         expansion.notes.extend(request.rotation.as_ref().map(RotationChange::note));
-        let rotated = before_rotation.map(|from| version_change::brings(&from, &expansion.desired));
+        let rotated = before_rotation.map(|starts| {
+            let brought = starts.iter().flat_map(|start| version_change::brings(start, &expansion.desired));
+            brought.collect::<BTreeSet<_>>()
+        });
         let stage = self.looking(request.mode, prior, &expansion).await?;
         let mut beside = match &request.version_change {
             Some(change) => Some(change.expand(self, request, prior).await?),

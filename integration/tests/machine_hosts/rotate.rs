@@ -1,5 +1,6 @@
 //! Keys of a running cluster are replaced, stage by stage, and the bytes in etcd show with which key each Secret is encrypted.
 
+mod api_authority;
 mod authorities;
 
 use std::collections::BTreeSet;
@@ -26,6 +27,7 @@ pub(crate) fn keys_are_replaced(lab: &Lab) {
     sa_key(lab);
     authorities::front_proxy(lab);
     authorities::etcd(lab);
+    api_authority::is_replaced(lab);
 }
 
 fn rotate(lab: &Lab, key: &str, more: &[&str]) -> Said {

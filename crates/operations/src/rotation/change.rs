@@ -55,6 +55,20 @@ impl RotationChange {
         Ok(catalogs)
     }
 
+    /// The pinned choices that the stage is compared with. The plan changes what differs from any of them: from those of the stage
+    /// before, and from those that the state has pinned. The latter are others if machines are not in the stage that is pinned, and
+    /// before the first rotation of a key, which adds resources and settings that the cluster keeps in all later stages.
+    pub fn starts(
+        &self,
+        pinned: &BTreeMap<String, Catalog>,
+    ) -> Result<Vec<BTreeMap<String, Catalog>>, Error> {
+        let mut starts = vec![self.pin(pinned.clone(), self.from)?];
+        if starts.iter().all(|start| start != pinned) {
+            starts.push(pinned.clone());
+        }
+        Ok(starts)
+    }
+
     /// What the plan does, for its reader.
     pub fn note(&self) -> ExpandNote {
         let back = format!("`slipway rotate {} --back` goes back", self.subject.name());
@@ -251,7 +265,14 @@ fn subject_of(address: &Address) -> Option<Subject> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use slipway_bootstrap::from_cluster::expand;
+    use slipway_cluster_input::ClusterInput;
+    use slipway_spec::load_files;
+    use slipway_spec::source::SourceFile;
+
     use super::*;
+    use crate::version_change::brings;
 
     fn change(to: Rotation) -> RotationChange {
         RotationChange {
@@ -278,6 +299,38 @@ mod tests {
         assert_eq!(change(added).check("a", &pinned).unwrap_err().code(), Some("ROTATE0004"));
         let back = change(Rotation::default()).pin(pinned, Rotation::default()).unwrap();
         assert_eq!(back["hosts"].data, catalogs()["hosts"].data);
+    }
+
+    /// A cluster whose authority was never rotated has no trace of a rotation. All later stages have one: the first stage brings it.
+    #[test]
+    fn the_first_stage_changes_what_all_stages_have() {
+        let text = "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {name: demo}\nspec:\n  \
+                    provider: {name: hosts}\n  kubernetesVersion: 1.34.4\n  controlPlane:\n    endpoint: { elected: {} }\n---\n\
+                    apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {name: control-plane}\nspec:\n  \
+                    role: controlPlane\n  size: { fixed: 1 }\n  hosts: { inventory: rack }\n";
+        let loaded = load_files(vec![SourceFile::new("cluster.yaml", text)], &[]);
+        let cluster: ClusterInput = (&loaded.clusters[0]).into();
+        let machine = json!({
+            "name": "cp-0", "pool": "control-plane", "address": "192.0.2.10", "founding": true,
+        });
+        let data = json!({ "placement": { "machines": [machine], "elected": "cp-0" }, "hosts": [] });
+        let pinned = BTreeMap::from([("hosts".to_owned(), Catalog::new(&data).unwrap())]);
+        let expanded = |catalogs: &BTreeMap<String, Catalog>| {
+            let placement = composition::placement(&catalogs["hosts"]).unwrap().unwrap();
+            expand(&cluster, &placement, &[]).unwrap().resources
+        };
+        let first = RotationChange { subject: Subject::KubernetesCa, ..change(Rotation::default().next()) };
+        let added = first.pin(pinned.clone(), first.to).unwrap();
+        let to = expanded(&added);
+        let starts = first.starts(&pinned).unwrap();
+        let brought = starts.iter().flat_map(|start| brings(&expanded(start), &to));
+        let brought: BTreeSet<String> = brought.map(|address| address.to_string()).collect();
+        for address in ["kubernetes_object.ConfigMap/kube-system/kubeadm-config", "kubernetes_node.cp-0"] {
+            assert!(brought.contains(address), "{brought:?}");
+        }
+        // The next stage starts where the first one has ended.
+        let next = RotationChange { pinned: first.to, from: first.to, to: first.to.next(), ..first };
+        assert_eq!(next.starts(&added).unwrap(), [added]);
     }
 
     #[test]
