@@ -175,6 +175,16 @@ fn the_authority_of_the_api_reaches_all_that_use_it() {
     let [first, second, third] =
         [&added, &used, &after].map(|stage| inputs(stage, "kube-controller-manager"));
     assert!(first != second && second != third, "{first} {second} {third}");
+    // The files change right before the pods that read them, on one control plane after the other.
+    for stage in [&added, &used, &after] {
+        let turn = |address: &str| find(stage, address).lifecycle.turn.clone();
+        let of_pods = turn("static_pod.cp-1/kube-controller-manager");
+        assert!(of_pods.is_some());
+        for file in ["ca.crt", "ca.key", "cluster-signing.crt"] {
+            assert_eq!(turn(&format!("file.cp-1/pki/{file}")), of_pods, "{file}");
+        }
+        assert_eq!(turn("file.cp-1/pki/front-proxy-ca.crt"), None);
+    }
     // The leader's certificate is the last one, and pods are restarted when they get the authorities.
     let in_turn = &find(&used, "certificate.cp-0/apiserver").lifecycle.update_after;
     assert!(in_turn.iter().any(|address| address.to_string() == "authority_trust.cp-2/ca"), "{in_turn:?}");
