@@ -6,8 +6,21 @@ pub const NODES: u32 = 10_000;
 /// Replicas of an add-on: one on every node of the largest cluster.
 pub const REPLICAS: u32 = NODES;
 
-/// Items of a list of a spec, and keys of a mapping: hosts are listed one by one, and there is one for each node at most.
-pub const ITEMS: usize = 10_000;
+/// Hosts that a spec lists: one for each node at most.
+pub const HOSTS: usize = 10_000;
+
+/// Items of any other list of a spec, and keys of a mapping. Rules compare the items of some lists with each other.
+pub const ITEMS: usize = 1_000;
+
+/// Ranges of addresses of a network, of its pods, and of its services. A network of AWS has five blocks, and an API server
+/// takes two ranges for services.
+pub const RANGES: usize = 16;
+
+/// Taints of a pool. The API server has no limit; schedulers compare each with each toleration of each pod.
+pub const TAINTS: usize = 100;
+
+/// Volumes of a machine, beside that of the system. AWS attaches 128 at most, most types 27.
+pub const VOLUMES: usize = 128;
 
 /// Pools of a cluster. Each may be a group of machines of a cloud, of which accounts have 200 to 500.
 pub const POOLS: usize = 1_000;

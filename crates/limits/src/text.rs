@@ -61,11 +61,15 @@ pub fn is_hidden(letter: char) -> bool {
     }
 }
 
-/// The beginning of a text, with how much was left out; the text itself when it fits.
+/// The length of the remark on what was left out, in bytes, at most.
+const REMARK: usize = 32;
+
+/// The beginning of a text, with how much was left out; the text itself when it fits, or when no more is left out than the remark
+/// takes. So a text that was shortened before stays as it is.
 #[must_use]
 pub fn shorten(text: &str, limit: Size) -> Cow<'_, str> {
     let most = limit.in_memory();
-    if text.len() <= most {
+    if text.len() <= most + REMARK {
         return Cow::Borrowed(text);
     }
     let end = text.floor_char_boundary(most);
@@ -109,7 +113,17 @@ mod tests {
     fn long_texts_say_how_much_is_left_out() {
         let limit = Size { what: "a test", bytes: 4 };
         assert_eq!(shorten("1234", limit), "1234");
-        assert_eq!(shorten("12345", limit), "1234… (1 byte more)");
-        assert_eq!(shorten("123é", limit), "123… (2 bytes more)");
+        assert_eq!(shorten(&"1".repeat(4 + REMARK), limit), "1".repeat(4 + REMARK));
+        assert_eq!(shorten(&"1".repeat(5 + REMARK), limit), "1111… (33 bytes more)");
+        assert_eq!(shorten(&format!("123é{}", "1".repeat(REMARK)), limit), "123… (34 bytes more)");
+    }
+
+    #[test]
+    fn a_shortened_text_is_not_shortened_again() {
+        for kibibytes in [4, 5, 1_025] {
+            let text = "1".repeat((kibibytes << 10) + 1);
+            let short = shorten(&text, crate::size::MESSAGE).into_owned();
+            assert_eq!(shorten(&short, crate::size::MESSAGE), short);
+        }
     }
 }

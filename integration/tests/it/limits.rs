@@ -168,6 +168,13 @@ fn lists_have_no_more_items_than_clouds_take() -> Result<()> {
     };
     let labels = |number: usize| -> String { (0..number).map(|number| format!("l{number}: a,")).collect() };
     let zones = |number: usize| -> String { (0..number).map(|number| format!("z{number},")).collect() };
+    let taints = |number: usize| -> String {
+        (0..number).map(|number| format!("{{ key: t{number}, effect: NoSchedule }},")).collect()
+    };
+    let addons =
+        |number: usize| -> String { (0..number).map(|number| format!("{{ name: a{number} }},")).collect() };
+    let gates =
+        |number: usize| -> String { (0..number).map(|number| format!("Gate{number}: true,")).collect() };
     let more = |text: &str| SMALL.replace("  zones: [sim-1a]\n", &format!("  zones: [sim-1a]\n  {text}\n"));
     place.write("spec.yaml", &more(&format!("controlPlane: {{ access: [{}] }}", ranges(1_000))))?;
     place.expect(0, CHECK)?;
@@ -184,6 +191,22 @@ fn lists_have_no_more_items_than_clouds_take() -> Result<()> {
             SMALL.replace("sim.medium }", &format!("sim.medium, cloudLabels: {{ {} }} }}", labels(65))),
             13,
             "has 65 cloud labels in one pool",
+        ),
+        (more(&format!("network: {{ additionalCidrs: [{}] }}", ranges(20_000))), 9, "has 20000 ranges"),
+        (
+            SMALL.replace("sim.medium }", &format!("sim.medium, taints: [{}] }}", taints(14_000))),
+            13,
+            "has 14000 taints",
+        ),
+        (
+            more(&format!("addons: [{}]", addons(20_000))),
+            9,
+            "`addons` of the cluster `line` has 20002 entries",
+        ),
+        (
+            more(&format!("kubelet: {{ featureGates: {{ {} }} }}", gates(1_001))),
+            9,
+            "`kubelet.featureGates` of the cluster `line` has 1001 entries",
         ),
     ] {
         place.write("spec.yaml", &spec)?;

@@ -1,7 +1,9 @@
+use serde_json::Value;
 use slipway_limits::count;
 
 use super::context::{Context, error};
 use crate::diagnostic::code::{OUT_OF_RANGE, TOO_MANY_THINGS};
+use crate::model::Cluster;
 
 const FEWER_LABELS: &str = "keep the labels that bills and policies of the cloud need";
 
@@ -13,7 +15,7 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
     let mut lists = vec![
         ("pools".to_owned(), "pools", cluster.pools.len(), count::POOLS, split),
         ("network.subnets".to_owned(), "subnets", cluster.network.subnets.len(), count::SUBNETS, split),
-        ("hosts".to_owned(), "hosts", cluster.hosts.len(), count::ITEMS, split),
+        ("hosts".to_owned(), "hosts", cluster.hosts.len(), count::HOSTS, split),
         (
             "zones".to_owned(),
             "zones",
@@ -43,6 +45,20 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
             FEWER_LABELS,
         ),
     ];
+    for (field, ranges) in [
+        ("additionalCidrs", &cluster.network.additional_cidrs),
+        ("podCidrs", &cluster.network.pod_cidrs),
+        ("serviceCidrs", &cluster.network.service_cidrs),
+    ] {
+        let path = format!("network.{field}");
+        lists.push((
+            path,
+            "ranges of addresses in one list",
+            ranges.len(),
+            count::RANGES,
+            "merge the ranges",
+        ));
+    }
     // Too many pools are refused for their number.
     for pool in cluster.pools.iter().take(count::POOLS) {
         let path = |field: &str| format!("pools[{}].{field}", pool.name);
@@ -57,6 +73,14 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
                 count::CLOUD_LABELS,
                 FEWER_LABELS,
             ),
+            (
+                path("taints"),
+                "taints in one pool",
+                pool.taints.len(),
+                count::TAINTS,
+                "make several pools of it",
+            ),
+            (path("volumes"), "volumes of one machine", pool.volumes.len(), count::VOLUMES, "join volumes"),
         ]);
     }
     let mut fits = true;
@@ -70,6 +94,20 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
             context.at_key(&path, complaint);
             fits = false;
         }
+    }
+    // Only a cluster within these limits is small enough to be looked at in whole.
+    if fits && let Some((path, number)) = longer(cluster) {
+        let complaint = error(
+            TOO_MANY_THINGS,
+            format!(
+                "`{path}` of the cluster `{}` has {number} entries; Slipway handles {}",
+                cluster.name,
+                count::ITEMS
+            ),
+            "write fewer, or make several clusters of it",
+        );
+        context.at_key(&path, complaint);
+        fits = false;
     }
     if !fits {
         return false;
@@ -99,4 +137,35 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
         context.at("name", complaint);
     }
     true
+}
+
+/// The path and length of a list or mapping with more entries than allowed; hosts have a limit of their own.
+fn longer(cluster: &Cluster) -> Option<(String, usize)> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(cluster) else {
+        return None;
+    };
+    fields.iter().find_map(|(name, value)| {
+        let items = value.as_array().filter(|_| name == "hosts");
+        items.map_or_else(
+            || longer_within(name, value),
+            |hosts| hosts.iter().find_map(|host| longer_within(name, host)),
+        )
+    })
+}
+
+fn longer_within(path: &str, value: &Value) -> Option<(String, usize)> {
+    let long = |number: usize| (number > count::ITEMS).then(|| (path.to_owned(), number));
+    match value {
+        Value::Array(items) => long(items.len()).or_else(|| {
+            items.iter().enumerate().find_map(|(index, item)| {
+                let name = item.get("name").and_then(Value::as_str);
+                let key = name.map_or_else(|| index.to_string(), ToOwned::to_owned);
+                longer_within(&format!("{path}[{key}]"), item)
+            })
+        }),
+        Value::Object(fields) => long(fields.len()).or_else(|| {
+            fields.iter().find_map(|(name, field)| longer_within(&format!("{path}.{name}"), field))
+        }),
+        _ => None,
+    }
 }
