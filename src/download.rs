@@ -8,7 +8,7 @@ use slipway_operations::Download;
 use slipway_trust::{Policy, TrustedUrl};
 
 use crate::files::{self, Readers};
-use crate::https::{self, Document, Error, Way};
+use slipway_cluster_api::https::{self, Document, Error, Way};
 
 /// How often a server may send one elsewhere.
 const MOVES: usize = 5;

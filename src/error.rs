@@ -8,8 +8,9 @@ use std::path::Path;
 use serde_json::json;
 use slipway_limits::text::{shorten, visible};
 use slipway_limits::{Exceeded, count, size};
+use slipway_node_agent::api::ApiError;
 use slipway_operations::{Declined, store_hint};
-use slipway_resource::ProviderError;
+use slipway_resource::{ProviderError, with_causes};
 use slipway_spec::diagnostic::{self, Diagnostic};
 use slipway_trust::Refusal;
 
@@ -165,7 +166,8 @@ impl CommandError {
         }
     }
 
-    /// Its text for a place without colours, as a comment on a pull request.
+    /// Its text without colours.
+    #[cfg(test)]
     pub fn plain(&self) -> String {
         self.text("error", "hint")
     }
@@ -297,6 +299,36 @@ impl From<slipway_operations::Error> for CommandError {
                 ..Self { code: error.code(), ..Self::new("", error.to_string()) }
             },
         }
+    }
+}
+
+impl From<slipway_node_agent::Error> for CommandError {
+    fn from(error: slipway_node_agent::Error) -> Self {
+        use slipway_node_agent::Error as Failure;
+        match error {
+            Failure::Problem(problem) => Self {
+                causes: problem.causes.iter().map(|cause| with_causes(&**cause)).collect(),
+                hints: problem.hints,
+                details: problem.details,
+                ..Self { code: problem.code, ..Self::new("", problem.message) }
+            },
+            Failure::Store(error) => (*error).into(),
+            Failure::Engine(error) => (*error).into(),
+            Failure::Operation(error) => (*error).into(),
+            Failure::Provider(error) => (*error).into(),
+            Failure::Io(error) => error.into(),
+            // The error of this program.
+            Failure::Caller(error) => match error.downcast::<Self>() {
+                Ok(own) => *own,
+                Err(other) => Self::internal("the plan of the machine cannot be carried out", &*other),
+            },
+        }
+    }
+}
+
+impl From<ApiError> for CommandError {
+    fn from(error: ApiError) -> Self {
+        slipway_node_agent::Error::from(error).into()
     }
 }
 

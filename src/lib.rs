@@ -15,7 +15,6 @@ mod download;
 mod error;
 #[allow(clippy::disallowed_methods, reason = "files that arguments name")]
 mod files;
-mod https;
 #[allow(clippy::disallowed_methods, reason = "the user's own keys")]
 mod keys;
 #[allow(clippy::disallowed_methods, reason = "the machine that the command runs on")]

@@ -188,19 +188,19 @@ impl Context {
         ))
     }
 
-    /// Opens the state store at a URL that a bootstrap document names, and decrypts what is encrypted.
-    pub fn backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
-        self.backend_with(url, self.keyring())
-    }
-
-    /// The same with the keys of a machine.
-    pub fn backend_with(&self, url: &str, keyring: Arc<Keyring>) -> Result<Arc<dyn Backend>, CommandError> {
+    /// Opens the state store at a URL that a bootstrap document names, and decrypts what is encrypted with the keys of a
+    /// machine.
+    pub fn backend_with(
+        &self,
+        url: &str,
+        keyring: Arc<Keyring>,
+    ) -> Result<Arc<dyn Backend>, slipway_state_store::Error> {
         let seals = self.configuration.encryption.state;
         Ok(Arc::new(SealedBackend::new(self.bare_backend_at(url)?, keyring, seals)))
     }
 
     /// Opens the state store at a URL without decryption.
-    pub fn bare_backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, CommandError> {
+    pub fn bare_backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, slipway_state_store::Error> {
         let settings = self.configuration.state.settings(Settings::from_process());
         let bare =
             slipway_state_store::open_with(url, &settings).map_err(slipway_state_store::Error::from)?;

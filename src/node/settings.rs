@@ -5,10 +5,10 @@ use slipway_bootstrap::configuration::{
     NodeSettings, TokenDiscovery,
 };
 use slipway_bootstrap::preflight::Purpose;
+use slipway_node_agent::spec::NodeSpec;
+use slipway_node_agent::{Error, documents};
 use slipway_resource::{Secret, SecretText};
 
-use super::documents;
-use super::spec::NodeSpec;
 use crate::cli::node::{InitSettings, JoinSettings, NodeSettingsArguments, SourceArguments};
 use crate::error::CommandError;
 
@@ -190,12 +190,12 @@ fn node(node: &mut NodeSettings, options: &NodeSettingsArguments) {
 
 /// An option or a field of the documents has a value that cannot be used.
 pub(crate) fn invalid(message: impl Into<String>) -> CommandError {
-    CommandError::new("NODE0001", message)
+    Error::invalid(message).into()
 }
 
 /// A setting is required, and neither an option nor a document has it.
 pub(crate) fn missing(message: impl Into<String>) -> CommandError {
-    CommandError::new("NODE0017", message)
+    Error::missing(message).into()
 }
 
 /// A secret that is known here and that is stored nowhere.

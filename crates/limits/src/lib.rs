@@ -5,10 +5,12 @@
 //!
 //! - [`size`] and [`count`] are the limits.
 //! - [`file`](mod@file) reads files of a bounded size, and nothing that is not a file.
+//! - [`replace`] writes files completely or not at all.
 //! - [`text`] makes texts of others fit to be shown on a terminal.
 
 pub mod count;
 pub mod file;
+pub mod replace;
 pub mod size;
 pub mod text;
 

@@ -6,16 +6,18 @@ use jiff::Timestamp;
 use slipway_bootstrap::expand::{self, Inputs};
 use slipway_bootstrap::phase::Command;
 use slipway_bootstrap::preflight::{Purpose, Questions};
+use slipway_node_agent::machine::Machine;
+use slipway_node_agent::secrets::NodeSecrets;
+use slipway_node_agent::spec::NodeSpec;
+use slipway_node_agent::work::Work;
+use slipway_node_agent::{begin, invite, join};
 
 use super::{ADMINISTRATORS, KUBELET, unexpandable};
 use crate::cli::RunArguments;
 use crate::cli::node::{CarryOutArguments, MachineArguments, NodeInitArguments, NodeJoinArguments};
 use crate::error::CommandError;
-use crate::node::machine::Machine;
-use crate::node::secrets::NodeSecrets;
-use crate::node::spec::NodeSpec;
-use crate::node::work::{Manner, Work, selection};
-use crate::node::{begin, invite, join, settings};
+use crate::node::settings;
+use crate::node::work::{self, Manner, selection};
 use crate::program::Context;
 
 /// Begins a cluster on this machine, or carries out one phase of that.
@@ -40,7 +42,7 @@ pub(super) async fn init(
     let invitation = invite::Invitation::of(&spec, &secrets);
     let work = Work::open(context, machine, selection, secrets, (ADMINISTRATORS, Some(server))).await?;
     let questions = Questions::of(&spec.configuration, Purpose::Init);
-    work.check(&questions, &spec, &arguments.machine, None).await?;
+    work::check(context, &work, (&questions, &spec), &arguments.machine, None).await?;
     if work.selection.is_only("preflight") {
         return Ok(ExitCode::SUCCESS);
     }
@@ -51,7 +53,8 @@ pub(super) async fn init(
     let signs = work.selection.means("bootstrap-token") && !arguments.carry_out.dry_run;
     let uploads = work.selection.means("upload-certs") && upload && !arguments.carry_out.dry_run;
     let configuration = spec.configuration.clone();
-    let code = work.apply(spec, phased, manner(&arguments.carry_out, &arguments.machine, &YES)).await?;
+    let manner = manner(&arguments.carry_out, &arguments.machine, &YES);
+    let code = work::apply(context, work, (spec, phased), manner).await?;
     if code == ExitCode::SUCCESS && signs {
         invitation.sign(&root).await?;
     }
@@ -60,7 +63,11 @@ pub(super) async fn init(
         invitation.upload(&root, &configuration).await?;
     }
     if code == ExitCode::SUCCESS && tells {
-        invitation.tell(context, &root, &arguments.settings)?;
+        let settings = &arguments.settings;
+        let skipped = (settings.skip_token_print, settings.skip_certificate_key_print);
+        if let Some(commands) = invitation.commands(&root, skipped)? {
+            context.output.result(&commands)?;
+        }
     }
     Ok(code)
 }
@@ -87,14 +94,16 @@ pub(super) async fn join(
     let files = if purpose.is_control_plane() { ADMINISTRATORS } else { KUBELET };
     let work = Work::open(context, machine, selection, secrets, (files, None)).await?;
     let questions = Questions::of(&spec.configuration, purpose);
-    work.check(&questions, &spec, &arguments.machine, cluster.clock_ahead_seconds).await?;
+    let ahead = cluster.clock_ahead_seconds;
+    work::check(context, &work, (&questions, &spec), &arguments.machine, ahead).await?;
     if work.selection.is_only("preflight") {
         return Ok(ExitCode::SUCCESS);
     }
     let facts = begin::expansion(&work.machine.root, &spec.configuration)?;
     let phased = cluster.expand(&spec, &facts).map_err(unexpandable)?;
     let name = spec.configuration.node.name.clone();
-    let code = work.apply(spec, phased, manner(&arguments.carry_out, &arguments.machine, &YES)).await?;
+    let manner = manner(&arguments.carry_out, &arguments.machine, &YES);
+    let code = work::apply(context, work, (spec, phased), manner).await?;
     if code == ExitCode::SUCCESS && !arguments.carry_out.dry_run && only.is_none() {
         context.output.message(&format!("{name} has joined the cluster."));
     }

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use slipway_node_agent::boot::{attempt, machine, unit};
+use slipway_node_agent::facts::init_system;
+use slipway_node_agent::spec::Boot;
+
 use crate::cli::node::BootArguments;
 use crate::error::CommandError;
-use crate::node::boot::{attempt, machine, unit};
-use crate::node::facts::init_system;
-use crate::node::spec::Boot;
 use crate::program::Context;
 
 /// Makes the machine the node of its document, or has its unit do that.
@@ -28,7 +29,8 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
     };
     let root = Path::new("/");
     if arguments.foreground || init_system(root) != "systemd" {
-        return machine::run(context, &boot, &arguments.console).await;
+        machine::run(context, &boot, &arguments.console).await?;
+        return Ok(ExitCode::SUCCESS);
     }
     attempt::document(&boot)?;
     unit::BOOT.install(root, &command(&boot, &arguments.console)?).await?;

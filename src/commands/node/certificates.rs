@@ -10,14 +10,14 @@ use slipway_bootstrap::kubeconfig::{Kubeconfig, inventory as kubeconfigs};
 use slipway_bootstrap::pki::Certificate;
 use slipway_bootstrap::pki::expiry::Expiry;
 use slipway_bootstrap::pki::inventory;
+use slipway_node_agent::facts;
+use slipway_node_agent::machine::root_of_files;
 
 use super::mend;
 use crate::cli::ReportFormat;
 use crate::cli::node::{CertificatesCommand, CheckExpirationArguments, RenewArguments};
 use crate::error::CommandError;
 use crate::files;
-use crate::node::facts;
-use crate::node::machine::root_of_files;
 use crate::program::Context;
 use crate::ui::table::table;
 

@@ -10,6 +10,8 @@ use slipway_bootstrap::expand::Facts;
 use slipway_bootstrap::kubeadm::{self, Reading};
 use slipway_bootstrap::version::Images;
 use slipway_bootstrap::{addon, kubelet};
+use slipway_node_agent::cri::Cri;
+use slipway_node_agent::{documents, facts};
 use slipway_resource::{Secret, SecretText};
 use slipway_spec::diagnostic;
 
@@ -19,8 +21,7 @@ use crate::cli::node::{
 };
 use crate::error::CommandError;
 use crate::files::{self, Readers};
-use crate::node::cri::Cri;
-use crate::node::{documents, facts, settings};
+use crate::node::settings;
 use crate::program::Context;
 
 pub(super) async fn run(context: &Context, command: &ConfigCommand) -> Result<ExitCode, CommandError> {

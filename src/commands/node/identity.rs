@@ -4,16 +4,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use slipway_bootstrap::configuration::Endpoint;
+use slipway_node_agent::api::Api;
+use slipway_node_agent::boot::attempt;
+use slipway_node_agent::facts::below;
+use slipway_node_agent::identity::Identifier;
+use slipway_node_agent::identity::desk::Desk;
+use slipway_node_agent::identity::server::{self, Keys};
+use slipway_node_agent::machine::Machine;
 
 use crate::cli::node::IdentityArguments;
 use crate::error::CommandError;
-use crate::node::api::Api;
-use crate::node::boot::attempt;
-use crate::node::facts::below;
-use crate::node::identity::Identifier;
-use crate::node::identity::desk::Desk;
-use crate::node::identity::server::{self, Keys};
-use crate::node::machine::Machine;
 use crate::program::Context;
 
 /// Serves until the process is ended.

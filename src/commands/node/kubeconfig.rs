@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig, client_certificate};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject};
+use slipway_node_agent::facts::below;
+use slipway_node_agent::machine::Machine;
 use slipway_resource::SecretText;
 
 use crate::cli::node::{InitSettings, KubeconfigArguments, SourceArguments};
 use crate::error::CommandError;
-use crate::node::facts::below;
-use crate::node::machine::Machine;
 use crate::node::settings;
 use crate::program::Context;
 

@@ -6,11 +6,11 @@ mod growing;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use slipway_node_agent::facts::{below, init_system};
 use tokio::process::Command;
 
 use crate::cli::node::LogsArguments;
 use crate::error::CommandError;
-use crate::node::facts::{below, init_system};
 use crate::program::Context;
 
 /// Where the kubelet keeps the logs of containers, by pod.

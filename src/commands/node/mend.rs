@@ -7,6 +7,14 @@ use jiff::Timestamp;
 use slipway_bootstrap::expand::{self, Inputs};
 use slipway_bootstrap::phase::Command;
 use slipway_bootstrap::preflight::Purpose;
+use slipway_node_agent::Selection;
+use slipway_node_agent::boot::Stop;
+use slipway_node_agent::boot::attempt::{self, Prepared};
+use slipway_node_agent::machine::Machine;
+use slipway_node_agent::secrets::NodeSecrets;
+use slipway_node_agent::spec::{Boot, NodeSpec};
+use slipway_node_agent::work::Work;
+use slipway_node_agent::{begin, join};
 
 use super::{ADMINISTRATORS, KUBELET, unexpandable};
 use crate::cli::node::{
@@ -15,14 +23,8 @@ use crate::cli::node::{
 };
 use crate::cli::{OutputFormat, RunArguments};
 use crate::error::CommandError;
-use crate::node::boot::Stop;
-use crate::node::boot::attempt::{self, Prepared};
-use crate::node::machine::Machine;
-use crate::node::phases::Selection;
-use crate::node::secrets::NodeSecrets;
-use crate::node::spec::{Boot, NodeSpec};
-use crate::node::work::{Manner, Work, selection};
-use crate::node::{begin, join, settings};
+use crate::node::settings;
+use crate::node::work::{self, Manner, selection};
 use crate::program::Context;
 
 /// Shows the drift of the machine.
@@ -112,7 +114,7 @@ async fn go(
         None => expand::init(&spec.configuration, &facts, &Inputs::default()),
     };
     let phased = phased.map_err(unexpandable)?;
-    work.apply(spec, phased, manner).await
+    work::apply(context, work, (spec, phased), manner).await
 }
 
 /// The same on a machine that booted from a document, which is then the desired state.
@@ -136,7 +138,7 @@ async fn booted(
     let server = is_control_plane.then(|| spec.configuration.local_endpoint().url());
     let files = if is_control_plane { ADMINISTRATORS } else { KUBELET };
     let work = Work::open(context, machine, Selection::default(), secrets, (files, server)).await?;
-    work.apply(spec, phased, manner).await
+    work::apply(context, work, (spec, phased), manner).await
 }
 
 /// Drops expired tokens: the cluster removes them by itself.

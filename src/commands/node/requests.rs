@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use slipway_bootstrap::configuration::{Configuration, EncryptionAlgorithm};
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig, inventory as kubeconfigs};
 use slipway_bootstrap::pki::{AlternativeNames, PrivateKey, Request, Subject, inventory};
+use slipway_node_agent::facts;
+use slipway_node_agent::machine::root_of_files;
 use slipway_resource::SecretText;
 
 use crate::cli::node::{GenerateRequestArguments, InitSettings, SourceArguments};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
-use crate::node::machine::root_of_files;
-use crate::node::{facts, settings};
+use crate::node::settings;
 use crate::program::Context;
 
 /// Writes keys and requests for an external CA: for each certificate, and for each kubeconfig. The kubeconfig

@@ -4,17 +4,18 @@ use std::process::ExitCode;
 
 use slipway_bootstrap::phase::Command;
 use slipway_bootstrap::preflight::{Purpose, Questions};
+use slipway_node_agent::Released;
+use slipway_node_agent::leave::Leaving;
+use slipway_node_agent::machine::Machine;
+use slipway_node_agent::secrets::NodeSecrets;
+use slipway_node_agent::spec::CLUSTER;
+use slipway_node_agent::work::Work;
 
 use super::{ADMINISTRATORS, KUBELET};
 use crate::cli::RunArguments;
 use crate::cli::node::{NodeResetArguments, ResetSettings};
 use crate::error::CommandError;
-use crate::node::leave::Leaving;
-use crate::node::machine::Machine;
-use crate::node::plannable::Released;
-use crate::node::secrets::NodeSecrets;
-use crate::node::spec::CLUSTER;
-use crate::node::work::{Manner, Work, selection};
+use crate::node::work::{self, Manner, selection};
 use crate::program::Context;
 
 /// Takes the machine out of its cluster and removes what was made on it.
@@ -56,7 +57,7 @@ pub(super) async fn run(
     let server = server.filter(|_| given.is_none());
     let secrets = NodeSecrets::new(&machine.root);
     let work = Work::open(context, machine, selection, secrets, (&kubeconfigs, server)).await?;
-    work.check(&Questions::of_reset(), &spec, &arguments.machine, None).await?;
+    work::check(context, &work, (&Questions::of_reset(), &spec), &arguments.machine, None).await?;
     let released = if arguments.settings.offline { Released::ClusterAndNode } else { Released::Cluster };
     let name = &spec.configuration.node.name;
     let leaving = if is_control_plane || !work.selection.means("cleanup-node") {
@@ -74,7 +75,7 @@ pub(super) async fn run(
         run: &run,
         replace: &[],
     };
-    work.remove(spec, (released, leaving), manner).await
+    work::remove(context, work, spec, (released, leaving), manner).await
 }
 
 /// The questions that the options answer. `--force` answers all of them, as with kubeadm; `--yes` confirms no loss.

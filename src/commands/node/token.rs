@@ -11,13 +11,14 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::configuration::BootstrapTokenSettings;
 use slipway_bootstrap::token::{Stored, Token, TokenError, is_group, node_of_groups};
+use slipway_node_agent::api::Api;
+use slipway_node_agent::discovery::texts;
+use slipway_node_agent::{cluster_info, invite};
 
 use crate::cli::ReportFormat;
 use crate::cli::node::{TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments};
 use crate::error::CommandError;
-use crate::node::api::Api;
-use crate::node::discovery::texts;
-use crate::node::{cluster_info, invite, settings};
+use crate::node::settings;
 use crate::program::Context;
 use crate::ui::table::table;
 

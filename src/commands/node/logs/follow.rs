@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
+use slipway_node_agent::facts::below;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::Command;
 
@@ -12,7 +13,6 @@ use super::growing::Growing;
 use super::{KUBELET, PODS, is_in_journal, newest, no_log, said};
 use crate::cli::node::LogsArguments;
 use crate::error::CommandError;
-use crate::node::facts::below;
 use crate::program::Context;
 
 /// How often a file is read.

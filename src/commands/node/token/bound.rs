@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::objects::bound_bootstrappers;
 use slipway_bootstrap::token::{ONCE, groups_of_node};
+use slipway_node_agent::api::Api;
+use slipway_node_agent::approval::{self, Decision};
 use tokio::time::Instant;
 
 use crate::cli::node::TokenApproveArguments;
 use crate::error::CommandError;
-use crate::node::api::Api;
-use crate::node::approval::{self, Decision};
 use crate::node::settings;
 use crate::program::Context;
 
@@ -73,7 +73,7 @@ pub(super) async fn approve(
     let until = (!time.is_zero()).then(|| Instant::now() + time);
     let mut patience = Patience::default();
     loop {
-        if let Some(decisions) = patience.of(approval::decide(&api).await)? {
+        if let Some(decisions) = patience.of(approval::decide(&api).await.map_err(CommandError::from))? {
             tell(context, &decisions)?;
         }
         if until.is_some_and(|until| Instant::now() >= until) {
