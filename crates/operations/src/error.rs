@@ -49,6 +49,9 @@ pub enum Error {
     /// The trust policy refused.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The state of an archive is not imported.
+    #[error(transparent)]
+    Import(#[from] crate::importing::Refusal),
     /// The cluster cannot be expanded on its machines.
     #[error(transparent)]
     Expansion(#[from] FromClusterError),

@@ -3,10 +3,16 @@
 //! An archive is older than the present state, or was written by others. It takes no protection away that the cluster has now,
 //! as a rebuild takes none away.
 
+mod putting;
+mod refusal;
+
 use slipway_engine::State;
 use slipway_plan::Snapshot;
 use slipway_resource::Address;
 use slipway_state_store::{Backend, ClusterName, list_clusters};
+
+pub use putting::{Compared, GivenUp, Import};
+pub use refusal::Refusal;
 
 use crate::protection::{is_set, set};
 use crate::rebuilding::{readable, recorded};
@@ -39,7 +45,7 @@ impl Kept {
 
 /// Adds the protections of the present state of a cluster to the state of an archive of the same cluster. A cluster of which the
 /// store has remains that tell nothing counts as protected.
-pub async fn keep(backend: &dyn Backend, cluster: &ClusterName, archived: &mut Snapshot) -> Kept {
+async fn keep(backend: &dyn Backend, cluster: &ClusterName, archived: &mut Snapshot) -> Kept {
     let present = match State::read(backend, cluster.as_str()).await {
         Ok(Some(state)) => Some(state.snapshot),
         Ok(None) | Err(_) => readable(backend, cluster).await,

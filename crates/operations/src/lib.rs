@@ -41,6 +41,7 @@ pub mod secrets;
 mod spec;
 mod stage;
 pub mod state;
+pub mod support;
 mod trust;
 mod unplanned;
 mod upgrade;

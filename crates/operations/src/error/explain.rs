@@ -20,6 +20,7 @@ impl Error {
             Self::Protocol(error) => error.code(),
             Self::Provider(error) => crate::diagnose::code_of(error).id,
             Self::Refused(refusal) => refusal.code(),
+            Self::Import(refusal) => refusal.code(),
             Self::Expansion(error) => error.code(),
             Self::Declined(declined) => return declined.code(),
             Self::Specs(_) => return None,
@@ -158,6 +159,7 @@ impl Error {
             Self::Protocol(error) => error.hint().into_iter().collect(),
             Self::Provider(error) => error.hint.iter().cloned().collect(),
             Self::Refused(refusal) => vec![refusal.hint()],
+            Self::Import(refusal) => refusal.hint().into_iter().collect(),
             Self::Expansion(error) => error.hint().into_iter().map(str::to_owned).collect(),
             Self::CannotWork(findings) => {
                 let mut hints: Vec<String> = Vec::new();

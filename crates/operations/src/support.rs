@@ -1,0 +1,145 @@
+//! What helps to find a problem of a cluster from afar, without its secrets.
+
+use serde_json::Value as Json;
+
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::{health, state};
+
+/// Kinds of objects whose lists help, none of which holds secrets.
+const LISTS: [(&str, &str); 4] = [
+    ("nodes", "/api/v1/nodes"),
+    ("pods", "/api/v1/pods"),
+    ("events", "/api/v1/events"),
+    ("certificate-requests", "/apis/certificates.k8s.io/v1/certificatesigningrequests"),
+];
+
+/// A text about a cluster, without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The name of the file for it.
+    pub file: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Report {
+    /// A text, of which each line is left without secrets.
+    #[must_use]
+    pub fn new(file: impl Into<String>, text: &str) -> Self {
+        let text = text.lines().map(|line| cleaned(line) + "\n").collect();
+        Self { file: file.into(), text }
+    }
+
+    fn json(file: impl Into<String>, value: &Json) -> Result<Self, Error> {
+        let text = serde_json::to_string_pretty(value)
+            .map_err(|error| Error::internal("a report cannot be written", error))?;
+        Ok(Self::new(file, &text))
+    }
+}
+
+/// The spec, the health, the recorded resources and failed steps of a cluster, and lists of its objects.
+///
+/// # Errors
+/// When the health of the cluster cannot be looked at. A list that cannot be read has the error in its place.
+pub async fn reports(opened: &Opened) -> Result<Vec<Report>, Error> {
+    let mut spec = state::to_json(&opened.spec.cluster)?;
+    redact(&mut spec);
+    let mut reports = vec![Report::json("spec.json", &spec)?];
+    let health = health::look(opened).await?;
+    reports.push(Report::json("health.json", &health.to_json())?);
+    if let Some(state) = &opened.state {
+        let records = state.snapshot.resources.iter();
+        let lines: String =
+            records.map(|(address, record)| format!("{address}\t{}\n", record.identity)).collect();
+        reports.push(Report::new("resources.txt", &lines));
+        let failed = state.replayed.failed.iter();
+        let lines: String = failed.map(|(address, message)| format!("{address}\t{message}\n")).collect();
+        reports.push(Report::new("failed-steps.txt", &lines));
+    }
+    if let Ok(api) = health::api(&opened.access()).await? {
+        for (name, path) in LISTS {
+            let body = match api.get(path).await {
+                Ok(mut body) => {
+                    redact(&mut body);
+                    body
+                }
+                Err(error) => Json::String(error.message),
+            };
+            reports.push(Report::json(format!("{name}.json"), &body)?);
+        }
+    }
+    Ok(reports)
+}
+
+/// Parts of field names whose texts are left out. The last is a whole object as one text, as kubectl stores
+/// it.
+const HIDDEN: [&str; 5] = ["token", "password", "secretkey", "privatekey", "last-applied-configuration"];
+
+/// Removes values that objects and specs should not contain: those of environment variables, and those of
+/// fields that are named like secrets.
+fn redact(value: &mut Json) {
+    match value {
+        Json::Object(fields) => {
+            let is_variable = fields.contains_key("name") && fields.contains_key("value");
+            for (name, value) in fields.iter_mut() {
+                let lower = name.to_lowercase();
+                let secret = HIDDEN.iter().any(|word| lower.contains(word));
+                if value.is_string() && (secret || (is_variable && name == "value")) {
+                    *value = "(left out)".into();
+                } else {
+                    redact(value);
+                }
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(redact),
+        _ => {}
+    }
+}
+
+/// A line without bootstrap tokens, bearer tokens and keys.
+fn cleaned(line: &str) -> String {
+    if line.contains("PRIVATE KEY") {
+        return "(a private key was left out)".to_owned();
+    }
+    let clean = |word: &str| {
+        let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if is_bootstrap_token(bare) || bare.starts_with("eyJ") {
+            word.replace(bare, "(left out)")
+        } else {
+            word.to_owned()
+        }
+    };
+    line.split(' ').map(clean).collect::<Vec<_>>().join(" ")
+}
+
+fn is_bootstrap_token(word: &str) -> bool {
+    let lower = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    word.split_once('.')
+        .is_some_and(|(id, secret)| id.len() == 6 && secret.len() == 16 && lower(id) && lower(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_left_out() {
+        assert_eq!(cleaned("token \"abcdef.0123456789abcdef\" is old"), "token \"(left out)\" is old");
+        assert_eq!(cleaned("-----BEGIN EC PRIVATE KEY-----"), "(a private key was left out)");
+        assert_eq!(cleaned("Authorization: Bearer eyJhbGciOi.x.y"), "Authorization: Bearer (left out)");
+        assert_eq!(cleaned("server.go:123] started"), "server.go:123] started");
+        let mut pod = serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"env\": 1}"});
+        redact(&mut pod);
+        assert_eq!(
+            pod,
+            serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "(left out)"})
+        );
+        let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
+        redact(&mut spec);
+        assert_eq!(
+            spec,
+            serde_json::json!({"env": [{"name": "A", "value": "(left out)"}], "token": "(left out)", "name": "n"})
+        );
+    }
+}
