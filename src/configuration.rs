@@ -73,8 +73,9 @@ impl Configuration {
 fn table(path: &Path, named: Option<&Path>) -> Result<toml::Table, CommandError> {
     let text = slipway_limits::file::read_given_text(path, slipway_limits::size::CONFIGURATION).map_err(
         |error| {
-            let failure = CommandError::file("the configuration file", path, &error);
-            match (named, error.kind()) {
+            let kind = error.kind();
+            let failure = CommandError::file("the configuration file", path, error);
+            match (named, kind) {
                 (Some(_), std::io::ErrorKind::NotFound) => {
                     failure.hint("correct the path in `--config` or SLIPWAY_CONFIG, or leave it out")
                 }

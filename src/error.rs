@@ -4,32 +4,53 @@ use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::ExitCode;
 
 use serde_json::json;
 use slipway_limits::text::{shorten, visible};
 use slipway_limits::{Exceeded, count, size};
+use slipway_node_agent::Problem;
 use slipway_node_agent::api::ApiError;
 use slipway_operations::{Declined, store_hint};
-use slipway_resource::{ProviderError, with_causes};
+use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::{self, Diagnostic};
 use slipway_trust::Refusal;
 
 use crate::output::Output;
 
+/// The cause of a failure: an error of a library, or a sentence.
+type Cause = Box<dyn Error + Send + Sync>;
+
+/// How a command failed. Its exit code and what is written about it follow from this.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The arguments cannot be used.
+    Usage,
+    /// The specs, the trust policy or a person refuse; nothing was done.
+    Refused,
+    /// Something does not work, or only a part was done.
+    Failed,
+    /// The result of the command says that it failed.
+    Reported,
+    /// The reader of standard output has gone: there is nobody to tell it to.
+    ReaderGone,
+}
+
 /// A failure as the user sees it.
 #[derive(Debug)]
 pub(crate) struct CommandError {
+    kind: Kind,
     code: Option<&'static str>,
     message: String,
+    /// The messages of what caused it, the nearest first.
     causes: Vec<String>,
+    /// The first error that caused it, as the library returned it.
+    source: Option<Cause>,
     hints: Vec<String>,
     /// Text that was complete before the failure, as all problems of a spec.
     details: Option<String>,
     /// Problems of the specs, for programs.
     problems: Vec<Diagnostic>,
-    /// Whether standard output has a report about it already.
-    is_reported: bool,
-    quiet: bool,
 }
 
 impl CommandError {
@@ -37,41 +58,49 @@ impl CommandError {
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
         let message = message.into();
         Self {
+            kind: Kind::Failed,
             code: Some(code),
             message,
             causes: Vec::new(),
+            source: None,
             hints: Vec::new(),
             details: None,
             problems: Vec::new(),
-            is_reported: false,
-            quiet: false,
         }
     }
 
     /// A failure about a file.
-    pub fn file(what: &str, path: &Path, error: &std::io::Error) -> Self {
+    pub fn file(what: &str, path: &Path, error: std::io::Error) -> Self {
         let message = format!("{what} {} cannot be used", path.display());
-        match Exceeded::of(error) {
-            Some(exceeded) => {
-                Self::new(exceeded.code(), message).cause(exceeded.to_string()).hint(exceeded.hint())
-            }
-            None => Self::new("CLI0001", message).cause(error.to_string()),
-        }
+        let failure = match Exceeded::of(&error) {
+            Some(exceeded) => Self::new(exceeded.code(), message).hint(exceeded.hint()),
+            None => Self::new("CLI0001", message),
+        };
+        failure.cause(error)
     }
 
     /// A failure that should not be.
-    pub fn internal(message: &str, error: &dyn Error) -> Self {
-        Self::new("CLI0002", message).cause(error.to_string())
+    pub fn internal(message: &str, cause: impl Into<Cause>) -> Self {
+        Self::new("CLI0002", message).cause(cause)
     }
 
     /// Nothing more to say: the reader of standard output has gone.
     pub fn broken_pipe() -> Self {
-        Self { quiet: true, ..Self::new("CLI0001", "") }
+        Self { kind: Kind::ReaderGone, ..Self::new("CLI0001", "") }
+    }
+
+    /// The exit code of a command that fails in this way: 1, whatever the kind. A plan with changes ends with 2.
+    pub fn exit_code(&self) -> ExitCode {
+        match self.kind {
+            Kind::Usage | Kind::Refused | Kind::Failed | Kind::Reported | Kind::ReaderGone => {
+                ExitCode::from(1)
+            }
+        }
     }
 
     /// Whether the reader of standard output has gone.
     pub fn is_broken_pipe(&self) -> bool {
-        self.quiet
+        self.kind == Kind::ReaderGone
     }
 
     /// Problems of a spec, each complete in itself.
@@ -84,7 +113,8 @@ impl CommandError {
         let errors = diagnostic::count(&problems).errors;
         let count = if errors == 1 { "1 problem".to_owned() } else { format!("{errors} problems") };
         let message = format!("the specs have {count}; nothing was done");
-        Self { problems: problems.clone(), ..Self::diagnostics(diagnostic::render_all(&problems), message) }
+        let text = diagnostic::render_all(&problems);
+        Self { kind: Kind::Refused, problems, ..Self::diagnostics(text, message) }
     }
 
     /// Arguments that are refused: the first part of what clap says about them.
@@ -92,7 +122,7 @@ impl CommandError {
         let text = error.to_string();
         let said = text.split("\n\n").next().unwrap_or_default();
         let said: Vec<&str> = said.trim_start_matches("error: ").lines().map(str::trim).collect();
-        let failure = Self { code: None, ..Self::new("", said.join(" ")) };
+        let failure = Self { kind: Kind::Usage, code: None, ..Self::new("", said.join(" ")) };
         match hint {
             Some(hint) => failure.hint(hint),
             None => failure,
@@ -101,13 +131,13 @@ impl CommandError {
 
     /// Marks a failure whose report is part of the result.
     pub fn reported(self) -> Self {
-        Self { is_reported: true, ..self }
+        Self { kind: Kind::Reported, ..self }
     }
 
     /// The failure for programs: the problems of the specs in the form in which `slipway spec check` reports them, or one
     /// problem with causes and hints. `None` if the reader of standard output has a report, or has gone.
     pub fn for_programs(&self) -> Option<String> {
-        if self.quiet || self.is_reported {
+        if self.is_told() {
             return None;
         }
         serde_json::to_string_pretty(&json!({ "diagnostics": self.diagnostics_for_programs() })).ok()
@@ -115,10 +145,15 @@ impl CommandError {
 
     /// The same on one line and with the name of the cluster, for commands that write one JSON document for each cluster.
     pub fn for_programs_about(&self, cluster: &str) -> Option<String> {
-        if self.quiet || self.is_reported {
+        if self.is_told() {
             return None;
         }
         Some(json!({ "cluster": cluster, "diagnostics": self.diagnostics_for_programs() }).to_string())
+    }
+
+    /// Whether standard output has a report about it, or no reader.
+    fn is_told(&self) -> bool {
+        matches!(self.kind, Kind::Reported | Kind::ReaderGone)
     }
 
     fn diagnostics_for_programs(&self) -> serde_json::Value {
@@ -144,9 +179,22 @@ impl CommandError {
         &self.message
     }
 
-    /// Adds a cause.
-    pub fn cause(mut self, cause: impl Into<String>) -> Self {
-        self.causes.push(cause.into());
+    /// Adds a cause with its own causes: an error of a library, or a sentence. A message that repeats the one before is left
+    /// out. The first cause is kept as the source.
+    pub fn cause(mut self, cause: impl Into<Cause>) -> Self {
+        let cause = cause.into();
+        let first: &(dyn Error + 'static) = &*cause;
+        let mut next = Some(first);
+        while let Some(error) = next {
+            let text = error.to_string();
+            if text != self.message && self.causes.last() != Some(&text) {
+                self.causes.push(text);
+            }
+            next = error.source();
+        }
+        if self.source.is_none() {
+            self.source = Some(cause);
+        }
         self
     }
 
@@ -161,7 +209,7 @@ impl CommandError {
 
     /// Prints it to standard error.
     pub fn report(&self, output: &Output) {
-        if !self.quiet {
+        if !self.is_broken_pipe() {
             output.notice(&self.text(&output.style_error("error"), &output.style_hint("hint")));
         }
     }
@@ -195,16 +243,9 @@ impl CommandError {
         text
     }
 
-    fn of(code: &'static str, error: &dyn Error, hint: Option<String>) -> Self {
-        let mut failure = Self::new(code, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            if text != failure.message {
-                failure.causes.push(text);
-            }
-            source = cause.source();
-        }
+    /// An error of a library that says all in its message, with its causes.
+    fn of(code: &'static str, error: impl Error + Send + Sync + 'static, hint: Option<String>) -> Self {
+        let mut failure = Self::new(code, error.to_string()).cause(error);
         failure.hints.extend(hint);
         failure
     }
@@ -217,44 +258,55 @@ fn bounded(texts: &[String]) -> Vec<Cow<'_, str>> {
 
 impl From<slipway_state_store::Error> for CommandError {
     fn from(error: slipway_state_store::Error) -> Self {
-        Self::of(error.code(), &error, store_hint(&error))
+        let (code, hint) = (error.code(), store_hint(&error));
+        Self::of(code, error, hint)
     }
 }
 
 impl From<slipway_secrets::Error> for CommandError {
     fn from(error: slipway_secrets::Error) -> Self {
-        Self::of(error.code(), &error, error.hint())
+        let (code, hint) = (error.code(), error.hint());
+        Self::of(code, error, hint)
     }
 }
 
 impl From<slipway_plan::Error> for CommandError {
     fn from(error: slipway_plan::Error) -> Self {
-        Self::of(error.code(), &error, error.hint())
+        let (code, hint) = (error.code(), error.hint());
+        Self::of(code, error, hint)
     }
 }
 
 impl From<slipway_engine::Error> for CommandError {
     fn from(error: slipway_engine::Error) -> Self {
-        let hint = match &error {
-            slipway_engine::Error::Store { source, .. } => {
-                if let held @ slipway_state_store::Error::Held { .. } = &**source {
-                    return Self::of(error.code(), held, store_hint(held));
-                }
-                store_hint(source)
+        use slipway_engine::Error as Failure;
+        let code = error.code();
+        match error {
+            Failure::Store { source, .. } if matches!(*source, slipway_state_store::Error::Held { .. }) => {
+                let hint = store_hint(&source);
+                Self::of(code, *source, hint)
             }
-            _ => error.hint(),
-        };
-        let mut failure = Self::of(error.code(), &error, hint);
-        if let slipway_engine::Error::Provider { source, .. } = &error {
-            failure.causes.push(format!("class {}", source.class));
+            error => {
+                let hint = match &error {
+                    Failure::Store { source, .. } => store_hint(source),
+                    _ => error.hint(),
+                };
+                let class = match &error {
+                    Failure::Provider { source, .. } => Some(format!("class {}", source.class)),
+                    _ => None,
+                };
+                let mut failure = Self::of(code, error, hint);
+                failure.causes.extend(class);
+                failure
+            }
         }
-        failure
     }
 }
 
 impl From<slipway_forges::Error> for CommandError {
     fn from(error: slipway_forges::Error) -> Self {
-        Self::of(error.code(), &error, error.hint())
+        let (code, hint) = (error.code(), error.hint());
+        Self::of(code, error, hint)
     }
 }
 
@@ -265,10 +317,10 @@ impl From<slipway_reviews::Error> for CommandError {
             Failure::Forge(error) => error.into(),
             Failure::Operation(error) => (*error).into(),
             Failure::Store(error) => error.into(),
-            Failure::File { what, path, source } => Self::file(what, &path, &source),
+            Failure::File { what, path, source } => Self::file(what, &path, source),
             error => {
-                let hint = error.hints().into_iter().next();
-                Self::of(error.code().unwrap_or("FORGE0013"), &error, hint)
+                let (code, hint) = (error.code(), error.hints().into_iter().next());
+                Self::of(code.unwrap_or("FORGE0013"), error, hint)
             }
         }
     }
@@ -276,27 +328,31 @@ impl From<slipway_reviews::Error> for CommandError {
 
 impl From<slipway_reconciler::Error> for CommandError {
     fn from(error: slipway_reconciler::Error) -> Self {
-        Self::of(error.code(), &error, error.hint())
+        let (code, hint) = (error.code(), error.hint());
+        Self::of(code, error, hint)
     }
 }
 
 impl From<slipway_protocol::Error> for CommandError {
     fn from(error: slipway_protocol::Error) -> Self {
-        Self::of(error.code(), &error, error.hint())
+        let (code, hint) = (error.code(), error.hint());
+        Self::of(code, error, hint)
     }
 }
 
 impl From<slipway_operations::Error> for CommandError {
     fn from(error: slipway_operations::Error) -> Self {
         use slipway_operations::Error as Failure;
+        let message = error.to_string();
         match error {
             Failure::Specs(problems) => Self::of_specs(problems),
             Failure::Declined(declined) => declined.into(),
             Failure::Engine(error) => error.into(),
             error => Self {
+                code: error.code(),
                 causes: error.causes(),
                 hints: error.hints(),
-                ..Self { code: error.code(), ..Self::new("", error.to_string()) }
+                ..Self { source: Some(Box::new(error)), ..Self::new("", message) }
             },
         }
     }
@@ -306,12 +362,11 @@ impl From<slipway_node_agent::Error> for CommandError {
     fn from(error: slipway_node_agent::Error) -> Self {
         use slipway_node_agent::Error as Failure;
         match error {
-            Failure::Problem(problem) => Self {
-                causes: problem.causes.iter().map(|cause| with_causes(&**cause)).collect(),
-                hints: problem.hints,
-                details: problem.details,
-                ..Self { code: problem.code, ..Self::new("", problem.message) }
-            },
+            Failure::Problem(problem) => {
+                let Problem { code, message, causes, hints, details } = *problem;
+                let failure = Self { code, hints, details, ..Self::new("", message) };
+                causes.into_iter().fold(failure, |failure, cause| failure.cause(cause))
+            }
             Failure::Store(error) => (*error).into(),
             Failure::Engine(error) => (*error).into(),
             Failure::Operation(error) => (*error).into(),
@@ -320,7 +375,7 @@ impl From<slipway_node_agent::Error> for CommandError {
             // The error of this program.
             Failure::Caller(error) => match error.downcast::<Self>() {
                 Ok(own) => *own,
-                Err(other) => Self::internal("the plan of the machine cannot be carried out", &*other),
+                Err(other) => Self::internal("the plan of the machine cannot be carried out", other),
             },
         }
     }
@@ -338,10 +393,11 @@ impl From<Declined> for CommandError {
             // The callback of this program failed.
             Declined::Failed(error) => match error.downcast::<Self>() {
                 Ok(own) => *own,
-                Err(other) => Self::internal("nobody could decide", &*other),
+                Err(other) => Self::internal("nobody could decide", other),
             },
             declined => {
-                let failure = Self { code: declined.code(), ..Self::new("", declined.to_string()) };
+                let (code, message) = (declined.code(), declined.to_string());
+                let failure = Self { kind: Kind::Refused, code, ..Self::new("", message) };
                 match declined {
                     Declined::Unanswered { hint } => failure.hint(hint),
                     _ => failure,
@@ -364,19 +420,25 @@ impl std::fmt::Display for CommandError {
     }
 }
 
-impl Error for CommandError {}
+impl Error for CommandError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
 
 impl From<Refusal> for CommandError {
     fn from(refusal: Refusal) -> Self {
-        Self::new(refusal.code(), refusal.to_string()).hint(refusal.hint())
+        let failure = Self::new(refusal.code(), refusal.to_string()).hint(refusal.hint());
+        Self { kind: Kind::Refused, source: Some(Box::new(refusal)), ..failure }
     }
 }
 
 impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
-        let mut failure =
-            Self::new("PROVIDER0000", error.message.clone()).cause(format!("class {}", error.class));
-        failure.hints.extend(error.hint);
+        let mut failure = Self::new("PROVIDER0000", error.message.clone());
+        failure.causes.push(format!("class {}", error.class));
+        failure.hints.extend(error.hint.clone());
+        failure.source = Some(Box::new(error));
         failure
     }
 }
@@ -386,7 +448,7 @@ impl From<std::io::Error> for CommandError {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::broken_pipe();
         }
-        Self::new("CLI0001", "input or output failed").cause(error.to_string())
+        Self::new("CLI0001", "input or output failed").cause(error)
     }
 }
 
@@ -398,5 +460,40 @@ mod tests {
     fn a_way_out_is_told_once() {
         let error = CommandError::new("CLI0013", "it cannot work").hint("ask for more").hint("ask for more");
         assert_eq!(error.hints, ["ask for more"]);
+    }
+
+    #[derive(Debug)]
+    struct Outer(std::io::Error);
+
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            formatter.write_str("the outer part")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn every_cause_of_an_error_is_shown_once_and_the_first_is_kept() {
+        let inner = std::io::Error::other("the inner part");
+        let error = CommandError::new("CLI0013", "it cannot work").cause(Outer(inner));
+        assert_eq!(error.causes, ["the outer part", "the inner part"]);
+        assert!(error.source().is_some_and(|source| source.is::<Outer>()));
+        let repeated = CommandError::of("CLI0013", std::io::Error::other("the same"), None);
+        assert_eq!(repeated.message(), "the same");
+        assert!(repeated.causes.is_empty(), "{:?}", repeated.causes);
+    }
+
+    #[test]
+    fn only_a_failure_that_nobody_knows_is_written_for_programs() {
+        let error = || CommandError::new("CLI0013", "it cannot work");
+        assert!(error().for_programs().is_some());
+        assert!(error().reported().for_programs().is_none());
+        assert!(CommandError::broken_pipe().for_programs().is_none());
+        assert_eq!(error().exit_code(), ExitCode::from(1));
     }
 }

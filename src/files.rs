@@ -34,7 +34,7 @@ pub(crate) struct Written {
 /// Refuses the path of `--out` if a file exists there that is not an older file of its kind, or cannot be
 /// created. Called before the work, which would be in vain.
 pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandError> {
-    let failed = |error: io::Error| CommandError::file("the file", path, &error);
+    let failed = |error: io::Error| CommandError::file("the file", path, error);
     let old = match fs::metadata(path) {
         Ok(old) => old,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return check_new(path),
@@ -66,7 +66,7 @@ pub(crate) fn write_out(
     written: Written,
 ) -> Result<(), CommandError> {
     check_out(path, written)?;
-    write(path, bytes, readers).map_err(|error| CommandError::file("the file", path, &error))
+    write(path, bytes, readers).map_err(|error| CommandError::file("the file", path, error))
 }
 
 /// Refuses a folder, a pipe, a device or a socket in the place of a file.

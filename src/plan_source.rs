@@ -85,13 +85,14 @@ pub(crate) async fn read_saved(context: &Context, path: &Path) -> Result<Saved, 
     if path.is_dir() {
         let folder = Exceeded::NotAFile { kind: "a folder" };
         let failure = CommandError::new(folder.code(), format!("the plan {shown} cannot be used"));
-        return Err(failure.cause(folder.to_string()).hint(format!(
+        return Err(failure.cause(folder).hint(format!(
             "`slipway apply -f {shown}` applies the specs of a folder, `slipway plan -f {shown}` shows their plan"
         )));
     }
     let bytes = file::read_given(path, size::PLAN).map_err(|error| {
-        let failure = CommandError::file("the plan", path, &error);
-        match error.kind() {
+        let kind = error.kind();
+        let failure = CommandError::file("the plan", path, error);
+        match kind {
             std::io::ErrorKind::NotFound => match digits(path) {
                 Some(digits) => failure.hint(format!(
                     "`state:CLUSTER/DIGEST` or `state:DIGEST` names a plan of the state store, as `state:{digits}`; `slipway get \

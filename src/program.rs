@@ -113,7 +113,7 @@ impl Program {
                     report_to_programs(&error, output);
                 }
                 error.report(&output);
-                ExitCode::from(1)
+                error.exit_code()
             }
         };
         traces.into_iter().for_each(Traces::end);
@@ -148,7 +148,7 @@ impl Program {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", &error))?;
+            .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", error))?;
         runtime.block_on(async {
             let result = commands::run(cli.command, &context).await;
             context.processes.end().await;

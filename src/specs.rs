@@ -154,7 +154,7 @@ pub(crate) fn override_provider(wanted: &mut ClusterSpec, selection: &Selection)
         let settings: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(text).map_err(|error| {
                 CommandError::new("CLI0006", "the settings of `--provider-config` are not a JSON object")
-                    .cause(error.to_string())
+                    .cause(error)
             })?;
         if !provider.config.is_object() {
             provider.config = serde_json::Value::Object(serde_json::Map::new());

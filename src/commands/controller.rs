@@ -51,7 +51,7 @@ async fn pause(context: &Context, arguments: &PauseArguments) -> Result<ExitCode
     check_known(&backend, &arguments.cluster).await?;
     let since = Timestamp::now();
     let until = arguments.duration.map(|duration| since.checked_add(duration)).transpose();
-    let until = until.map_err(|error| CommandError::internal("the end of the pause is no date", &error))?;
+    let until = until.map_err(|error| CommandError::internal("the end of the pause is no date", error))?;
     let pause = Pause { who: context.actor()?.who, since, until, reason: arguments.reason.clone() };
     let told = told(&arguments.cluster, &pause);
     board::pause(&backend, &arguments.cluster, pause).await?;

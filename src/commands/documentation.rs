@@ -30,7 +30,7 @@ pub(crate) fn completions(
 /// Writes a manual page for each command.
 pub(crate) fn man(context: &Context, arguments: &ManArguments) -> Result<ExitCode, CommandError> {
     let directory = &arguments.directory;
-    let fail = |error: std::io::Error| CommandError::file("the folder", directory, &error);
+    let fail = |error: std::io::Error| CommandError::file("the folder", directory, error);
     std::fs::create_dir_all(directory).map_err(fail)?;
     clap_mangen::generate_to(command(), directory).map_err(fail)?;
     context.output.message(&format!("The manual pages are in {}.", directory.display()));

@@ -46,7 +46,7 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
                     context.output.result(&report)?;
                 }
                 error.report(&context.output);
-                ExitCode::from(1)
+                error.exit_code()
             }
             Err(error) => return Err(error),
         };

@@ -100,7 +100,7 @@ fn bytes(size: Option<i64>) -> String {
 
 fn json(value: &impl Serialize) -> Result<String, CommandError> {
     serde_json::to_string_pretty(value)
-        .map_err(|error| CommandError::internal("the report cannot be written", &error))
+        .map_err(|error| CommandError::internal("the report cannot be written", error))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ async fn terraform(context: &Context, arguments: &TerraformArguments) -> Result<
     };
     let blocks = export
         .write()
-        .map_err(|error| CommandError::internal("the configuration cannot be written", &error))?;
+        .map_err(|error| CommandError::internal("the configuration cannot be written", error))?;
     let comment: String = left_out.lines().map(|line| format!("# {line}\n")).collect();
     let text = match comment.is_empty() {
         true => format!("{HEADER}\n\n{blocks}"),

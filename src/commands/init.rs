@@ -23,13 +23,14 @@ pub(crate) fn run(context: &Context, arguments: &InitArguments) -> Result<ExitCo
     }
     let path = &arguments.out;
     let mut file = std::fs::File::create_new(path).map_err(|error| {
-        let failure = CommandError::file("the file", path, &error);
-        match error.kind() {
+        let kind = error.kind();
+        let failure = CommandError::file("the file", path, error);
+        match kind {
             std::io::ErrorKind::AlreadyExists => failure.hint("`--out FILE` writes to another file"),
             _ => failure,
         }
     })?;
-    file.write_all(text.as_bytes()).map_err(|error| CommandError::file("the file", path, &error))?;
+    file.write_all(text.as_bytes()).map_err(|error| CommandError::file("the file", path, error))?;
     context.output.message(&format!(
         "{} describes the cluster {}. `slipway plan -f {0}` shows what it becomes.",
         path.display(),

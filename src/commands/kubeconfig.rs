@@ -63,7 +63,7 @@ pub(crate) async fn run(
         check_replaceable(&kubeconfig, &file)?;
         kubeconfig
     };
-    let fail = |error: std::io::Error| CommandError::file("the kubeconfig", &file, &error);
+    let fail = |error: std::io::Error| CommandError::file("the kubeconfig", &file, error);
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(fail)?;
     }
@@ -93,7 +93,7 @@ fn usual_file() -> Result<PathBuf, CommandError> {
 
 /// Refuses to replace a file that is not a kubeconfig of this cluster alone.
 fn check_replaceable(kubeconfig: &Kubeconfig, file: &Path) -> Result<(), CommandError> {
-    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, &error))?;
+    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, error))?;
     let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(()) };
     if Kubeconfig::parse(&text).is_ok_and(|existing| kubeconfig.is_only_cluster_of(&existing)) {
         return Ok(());
@@ -108,11 +108,10 @@ fn check_replaceable(kubeconfig: &Kubeconfig, file: &Path) -> Result<(), Command
 }
 
 fn merge(kubeconfig: &Kubeconfig, file: &Path) -> Result<Kubeconfig, CommandError> {
-    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, &error))?;
+    let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, error))?;
     let Some(text) = text else { return Ok(kubeconfig.clone()) };
     let failed = |error: slipway_bootstrap::kubeconfig::Error| {
-        CommandError::new("CLI0042", format!("{} cannot be merged into", file.display()))
-            .cause(error.to_string())
+        CommandError::new("CLI0042", format!("{} cannot be merged into", file.display())).cause(error)
     };
     let known = Kubeconfig::parse(&text).map_err(failed)?;
     Ok(kubeconfig.merged_over(&known, true, false).map_err(failed)?.kubeconfig)

@@ -28,7 +28,7 @@ fn show(context: &Context, arguments: &SpecShowArguments) -> Result<ExitCode, Co
         loaded.clusters.push(wanted.cluster);
     }
     let mut text = slipway_spec::full_yaml(&loaded)
-        .map_err(|error| CommandError::internal("the spec cannot be shown", &error))?;
+        .map_err(|error| CommandError::internal("the spec cannot be shown", error))?;
     if !arguments.full {
         text = without_defaults(&text);
     }
@@ -74,7 +74,7 @@ fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, 
         }
         ReportFormat::Json => {
             let text = serde_json::to_string_pretty(&loaded.diagnostics)
-                .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
+                .map_err(|error| CommandError::internal("the report cannot be written", error))?;
             context.output.result(&text)?;
         }
     }

@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &Context, command: StateCommand) -> Result<Exit
 /// JSON for programs, with a line end.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<String, CommandError> {
     serde_json::to_string_pretty(value)
-        .map_err(|error| CommandError::internal("the answer cannot be written as JSON", &error))
+        .map_err(|error| CommandError::internal("the answer cannot be written as JSON", error))
 }
 
 /// A moment as a person reads it: whole seconds, in UTC.

@@ -33,7 +33,7 @@ pub(crate) async fn run(
     let opened = open(context, &arguments.cluster).await?;
     let name = opened.spec.cluster.name.clone();
     let folder = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{name}-support")));
-    let bundle = Bundle::new(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
+    let bundle = Bundle::new(&folder).map_err(|error| CommandError::file("the folder", &folder, error))?;
     bundle.write(&Report::new("slipway.txt", &format!("slipway {}\n", env!("CARGO_PKG_VERSION"))))?;
     for report in support::reports(&opened).await? {
         bundle.write(&report)?;
@@ -50,7 +50,7 @@ pub(crate) async fn run(
     while let Some(report) = read.next().await {
         bundle.write(&report)?;
     }
-    bundle.done(&folder).map_err(|error| CommandError::file("the folder", &folder, &error))?;
+    bundle.done(&folder).map_err(|error| CommandError::file("the folder", &folder, error))?;
     context.output.message(&format!(
         "{} has what helps, without secrets; look through it before you give it away.",
         folder.display()
@@ -83,7 +83,7 @@ impl Bundle {
 
     fn write(&self, report: &Report) -> Result<(), CommandError> {
         let path = self.draft.path().join(&report.file);
-        std::fs::write(&path, &report.text).map_err(|error| CommandError::file("the file", &path, &error))
+        std::fs::write(&path, &report.text).map_err(|error| CommandError::file("the file", &path, error))
     }
 }
 

@@ -136,7 +136,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
 fn read(location: &Location) -> Result<String, CommandError> {
     let path = Path::new(location.file.as_ref());
     slipway_limits::file::read_text(path, slipway_limits::size::SPEC)
-        .map_err(|error| CommandError::file("the spec", path, &error))
+        .map_err(|error| CommandError::file("the spec", path, error))
 }
 
 /// Says that the spec still has the old version, which the next plan refuses.

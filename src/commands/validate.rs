@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Res
     match arguments.output {
         ReportFormat::Json => {
             let text = serde_json::to_string_pretty(&health.to_json())
-                .map_err(|error| CommandError::internal("the report cannot be written", &error))?;
+                .map_err(|error| CommandError::internal("the report cannot be written", error))?;
             context.output.result(&text)?;
         }
         ReportFormat::Text => context.output.result(&report(&opened, &health))?,

@@ -32,7 +32,7 @@ pub(crate) fn run(context: &Context, arguments: &VersionArguments) -> Result<Exi
     };
     let text = match arguments.output {
         ReportFormat::Json => serde_json::to_string_pretty(&version)
-            .map_err(|error| CommandError::internal("the version cannot be written", &error))?,
+            .map_err(|error| CommandError::internal("the version cannot be written", error))?,
         ReportFormat::Text => format!(
             "slipway {} ({})\nspecs: {}\nprovider contract: {}",
             version.version, version.platform, version.spec_api_version, version.provider_contract

@@ -29,7 +29,7 @@ pub(super) fn manifest(
     let mut text = String::from("# Written by `slipway export cloud-controller-manifest`.\n");
     for object in objects {
         let document = serde_yaml::to_string(&object)
-            .map_err(|error| CommandError::internal("the manifest cannot be written", &error))?;
+            .map_err(|error| CommandError::internal("the manifest cannot be written", error))?;
         text.push_str("---\n");
         text.push_str(&document);
     }
@@ -38,6 +38,6 @@ pub(super) fn manifest(
 }
 
 fn configuration(path: &Path) -> Result<String, CommandError> {
-    let failure = |error: Error| CommandError::file("the cloud configuration", path, &error);
+    let failure = |error: Error| CommandError::file("the cloud configuration", path, error);
     files::read(path).map_err(failure)?.ok_or_else(|| failure(Error::from(ErrorKind::NotFound)))
 }

@@ -16,7 +16,7 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
     let absolute = |path: &Path| {
         std::path::absolute(path)
             .map(|path| path.display().to_string())
-            .map_err(|error| CommandError::file("the path", path, &error))
+            .map_err(|error| CommandError::file("the path", path, error))
     };
     let boot = Boot {
         document: absolute(&arguments.document)?,

@@ -73,7 +73,7 @@ fn check(context: &Context, arguments: &CheckExpirationArguments) -> Result<Exit
 
 fn lines(folder: &Path, kubeconfig_folder: &Path, now: Timestamp) -> Result<Vec<Line>, CommandError> {
     let read =
-        |path: &Path| files::read(path).map_err(|error| CommandError::file("the certificate", path, &error));
+        |path: &Path| files::read(path).map_err(|error| CommandError::file("the certificate", path, error));
     let external = |authority: &str| {
         let base = inventory::certificate(authority).map_or(authority, |entry| entry.base_name);
         folder.join(format!("{base}.crt")).exists() && !folder.join(format!("{base}.key")).exists()
@@ -170,7 +170,7 @@ fn programs(lines: &[Line]) -> Result<String, CommandError> {
         "certificateAuthorities": of(true),
     });
     serde_json::to_string_pretty(&document)
-        .map_err(|error| CommandError::internal("the report cannot be written as JSON", &error))
+        .map_err(|error| CommandError::internal("the report cannot be written as JSON", error))
 }
 
 /// Replaces certificates in a plan of the machine, so that what uses them restarts with them.

@@ -41,7 +41,7 @@ pub(super) async fn run(context: &Context, command: &ConfigCommand) -> Result<Ex
             match new_config {
                 // The document may contain tokens.
                 Some(path) => files::write(path, text.expose().as_bytes(), Readers::Owner)
-                    .map_err(|error| CommandError::file("the new document", path, &error))?,
+                    .map_err(|error| CommandError::file("the new document", path, error))?,
                 None => context.output.result(text.expose())?,
             }
         }
@@ -87,7 +87,7 @@ fn print(which: ConfigDefaults, components: &[String]) -> Result<String, Command
                 discovery: Discovery::Token(TokenDiscovery {
                     token: example(0),
                     api_server_endpoint: "kube-apiserver:6443".parse().map_err(|error: EndpointError| {
-                        CommandError::internal("the example cannot be written", &error)
+                        CommandError::internal("the example cannot be written", error)
                     })?,
                     ca_cert_hashes: Vec::new(),
                     unsafe_skip_ca_verification: true,
@@ -115,7 +115,7 @@ fn proxy_defaults(configuration: &Configuration) -> Result<Map<String, Json>, Co
 
 fn mapping(text: &str) -> Result<Map<String, Json>, CommandError> {
     let document: Json = serde_yaml::from_str(text)
-        .map_err(|error| CommandError::internal("the defaults cannot be read", &error))?;
+        .map_err(|error| CommandError::internal("the defaults cannot be read", error))?;
     Ok(document.as_object().cloned().unwrap_or_default())
 }
 

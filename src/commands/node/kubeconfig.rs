@@ -31,7 +31,7 @@ pub(super) async fn run(
     let read = |name: &str| {
         let path = below(&machine.root, &format!("{}/{name}", cluster.certificates_dir));
         slipway_limits::file::read_text(&path, slipway_limits::size::KUBECONFIG).map_err(|error| {
-            CommandError::file("the cluster's CA", &path, &error)
+            CommandError::file("the cluster's CA", &path, error)
                 .hint("this works on a control plane whose CA key is on its disk")
         })
     };

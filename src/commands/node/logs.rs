@@ -36,15 +36,16 @@ async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
     let file = below(root, KUBELET);
     if !is_in_journal(root) {
         let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
-            .map_err(|error| CommandError::file("the log", &file, &error))?;
+            .map_err(|error| CommandError::file("the log", &file, error))?;
         return Ok(last(&text, tail));
     }
     let lines = tail.to_string();
     let arguments = ["--unit", "kubelet", "--no-pager", "--output", "cat", "--lines", &lines];
-    let output =
-        Command::new("journalctl").args(arguments).output().await.map_err(|error| {
-            CommandError::new("CLI0001", "journalctl cannot be run").cause(error.to_string())
-        })?;
+    let output = Command::new("journalctl")
+        .args(arguments)
+        .output()
+        .await
+        .map_err(|error| CommandError::new("CLI0001", "journalctl cannot be run").cause(error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -58,7 +59,7 @@ fn component(root: &Path, name: &str, tail: usize) -> Result<String, CommandErro
     let pods = below(root, PODS);
     let Some(file) = newest(&pods, name) else { return Err(no_log(&pods, name)) };
     let text = slipway_limits::file::read_text(&file, slipway_limits::size::LOG)
-        .map_err(|error| CommandError::file("the log", &file, &error))?;
+        .map_err(|error| CommandError::file("the log", &file, error))?;
     Ok(last(&text, tail).lines().map(said).collect::<Vec<_>>().join("\n"))
 }
 

@@ -99,7 +99,7 @@ fn kubeconfig(
 
 /// The text of a file; `None` when the file does not exist.
 fn read(path: &Path) -> Result<Option<String>, CommandError> {
-    files::read(path).map_err(|error| CommandError::file("the file", path, &error))
+    files::read(path).map_err(|error| CommandError::file("the file", path, error))
 }
 
 fn request(subject: &Subject, names: &AlternativeNames, key: &PrivateKey) -> Result<String, CommandError> {
@@ -107,7 +107,7 @@ fn request(subject: &Subject, names: &AlternativeNames, key: &PrivateKey) -> Res
 }
 
 fn write(path: &Path, text: &str) -> Result<(), CommandError> {
-    let unusable = |error: std::io::Error| CommandError::file("the file", path, &error);
+    let unusable = |error: std::io::Error| CommandError::file("the file", path, error);
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(unusable)?;
     }

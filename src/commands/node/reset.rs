@@ -47,7 +47,7 @@ pub(super) async fn run(
     let mut kubeconfigs: Vec<&str> = Vec::new();
     let given = match &arguments.settings.kubeconfig {
         Some(path) => Some(
-            std::path::absolute(path).map_err(|error| CommandError::file("the kubeconfig", path, &error))?,
+            std::path::absolute(path).map_err(|error| CommandError::file("the kubeconfig", path, error))?,
         ),
         None => None,
     };

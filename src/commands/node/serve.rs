@@ -26,7 +26,7 @@ pub(super) async fn run(arguments: &ServeArguments) -> Result<ExitCode, CommandE
 /// Serves all clients that connect, until the process ends. Only root can connect.
 async fn on_socket(path: &Path) -> Result<(), CommandError> {
     use std::os::unix::fs::PermissionsExt as _;
-    let unusable = |error: std::io::Error| CommandError::file("the socket", path, &error);
+    let unusable = |error: std::io::Error| CommandError::file("the socket", path, error);
     if path.exists() && tokio::net::UnixStream::connect(path).await.is_err() {
         // The socket of a process that has ended.
         std::fs::remove_file(path).map_err(unusable)?;

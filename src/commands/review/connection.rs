@@ -30,7 +30,7 @@ pub(super) fn forge(arguments: &ForgeArguments) -> Result<(Box<dyn Forge>, Strin
 fn token(arguments: &ForgeArguments) -> Result<Token, CommandError> {
     if let Some(path) = &arguments.token_file {
         let text = file::read_given_text(path, size::KEY_FILE);
-        let text = text.map_err(|error| CommandError::file("the token file", path, &error))?;
+        let text = text.map_err(|error| CommandError::file("the token file", path, error))?;
         return Ok(Token::new(&text)?);
     }
     let name = arguments.token_variable.as_deref().unwrap_or_default();
@@ -62,6 +62,6 @@ pub(super) fn policy(
             .hint(format!("use `--policy {OF_BASE}PATH` for a file of the base branch")));
     }
     let text = file::read_given_text(path, size::CONFIGURATION);
-    let text = text.map_err(|error| CommandError::file("the policy", path, &error))?;
+    let text = text.map_err(|error| CommandError::file("the policy", path, error))?;
     Ok(Policy::from_toml(&text)?)
 }

@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, arguments: &SpecConvertArguments) -> Result
 fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> {
     let cluster = slipway_kops::native(&wanted.cluster);
     let text = brief_yaml(&cluster, &wanted.sources, REMARK)
-        .map_err(|error| CommandError::internal("the spec cannot be written", &error))?;
+        .map_err(|error| CommandError::internal("the spec cannot be written", error))?;
     // The written documents must describe the same cluster.
     let again = load_files(vec![SourceFile::new("converted.yaml", text.clone())], &[]);
     if again.clusters.first() != Some(&cluster) {

@@ -36,7 +36,7 @@ pub(crate) async fn export(context: &Context, arguments: &ExportArguments) -> Re
     let bytes = archive.encode()?;
     if arguments.out == Path::new("-") {
         let text = String::from_utf8(bytes)
-            .map_err(|error| CommandError::internal("the state is not text", &error))?;
+            .map_err(|error| CommandError::internal("the state is not text", error))?;
         context.output.result(&text)?;
     } else {
         let out = &arguments.out;
@@ -75,7 +75,7 @@ fn check_older(path: &Path, cluster: &ClusterName, uid: Option<&ClusterUid>) -> 
 /// Puts an exported generation back, as a new one.
 pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Result<ExitCode, CommandError> {
     let bytes = slipway_limits::file::read_given(&arguments.file, slipway_limits::size::ARCHIVE)
-        .map_err(|error| CommandError::file("the archive", &arguments.file, &error))?;
+        .map_err(|error| CommandError::file("the archive", &arguments.file, error))?;
     let archive = Archive::decode(&Bytes::from(bytes))?;
     let cluster = archive.about.cluster.clone();
     let given_up = GivenUp { generation: arguments.force, uid: arguments.confirm.as_deref() };

@@ -147,7 +147,6 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
 
 fn address(text: &str) -> Result<Address, CommandError> {
     text.parse().map_err(|error: slipway_resource::AddressError| {
-        CommandError::new("CLI0031", format!("`{text}` is not an address of a resource"))
-            .cause(error.to_string())
+        CommandError::new("CLI0031", format!("`{text}` is not an address of a resource")).cause(error)
     })
 }

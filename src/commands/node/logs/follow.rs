@@ -50,7 +50,7 @@ async fn file<F: AsRef<Path>>(
     while parent_id() == parent {
         if let Some(path) = newest() {
             let path = path.as_ref();
-            let lines = growing.added(path).map_err(|error| CommandError::file("the log", path, &error))?;
+            let lines = growing.added(path).map_err(|error| CommandError::file("the log", path, error))?;
             let lines = lines.get(lines.len().saturating_sub(shown)..).unwrap_or_default();
             // Only the lines that exist at the beginning are limited.
             shown = usize::MAX;
@@ -65,9 +65,8 @@ async fn file<F: AsRef<Path>>(
 }
 
 async fn journal(context: &Context, tail: usize) -> Result<ExitCode, CommandError> {
-    let failed = |error: std::io::Error| {
-        CommandError::new("CLI0001", "journalctl cannot be run").cause(error.to_string())
-    };
+    let failed =
+        |error: std::io::Error| CommandError::new("CLI0001", "journalctl cannot be run").cause(error);
     let lines = tail.to_string();
     let mut command = Command::new("journalctl");
     command.args(["--unit", "kubelet", "--no-pager", "--output", "cat", "--follow", "--lines", &lines]);
