@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use slipway_bootstrap::from_cluster::{self, Placement};
-use slipway_builtin::{Builtin, Vault};
+use slipway_generated_secrets::{GeneratedSecrets, Vault};
 use slipway_provider_hosts::Hosts;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_provider_sdk::cluster;
@@ -28,7 +28,7 @@ impl Default for HostModel {
         Self {
             parts: vec![
                 Arc::new(Hosts::new()),
-                Arc::new(Builtin::new(vault)),
+                Arc::new(GeneratedSecrets::new(vault)),
                 Arc::new(Kubernetes::configured()),
             ],
         }

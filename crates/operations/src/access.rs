@@ -11,7 +11,7 @@ use slipway_bootstrap::configuration::{EncryptionAlgorithm, LocalEndpoint};
 use slipway_bootstrap::from_cluster::{CA, Rotation, name_of_generation};
 use slipway_bootstrap::kubeconfig::{Credentials, Kubeconfig};
 use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, Template, Usage};
-use slipway_builtin::{KEYPAIR, Vault};
+use slipway_generated_secrets::{KEYPAIR, Vault};
 use slipway_provider_kubernetes::{Access, ApiEndpoint, SecretKubeconfig, TokenAccess};
 use slipway_resource::{Address, ClusterUid, ErrorClass, ProviderError, SecretText, Value};
 use slipway_trust::Reach;

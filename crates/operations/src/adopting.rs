@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_bootstrap::from_cluster::Placement;
-use slipway_builtin::NAME as SECRETS;
 use slipway_engine::{Adopted, Adoption, State, establish};
+use slipway_generated_secrets::NAME as SECRETS;
 use slipway_resource::provider::Applied;
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, ClusterUid, Desired, Token};

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
-use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_cluster_input::{ClusterInput, Host};
+use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_plan::{Providers, Snapshot};
 use slipway_provider_kubernetes::{API, ApiEndpoint, OBJECT};
 use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
@@ -170,7 +170,7 @@ pub(crate) fn has_api(own: &Providers, prior: &Snapshot) -> bool {
 
 /// Whether a state has keys of its cluster.
 pub(crate) fn has_keys(prior: &Snapshot) -> bool {
-    prior.resources.values().any(|record| record.provider == slipway_builtin::NAME)
+    prior.resources.values().any(|record| record.provider == slipway_generated_secrets::NAME)
 }
 
 /// Whether a resource is a key that the state of the cluster keeps.

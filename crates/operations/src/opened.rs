@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_builtin::Vault;
 use slipway_engine::{State, trace};
+use slipway_generated_secrets::Vault;
 use slipway_plan::{Mode, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::TokenAccess;
 use slipway_resource::provider::{Capabilities, Catalog};
@@ -267,7 +267,7 @@ fn linked_of(plan: &Plan, prior: Option<&Snapshot>) -> Linked {
     // A plan of a part may leave the keys and the objects out. It was made with their providers all the same, and needs them.
     Linked {
         objects: known.objects || is_bound(providers::KUBERNETES),
-        keys: known.keys || is_bound(slipway_builtin::NAME),
+        keys: known.keys || is_bound(slipway_generated_secrets::NAME),
     }
 }
 

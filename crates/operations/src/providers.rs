@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slipway_builtin::{Builtin, Vault};
 use slipway_engine::{WaitHandler, Watch};
+use slipway_generated_secrets::{GeneratedSecrets, Vault};
 use slipway_plan::{ProviderHandle, ProviderPin, Providers};
 use slipway_protocol::{Installed, LockFile, Running};
 use slipway_provider_hosts::Hosts;
@@ -219,7 +219,7 @@ fn linked(name: &str) -> Option<Arc<dyn Provider>> {
         EMBEDDED => Arc::new(Sim),
         HOSTS => Arc::new(Hosts::new()),
         KUBERNETES => Arc::new(Kubernetes::configured()),
-        slipway_builtin::NAME => Arc::new(Builtin::new(Arc::new(Vault::nowhere("")))),
+        slipway_generated_secrets::NAME => Arc::new(GeneratedSecrets::new(Arc::new(Vault::nowhere("")))),
         _ => return None,
     })
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use slipway_bootstrap::from_cluster::{
     ENCRYPTION_CONFIGURATION, Rotation, configuration_name, name_of_generation,
 };
-use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_engine::State;
+use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_resource::{Address, Value};
 
 use crate::environment::Environment;

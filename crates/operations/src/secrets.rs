@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use slipway_builtin::Vault;
 use slipway_engine::{Comparing, SecretError, SecretSource, forget_foreign, has_secret, kept_texts};
+use slipway_generated_secrets::Vault;
 use slipway_limits::{Exceeded, size};
 use slipway_plan::{Snapshot, Uncompared};
 use slipway_resource::provider::{ExpandNote, PreflightFinding};
@@ -165,7 +165,7 @@ pub async fn lost(
 ) -> Result<Vec<String>, Error> {
     let records = state.into_iter().flat_map(|state| &state.snapshot.resources);
     let named: Vec<(&Address, &slipway_plan::Record)> =
-        records.filter(|(_, record)| record.provider == slipway_builtin::NAME).collect();
+        records.filter(|(_, record)| record.provider == slipway_generated_secrets::NAME).collect();
     if named.is_empty() {
         return Ok(Vec::new());
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use slipway_builtin::{Builtin, Vault};
 use slipway_engine::WaitHandler;
+use slipway_generated_secrets::{GeneratedSecrets, Vault};
 use slipway_plan::Providers;
 use slipway_provider_kubernetes::Kubernetes;
 use slipway_resource::Value;
@@ -48,8 +48,9 @@ impl Stage {
         let request = || SessionRequest { config: Value::Null, region: None, offline };
         let has_hosts = composition::has_hosts(own);
         if has_hosts || needed.keys {
-            let secrets = Builtin::new(vault.clone());
-            providers::add(waits.clone(), &mut linked, slipway_builtin::NAME, &secrets, request()).await?;
+            let secrets = GeneratedSecrets::new(vault.clone());
+            providers::add(waits.clone(), &mut linked, slipway_generated_secrets::NAME, &secrets, request())
+                .await?;
         }
         if has_hosts || needed.objects || nodes.is_some() {
             let mut kubernetes = Kubernetes::new(access.clone());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use slipway_bootstrap::boot::{NodeBootstrap, key_files};
-use slipway_builtin::Vault;
 use slipway_engine::State;
+use slipway_generated_secrets::Vault;
 use slipway_resource::{Address, ClusterUid, SecretText, Value};
 use slipway_secrets::Keyring;
 use slipway_state_store::ClusterName;
@@ -95,7 +95,7 @@ async fn read(
     };
     let mut certificates = BTreeMap::new();
     for (name, public, private) in key_files() {
-        let address = Address::new(slipway_builtin::KEYPAIR, name);
+        let address = Address::new(slipway_generated_secrets::KEYPAIR, name);
         let identity = vault.known(&address).ok_or_else(|| missing(&address))?;
         let attributes = vault.attributes(&uid, &identity).await?;
         let field = if public == "sa.pub" { "public_key_pem" } else { "certificate_pem" };
@@ -105,7 +105,7 @@ async fn read(
         secrets.learn(&NodeBootstrap::key(private, Some(text)));
     }
     if document.encrypts() {
-        let address = Address::new(slipway_builtin::ENCRYPTION_KEY, "at-rest");
+        let address = Address::new(slipway_generated_secrets::ENCRYPTION_KEY, "at-rest");
         let identity = vault.known(&address).ok_or_else(|| missing(&address))?;
         let text = vault.text(&uid, &identity, "configuration").await?;
         secrets.learn(&NodeBootstrap::encryption(Some(text)));

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use slipway_bootstrap::from_cluster::{CA, ETCD_CA, FRONT_PROXY_CA, Machine, Placement, SERVICE_ACCOUNTS};
-use slipway_builtin::{Found, KEYPAIR};
+use slipway_generated_secrets::{Found, KEYPAIR};
 use slipway_provider_hosts::{Remote, disclosed};
 use slipway_resource::provider::Catalog;
 use slipway_resource::{Address, ClusterUid, Digest, SecretText, Session};

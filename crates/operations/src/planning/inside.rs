@@ -130,7 +130,7 @@ mod tests {
         assert!(left_out(&Request::apply(), None, Some(&api)).is_none());
         // The first run was interrupted, before the machines and after them.
         assert!(!reason(&state(&[("cloud_network.a", "cloud")])));
-        assert!(!reason(&state(&[("keypair.kubernetes-ca", slipway_builtin::NAME), machines])));
+        assert!(!reason(&state(&[("keypair.kubernetes-ca", slipway_generated_secrets::NAME), machines])));
         assert!(reason(&state(&[machines])), "the cluster was adopted");
         let mut request = Request::apply();
         request.options.infrastructure_only = true;

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use slipway_builtin::SEALED_FOR;
+use slipway_generated_secrets::SEALED_FOR;
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Address, Desired, Path, Value};
@@ -174,8 +174,10 @@ pub(super) mod tests {
         assert_eq!(names(None), (all.clone(), 2));
         // The first apply was interrupted before the machines.
         assert_eq!(names(Some(&state(&[("cloud_network.a", "cloud")]))), (all.clone(), 2));
-        let made =
-            state(&[("cloud_group.masters", "cloud"), ("keypair.kubernetes-ca", slipway_builtin::NAME)]);
+        let made = state(&[
+            ("cloud_group.masters", "cloud"),
+            ("keypair.kubernetes-ca", slipway_generated_secrets::NAME),
+        ]);
         assert_eq!(names(Some(&made)), (all, 2));
     }
 
@@ -204,7 +206,7 @@ pub(super) mod tests {
     #[test]
     fn a_cluster_gets_the_key_of_the_cloud_when_it_is_new_has_it_or_asks_for_it() {
         let machines = ("cloud_group.masters", "cloud");
-        let made = ("keypair.kubernetes-ca", slipway_builtin::NAME);
+        let made = ("keypair.kubernetes-ca", slipway_generated_secrets::NAME);
         let without = state(&[machines, made]);
         let with = state(&[machines, made, ("cloud_key.a", "cloud")]);
         let adopted = state(&[machines]);

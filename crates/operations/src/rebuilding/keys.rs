@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use slipway_bootstrap::from_cluster::{CA, Placement};
-use slipway_builtin::{ENCRYPTION_KEY, Found, KEYPAIR, NAME as SECRETS};
 use slipway_engine::Rebuilt;
+use slipway_generated_secrets::{ENCRYPTION_KEY, Found, KEYPAIR, NAME as SECRETS};
 use slipway_plan::Record;
 use slipway_resource::provider::{Catalog, DiscoverRequest};
 use slipway_resource::{Address, ClusterUid, Desired, Identity, SecretText, Token, Value};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, Rotation, Stage, Subject};
-use slipway_builtin::{ENCRYPTION_KEY, KEYPAIR};
+use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
 use slipway_plan::Snapshot;
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Address, Desired};

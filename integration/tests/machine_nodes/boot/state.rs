@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use slipway_builtin::{Builtin, Vault};
+use slipway_generated_secrets::{GeneratedSecrets, Vault};
 use slipway_plan::{Record, Snapshot};
 use slipway_resource::provider::{Action, ApplyRequest, EventSink, PlanItem, SessionRequest};
 use slipway_resource::{Address, ClusterUid, Ownership, Provider as _, Session, Token, Value};
@@ -79,7 +79,7 @@ async fn make(backend: Arc<dyn Backend>, cluster: &str, identity: age::Identity)
     let keyring = Arc::new(Keyring::new(Arc::new(GivenKeys::of_identity(identity))));
     let vault = Vault::new(backend, keyring, name).held(holder.journal().clone());
     let request = SessionRequest { config: Value::Null, region: None, offline: false };
-    let session = Builtin::new(Arc::new(vault)).open_session(request).await?;
+    let session = GeneratedSecrets::new(Arc::new(vault)).open_session(request).await?;
     let mut snapshot = Snapshot::empty(cluster, ClusterUid::new(UID));
     for name in ["kubernetes-ca", "front-proxy-ca", "etcd-ca", "service-accounts"] {
         let mut attributes = vec![("algorithm", Value::from("ECDSA-P256"))];
@@ -104,7 +104,7 @@ async fn key(session: &dyn Session, cluster: &str, address: &Address, desired: V
     let request = ApplyRequest { token, ownership, action: Action::Create { desired }, timeout_ms: 1_000 };
     let made = session.apply(request, EventSink::discard()).await?;
     Ok(Record {
-        provider: slipway_builtin::NAME.to_owned(),
+        provider: slipway_generated_secrets::NAME.to_owned(),
         schema_version: 1,
         identity: made.identity.context("a key without an identity")?,
         applied: None,

@@ -26,11 +26,11 @@ pub(crate) fn schema() -> Arc<Schema> {
 
 /// The provider of the secrets that clusters keep themselves.
 #[derive(Clone, Debug)]
-pub struct Builtin {
+pub struct GeneratedSecrets {
     vault: Arc<Vault>,
 }
 
-impl Builtin {
+impl GeneratedSecrets {
     /// The provider over the secrets of one cluster.
     #[must_use]
     pub fn new(vault: Arc<Vault>) -> Self {
@@ -39,7 +39,7 @@ impl Builtin {
 }
 
 #[async_trait]
-impl Provider for Builtin {
+impl Provider for GeneratedSecrets {
     async fn info(&self) -> Result<Info, ProviderError> {
         let class = RateClass { concurrency: 16, per_second: None };
         Ok(Info {

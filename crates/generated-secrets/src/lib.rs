@@ -3,7 +3,7 @@
 //! They are resources of a built-in provider: planned, created by a step, found again, deleted with the
 //! cluster. Their secret parts are stored encrypted in the cluster's state store before the creating step has
 //! ended. Other resources use a field of one as [`slipway_resource::Secret::kept`]. A [`Vault`] is the store
-//! under a hold; [`Builtin`] is the provider over it.
+//! under a hold; [`GeneratedSecrets`] is the provider over it.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod content;
@@ -16,6 +16,6 @@ mod vault;
 
 pub use found::Found;
 pub use kind::{ENCRYPTION_CONFIGURATION, ENCRYPTION_KEY, KEYPAIR, TOKEN};
-pub use provider::{Builtin, NAME};
+pub use provider::{GeneratedSecrets, NAME};
 pub use readers::SEALED_FOR;
 pub use vault::Vault;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use slipway_bootstrap::pki::{Certificate, PrivateKey};
-use slipway_builtin::{Builtin, SEALED_FOR, Vault};
+use slipway_generated_secrets::{GeneratedSecrets, SEALED_FOR, Vault};
 use slipway_resource::provider::{
     Action, ApplyRequest, DiscoverRequest, EventSink, PlanItem, Resolution, ResumeRequest, SessionRequest,
 };
@@ -34,7 +34,7 @@ async fn place(backend: Arc<dyn Backend>, key: age::Identity) -> Place {
 async fn over(backend: Arc<dyn Backend>, vault: Vault) -> Place {
     let vault = Arc::new(vault);
     let request = SessionRequest { config: Value::Null, region: None, offline: false };
-    let session = Builtin::new(vault.clone()).open_session(request).await.unwrap();
+    let session = GeneratedSecrets::new(vault.clone()).open_session(request).await.unwrap();
     Place { backend, vault, session }
 }
 

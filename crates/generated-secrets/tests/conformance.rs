@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use async_trait::async_trait;
-use slipway_builtin::{Builtin, Vault};
+use slipway_generated_secrets::{GeneratedSecrets, Vault};
 use slipway_protocol::handshake::NONCE;
 use slipway_provider_conformance::{Scenario, Suite, Verdict};
 use slipway_provider_sdk::{ServeOptions, serve};
@@ -50,8 +50,8 @@ struct OverStores {
 }
 
 impl OverStores {
-    fn nowhere() -> Builtin {
-        Builtin::new(Arc::new(Vault::nowhere(CLUSTER)))
+    fn nowhere() -> GeneratedSecrets {
+        GeneratedSecrets::new(Arc::new(Vault::nowhere(CLUSTER)))
     }
 
     /// The vault over a store: held, unless the session is read-only.
@@ -122,7 +122,7 @@ impl Provider for OverStores {
                 let vault = self.vault(&folder, stranger, terms.read_only).await;
                 let vault =
                     vault.map_err(|error| ProviderError::new(ErrorClass::Permanent, format!("{error:#}")))?;
-                Builtin::new(Arc::new(vault)).open_session(request).await
+                GeneratedSecrets::new(Arc::new(vault)).open_session(request).await
             }
             None => Self::nowhere().open_session(request).await,
         }
