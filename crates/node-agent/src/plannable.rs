@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use slipway_bootstrap::expand::Phased;
 use slipway_bootstrap::material::FINGERPRINT;
+use slipway_bootstrap::objects;
 use slipway_bootstrap::preflight::Purpose;
 use slipway_engine::{State, observe};
 use slipway_operations::{Error, Plannable, Planned, Request, state};
 use slipway_plan::file::Mode;
 use slipway_plan::{Inputs, Plan, Providers, Snapshot};
 use slipway_provider_kubernetes::{NODE, OBJECT};
+use slipway_provider_node::{ETCD_MEMBER, ETCD_VOTER, FILE, KUBECONFIG, STATIC_POD};
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, Desired, Path, Value};
 use slipway_state_store::{Backend, Journal};
@@ -35,15 +37,12 @@ pub enum Released {
 
 /// Whether an object ends by itself.
 fn is_passing(address: &Address) -> bool {
-    address.kind() == OBJECT
-        && (address.name().starts_with("Secret/kube-system/bootstrap-token-")
-            || address.name().contains("/kube-system/kubeadm-certs")
-            || address.name().contains("/kube-system/kubeadm:kubeadm-certs"))
+    address.kind() == OBJECT && objects::is_passing(address.name())
 }
 
 /// Whether an object of a worker is a copy of one of the control planes, such as the certificate of the CA.
 fn is_copy(address: &Address) -> bool {
-    address.kind() == "file"
+    address.kind() == FILE
 }
 
 /// Removes the attribute that marks an object as irreplaceable.
@@ -108,7 +107,7 @@ impl PlannableNode {
         let early = self.selection.is_one() && !runs;
         let (mut desired, meant) = self.selected(early);
         let keys: Vec<Address> = ["super-admin", "admin"]
-            .map(|name| Address::new("kubeconfig", name))
+            .map(|name| Address::new(KUBECONFIG, name))
             .into_iter()
             .filter(|key| self.selection.is_all() && desired.iter().any(|desired| desired.address == *key))
             .collect();
@@ -117,8 +116,9 @@ impl PlannableNode {
                 // The kubeconfigs for the API are removed after the objects behind the API.
                 desired.depends_on.extend(keys.iter().cloned());
             }
+            // The kubelet itself is waited for.
             if early
-                && desired.address.kind() == "static_pod"
+                && self.providers.part(&desired.address) != Some(Part::Kubelet)
                 && let Value::Map(attributes) = &mut desired.attributes
             {
                 attributes.remove("ready_url");
@@ -230,9 +230,8 @@ fn release(snapshot: &mut Snapshot, is_released: impl Fn(&Address) -> bool) {
 /// Orders the removal of a Node before the resources by which it is removed. The first control plane starts
 /// its API server beside etcd, so that no dependency says yet that the API needs etcd.
 fn let_nodes_go_first(snapshot: &mut Snapshot) {
-    let is_way = |address: &&Address| {
-        ["static_pod", "etcd_member", "etcd_voter", "kubeconfig"].contains(&address.kind())
-    };
+    let is_way =
+        |address: &&Address| [STATIC_POD, ETCD_MEMBER, ETCD_VOTER, KUBECONFIG].contains(&address.kind());
     let way: BTreeSet<Address> = snapshot.resources.keys().filter(is_way).cloned().collect();
     let nodes = snapshot.resources.iter_mut().filter(|(address, _)| address.kind() == NODE);
     for (_, node) in nodes {

@@ -49,6 +49,17 @@ pub use file::{DISCLOSE, SEALED};
 pub(crate) use form::RATE_CLASS;
 pub use static_pod::images_of_pod;
 
+/// The type of a file.
+pub const FILE: &str = "file";
+/// The type of a kubeconfig.
+pub const KUBECONFIG: &str = "kubeconfig";
+/// The type of a static pod.
+pub const STATIC_POD: &str = "static_pod";
+/// The type of a member of etcd.
+pub const ETCD_MEMBER: &str = "etcd_member";
+/// The type of the vote of a member of etcd.
+pub const ETCD_VOTER: &str = "etcd_voter";
+
 /// An object of a type.
 #[derive(Clone)]
 pub(crate) struct Place {
@@ -213,19 +224,19 @@ impl Kinds {
             ("directory", Box::new(directory::Directory)),
             ("encrypted_objects", Box::new(encrypted_objects::EncryptedObjects)),
             ("etcd_backup", Box::new(etcd_backup::EtcdBackup)),
-            ("etcd_member", Box::new(etcd_member::EtcdMember)),
-            ("etcd_voter", Box::new(etcd_voter::EtcdVoter)),
-            ("file", Box::new(file::File)),
+            (ETCD_MEMBER, Box::new(etcd_member::EtcdMember)),
+            (ETCD_VOTER, Box::new(etcd_voter::EtcdVoter)),
+            (FILE, Box::new(file::File)),
             ("installed_programs", Box::new(installed_programs::InstalledPrograms)),
             ("kernel_module", Box::new(kernel_module::KernelModule)),
             ("key_pair", Box::new(key_pair::KeyPair)),
-            ("kubeconfig", Box::new(kubeconfig::Kubeconfig)),
+            (KUBECONFIG, Box::new(kubeconfig::Kubeconfig)),
             ("kubelet_credentials", Box::new(kubelet_credentials::KubeletCredentials)),
             ("kubelet_state", Box::new(kubelet_state::KubeletState)),
             ("network_state", Box::new(network_state::NetworkState)),
             ("program", Box::new(program::Program)),
             ("service", Box::new(service::Service)),
-            ("static_pod", Box::new(static_pod::StaticPod)),
+            (STATIC_POD, Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),
             ("system_account", Box::new(system_account::SystemAccount)),
             ("virtual_address", Box::new(virtual_address::VirtualAddress)),

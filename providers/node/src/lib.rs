@@ -42,7 +42,7 @@ pub use config::{Config, InitSystem};
 pub use disk::Checkpoint;
 pub use etcd_backup::{fetch_etcd_snapshot, serve_etcd_backups};
 pub use folders::remove_empty_folders;
-pub use kind::{DISCLOSE, SEALED, images_of_pod};
+pub use kind::{DISCLOSE, ETCD_MEMBER, ETCD_VOTER, FILE, KUBECONFIG, SEALED, STATIC_POD, images_of_pod};
 pub use owner::Owner;
 pub use provider::Node;
 pub use virtual_address::serve_virtual_address;

@@ -110,8 +110,7 @@ fn is_inside_of(desired: &Desired, machine: &str) -> bool {
 
 /// Whether a resource is the object of the token with which machines join.
 pub(super) fn is_token(desired: &Desired) -> bool {
-    desired.address.kind() == OBJECT
-        && desired.address.name().starts_with("Secret/kube-system/bootstrap-token-")
+    desired.address.kind() == OBJECT && crate::objects::is_token(desired.address.name())
 }
 
 fn administrators() -> Address {
