@@ -149,3 +149,22 @@ impl From<ProviderError> for Error {
         Self::Provider(Box::new(error))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use slipway_resource::ErrorClass;
+
+    use super::*;
+
+    #[test]
+    fn a_problem_keeps_its_first_cause_as_source_and_an_error_of_a_library_its_own_hints() {
+        let problem = Error::new("NODE0018", "it cannot go on").cause("one").cause("two").hint("wait");
+        assert_eq!(problem.to_string(), "it cannot go on");
+        let source = StdError::source(&problem).map(|source| source.to_string());
+        assert_eq!(source.as_deref(), Some("one"));
+        let refused = ProviderError::new(ErrorClass::Permission, "it is forbidden");
+        let Error::Provider(refused) = Error::from(refused).hint("wait") else { panic!() };
+        assert_eq!(refused.message, "it is forbidden");
+        assert!(refused.hint.is_none());
+    }
+}

@@ -132,7 +132,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (console, status) = (folder.path().join("console"), folder.path().join("boot/status.json"));
         std::fs::write(&console, "").unwrap();
-        let mut report = Report::new(&|_: &str| {}, &console, &status);
+        let silent = |_: &str| {};
+        let mut report = Report::new(&silent, &console, &status);
         report.names = ("a.example.com".to_owned(), "nodes".to_owned());
         report.say(Phase::Waiting, "waits for a network address");
         report.say(Phase::Waiting, "waits for a network address");
