@@ -4,11 +4,13 @@ mod keys;
 mod protection;
 mod sealed;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_engine::{Rebuild, Rebuilt, State, establish};
 use slipway_plan::Record;
+use slipway_provider_hosts::{HOST, host_of};
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, ClusterUid, Desired, Value};
 use slipway_state_store::verify::{Mend, verify};
@@ -242,15 +244,13 @@ async fn under_hold(
 
 /// The claims of hosts that have something of the cluster, and that the inventory does not know any more.
 fn lost_claims(seen: &Found) -> Vec<Desired> {
-    let is_used = |host: &str| {
-        let on_it = format!("{host}:");
-        seen.rebuilt.snapshot.resources.values().any(|record| record.identity.as_str().starts_with(&on_it))
-    };
+    let records = seen.rebuilt.snapshot.resources.values();
+    let used: BTreeSet<&str> = records.filter_map(|record| host_of(&record.identity)).collect();
     let lost = seen.desired.iter().filter(|desired| {
-        let host = desired.attributes.get("host").and_then(Value::as_str);
+        let host = desired.attributes.get(HOST).and_then(Value::as_str);
         seen.stage.providers.part(&desired.address) == Some(Part::HostClaim)
             && seen.rebuilt.missing.contains(&desired.address)
-            && host.is_some_and(is_used)
+            && host.is_some_and(|host| used.contains(host))
     });
     lost.cloned().collect()
 }

@@ -29,4 +29,5 @@ mod session;
 pub use disclosure::disclosed;
 pub use provider::Hosts;
 pub use remote::Remote;
-pub use schema::{AGENT, CLAIM};
+pub use schema::{AGENT, CLAIM, HOST};
+pub use session::host_of;

@@ -12,7 +12,7 @@ pub const CLAIM: &str = "host_claim";
 pub const AGENT: &str = "host_agent";
 
 /// The attribute that names the host.
-pub(crate) const HOST: &str = "host";
+pub const HOST: &str = "host";
 
 /// The pace class of claims.
 pub(crate) const INVENTORY_CLASS: &str = "inventory";

@@ -110,6 +110,12 @@ pub(crate) fn identity_on(host: &str, identity: &Identity) -> Identity {
     Identity::new(format!("{host}:{identity}"))
 }
 
+/// The host of an object inside a host, by its identity; `None` for an identity of another form.
+#[must_use]
+pub fn host_of(identity: &Identity) -> Option<&str> {
+    identity.as_str().split_once(':').map(|(host, _)| host)
+}
+
 /// The host and the agent's identity of an object inside a host.
 fn split(identity: &Identity) -> Result<(&str, Identity), ProviderError> {
     let unknown = || not_found(format!("{identity} names no object of a host"));
@@ -201,5 +207,17 @@ impl Session for HostsSession {
 
     async fn close(&self) -> Result<(), ProviderError> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_inside_a_host_names_the_host() {
+        let inside = identity_on("cp-1", &Identity::new("/etc/kubernetes/admin.conf"));
+        assert_eq!(host_of(&inside), Some("cp-1"));
+        assert_eq!(host_of(&Identity::new("cp-1")), None);
     }
 }
