@@ -1,11 +1,20 @@
-//! The history's entry for a run.
+//! What a complete run commits beside the effects of its steps, and the history's entry for a run.
 
 use std::collections::BTreeMap;
 
-use slipway_plan::{ChangeAction, Plan};
+use slipway_plan::{ChangeAction, Plan, Snapshot};
 use slipway_state_store::Outcome;
 
 use crate::report::Report;
+
+/// Records the dependencies of resources that a plan leaves as they are otherwise.
+pub(crate) fn record_dependencies(plan: &Plan, snapshot: &mut Snapshot) {
+    for (address, depends_on) in &plan.dependencies {
+        if let Some(record) = snapshot.resources.get_mut(address) {
+            record.depends_on.clone_from(depends_on);
+        }
+    }
+}
 
 /// The outcome of a run.
 pub(crate) fn outcome(plan: &Plan, report: &Report) -> Outcome {
@@ -58,4 +67,68 @@ pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
     let known =
         |(name, pointer): (&str, &str)| Some((name.to_owned(), spec.pointer(pointer)?.as_str()?.to_owned()));
     fields.into_iter().filter_map(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_plan::file::Mode;
+    use slipway_plan::{Inputs, Observations, Options, Record};
+    use slipway_resource::{ClusterUid, Desired, Identity, Observation, Observed, Value};
+
+    use super::*;
+    use crate::scripted::{Scripted, providers_of, record, thing, things};
+
+    /// The plan of two things that exist, the first of which depends on the second.
+    async fn plan(prior: &Snapshot) -> Plan {
+        let name = |name: &str| Value::map([("name", name)]);
+        let mut desired = ["a", "b"].map(|one| Desired::new(thing(one), name(one))).to_vec();
+        desired[0].depends_on = vec![thing("b")];
+        let mut observations = Observations::default();
+        for one in ["a", "b"] {
+            observations.add_read(Observed {
+                address: thing(one),
+                identity: Identity::new(one),
+                token: None,
+                owner: None,
+                observation: Observation::Present(name(one)),
+            });
+        }
+        let inputs = Inputs {
+            cluster: "a",
+            uid: None,
+            mode: Mode::Apply,
+            spec: serde_json::Value::Null,
+            changed: Vec::new(),
+            desired,
+            notes: Vec::new(),
+            prior: Some(prior),
+            generation: None,
+            observations,
+            providers: &providers_of(Scripted::default(), things()),
+            catalogs: BTreeMap::new(),
+            uncompared: BTreeMap::new(),
+            options: Options::default(),
+            locate: &|_| None,
+        };
+        slipway_plan::plan(inputs).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn other_dependencies_alone_are_no_change_and_are_recorded_with_a_run() {
+        let mut state = Snapshot::empty("a", ClusterUid::new("u"));
+        // Of an earlier spec, in which they were the other way round.
+        for (one, depends_on) in [("a", vec![]), ("b", vec![thing("a")])] {
+            let applied = Some(Value::map([("name", one)]));
+            let one_record = Record { identity: Identity::new(one), applied, depends_on, ..record() };
+            state.resources.insert(thing(one), one_record);
+        }
+        let planned = plan(&state).await;
+        assert!(planned.is_empty(), "{:?}", planned.changes);
+        let wanted = BTreeMap::from([(thing("a"), vec![thing("b")]), (thing("b"), Vec::new())]);
+        assert_eq!(planned.dependencies, wanted);
+        record_dependencies(&planned, &mut state);
+        assert_eq!(state.resources[&thing("a")].depends_on, [thing("b")]);
+        assert!(state.resources[&thing("b")].depends_on.is_empty());
+        assert!(plan(&state).await.dependencies.is_empty());
+    }
 }

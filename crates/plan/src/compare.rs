@@ -114,6 +114,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         spec: serde_json::Value::Null,
         changes,
         unchanged,
+        dependencies: Default::default(),
         drift: Vec::new(),
         kept: Vec::new(),
         steps: Vec::new(),

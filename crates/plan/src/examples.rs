@@ -25,6 +25,7 @@ pub(crate) fn plan() -> Plan {
         spec: serde_json::Value::Null,
         changes: Vec::new(),
         unchanged: 0,
+        dependencies: BTreeMap::new(),
         drift: Vec::new(),
         kept: Vec::new(),
         steps: Vec::new(),

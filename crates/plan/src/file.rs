@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, ExpandNote, PreflightFinding, RateClass, Scope};
-use slipway_resource::{ClusterUid, Digest};
+use slipway_resource::{Address, ClusterUid, Digest};
 
 use crate::change::{ChangeAction, ResourceChange};
 use crate::derived;
@@ -43,6 +43,10 @@ pub struct Plan {
     pub changes: Vec<ResourceChange>,
     /// How many resources stay as they are.
     pub unchanged: u64,
+    /// The dependencies of resources that stay as they are, where the state has other ones: it records them when the plan is
+    /// carried out. They alone are no change, and no step belongs to them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dependencies: BTreeMap<Address, Vec<Address>>,
     /// Changes that were made outside Slipway, sorted by address; including those that no step reverts.
     #[serde(default)]
     pub drift: Vec<ResourceChange>,

@@ -8,6 +8,7 @@
 mod assemble;
 mod cascade;
 pub mod change;
+mod circles;
 pub mod compare;
 pub mod confirmation;
 mod cordoned;
@@ -41,6 +42,7 @@ pub mod prices;
 mod providers;
 pub mod queue;
 pub mod reason;
+mod recorded;
 mod renames;
 pub mod render;
 mod resolve;

@@ -60,6 +60,7 @@ fn plan(changes: Vec<ResourceChange>) -> Plan {
         spec: serde_json::Value::Null,
         changes,
         unchanged: 12,
+        dependencies: BTreeMap::new(),
         drift: Vec::new(),
         kept: Vec::new(),
         steps: Vec::new(),

@@ -5,5 +5,6 @@
 mod applying;
 mod interrupted;
 mod planning;
+mod recorded;
 mod refusing;
 mod world;

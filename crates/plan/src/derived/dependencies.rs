@@ -12,13 +12,20 @@ use crate::state::Snapshot;
 /// The dependencies of each resource.
 type Dependencies = BTreeMap<Address, Vec<Address>>;
 
-/// The first record that does not depend on a resource to which it refers, or a circle of dependencies that the state would have
-/// after the plan, as a sentence.
+/// The first record that does not depend on a resource to which it refers, or a circle of dependencies that the plan has the state
+/// record, as a sentence.
+///
+/// Records that the plan leaves as they are may be of another spec, so that a circle through one of them is no fault: deletions are
+/// ordered nevertheless ([`circles`](crate::circles)).
 pub(super) fn fault(plan: &Plan, prior: Option<&Snapshot>) -> Option<String> {
+    if let Some(address) = plan.dependencies.keys().find(|address| !keeps_record(address, plan, prior)) {
+        return Some(format!("dependencies of {address} are not those of a record that stays as it is"));
+    }
     if plan.mode != Mode::Apply {
         return None;
     }
-    let recorded = recorded(plan, prior);
+    let anew = anew(plan);
+    let recorded = recorded(plan, prior, &anew);
     let makes = |change: &&ResourceChange| {
         matches!(change.action, ChangeAction::Create | ChangeAction::Update) || change.action.is_replace()
     };
@@ -27,19 +34,35 @@ pub(super) fn fault(plan: &Plan, prior: Option<&Snapshot>) -> Option<String> {
         Some(format!("depends_on of {} does not have {needed}, to which it refers", change.address))
     });
     unnamed.or_else(|| {
-        let circle = graph::circle(&recorded)?;
-        // What a machine that was installed again gets can refer to itself by way of records from before.
-        if circle.len() > 2 {
-            return None;
-        }
+        let circle = graph::circle(&anew)?;
         let addresses: Vec<String> = circle.iter().map(Address::to_string).collect();
         let first = circle.first()?;
         Some(format!("depends_on of {first} closes a circle: {}", addresses.join(" → ")))
     })
 }
 
+/// Whether the state has a record of a resource, and no change of the plan writes another one.
+fn keeps_record(address: &Address, plan: &Plan, prior: Option<&Snapshot>) -> bool {
+    let is_recorded = prior.is_some_and(|prior| prior.resources.contains_key(address));
+    let mut own = plan.changes.iter().chain(&plan.kept).filter(|change| change.address == *address);
+    plan.mode == Mode::Apply && is_recorded && own.all(ResourceChange::is_idle)
+}
+
+/// The dependencies that the plan has the state record: those of resources that change, and of others whose dependencies alone are
+/// other ones.
+fn anew(plan: &Plan) -> Dependencies {
+    let is_written = |change: &&ResourceChange| {
+        let is_left =
+            matches!(change.action, ChangeAction::Delete | ChangeAction::Forget | ChangeAction::Deferred);
+        !is_left && !change.is_idle()
+    };
+    let written = plan.changes.iter().filter(is_written);
+    let written = written.map(|change| (change.address.clone(), change.record.depends_on.clone()));
+    plan.dependencies.clone().into_iter().chain(written).collect()
+}
+
 /// The dependencies that the state has after the plan.
-fn recorded(plan: &Plan, prior: Option<&Snapshot>) -> Dependencies {
+fn recorded(plan: &Plan, prior: Option<&Snapshot>, anew: &Dependencies) -> Dependencies {
     let records = prior.into_iter().flat_map(|prior| &prior.resources);
     let mut recorded: Dependencies =
         records.map(|(address, record)| (address.clone(), record.depends_on.clone())).collect();
@@ -47,16 +70,11 @@ fn recorded(plan: &Plan, prior: Option<&Snapshot>) -> Dependencies {
         if let Some(previous) = &change.previous_address {
             recorded.remove(previous);
         }
-        match change.action {
-            ChangeAction::Delete | ChangeAction::Forget => {
-                recorded.remove(&change.address);
-            }
-            ChangeAction::Deferred => {}
-            _ => {
-                recorded.insert(change.address.clone(), change.record.depends_on.clone());
-            }
+        if matches!(change.action, ChangeAction::Delete | ChangeAction::Forget) {
+            recorded.remove(&change.address);
         }
     }
+    recorded.extend(anew.clone());
     recorded
 }
 

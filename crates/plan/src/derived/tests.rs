@@ -278,8 +278,40 @@ fn recorded_dependencies_have_what_is_referred_to_and_no_circle() {
     let missing = depends(true, &[&third], &[(&third, &third)]);
     let wanted = "depends_on of any_thing.a does not have any_thing.b, to which it refers";
     assert_eq!(missing.as_deref(), Some(wanted));
-    for (needed, recorded) in [(&own, &[][..]), (&other, &[(&other, &own)][..])] {
-        let circle = depends(false, &[needed], recorded);
-        assert!(circle.is_some_and(|fault| fault.contains("closes a circle")), "{needed}");
+    let circle = depends(false, &[&own], &[]);
+    assert!(circle.is_some_and(|fault| fault.contains("closes a circle")), "it depends on itself");
+    assert_eq!(depends(false, &[&other], &[(&other, &own)]), None, "the record of another spec");
+}
+
+#[test]
+fn dependencies_of_what_does_not_change_are_of_a_record_and_close_no_circle() {
+    type Edit = fn(&mut Plan);
+    let [own, other] = ["a", "b"].map(|name| Address::new("any_thing", name));
+    let found = |depends_on: &Address, is_recorded: bool, edit: fn(&mut Plan)| {
+        let mut change = change();
+        change.record.depends_on = vec![other.clone()];
+        let mut plan = plan(&change);
+        plan.dependencies = BTreeMap::from([(other.clone(), vec![depends_on.clone()])]);
+        edit(&mut plan);
+        let mut prior = Snapshot::empty("demo", ClusterUid::new("u"));
+        prior.resources.insert(own.clone(), applied());
+        if is_recorded {
+            prior.resources.insert(other.clone(), applied());
+        }
+        dependencies::fault(&plan, Some(&prior))
+    };
+    let third = Address::new("any_thing", "c");
+    assert_eq!(found(&third, true, |_| ()), None);
+    let circle = found(&own, true, |_| ());
+    assert!(circle.is_some_and(|fault| fault.contains("closes a circle: any_thing.a → any_thing.b")));
+    let strays: [(bool, Edit); 3] = [
+        (false, |_| ()),
+        (true, |plan| plan.mode = Mode::Delete),
+        (true, |plan| plan.changes[0].address = Address::new("any_thing", "b")),
+    ];
+    for (is_recorded, edit) in strays {
+        let stray = found(&third, is_recorded, edit);
+        let wanted = "dependencies of any_thing.b are not those of a record that stays as it is";
+        assert_eq!(stray.as_deref(), Some(wanted));
     }
 }

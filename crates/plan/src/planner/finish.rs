@@ -22,7 +22,10 @@ use crate::queue::ReadyQueue;
 use crate::reason::{Reason, ReasonCode};
 use crate::scope::LeftOut;
 use crate::state::Record;
-use crate::{cordoned, estimate, ground, holds, ignored, on_demand, prices, scope, succession, target};
+use crate::{
+    circles, cordoned, estimate, ground, holds, ignored, on_demand, prices, recorded, scope, succession,
+    target,
+};
 
 /// What a cluster without a state has forgotten.
 static NOTHING_FORGOTTEN: BTreeMap<Address, Vec<Identity>> = BTreeMap::new();
@@ -127,7 +130,14 @@ pub(super) async fn finish(
     let steps = if inputs.mode == Mode::Drift {
         Vec::new()
     } else {
-        assemble::steps(&mut decided, dependencies, &standing_on, inputs.providers, &cascades)?
+        let uses = |own: &Address, needed: &Address| uses(own, needed, dependencies, records);
+        let order = circles::opened(&standing_on, &decided, &uses);
+        assemble::steps(&mut decided, dependencies, &order, inputs.providers, &cascades)?
+    };
+    let recorded = if inputs.mode == Mode::Apply && !inputs.options.is_partial() {
+        recorded::dependencies(inputs.prior, dependencies, &decided)
+    } else {
+        BTreeMap::new()
     };
     let (infrastructure_only, infrastructure_accepted) =
         infrastructure_only(&decided, inputs.options.infrastructure_only);
@@ -169,6 +179,7 @@ pub(super) async fn finish(
         spec: inputs.spec.clone(),
         changes,
         unchanged: decided.unchanged,
+        dependencies: recorded,
         drift: decided.drift,
         kept,
         steps,
@@ -188,6 +199,23 @@ pub(super) async fn finish(
     };
     let broken = lint(&plan, &|kind| inputs.providers.of_type(kind).map(|(_, _, declared)| declared));
     if broken.is_empty() { Ok(plan) } else { Err(Error::Contradiction(broken)) }
+}
+
+/// Whether an object uses another one, and is not only recorded to come after it: the spec says so, or the attributes that were
+/// applied last name the other object.
+fn uses(
+    own: &Address,
+    needed: &Address,
+    dependencies: &Dependencies,
+    records: &BTreeMap<Address, Record>,
+) -> bool {
+    if dependencies.by_address.get(own).is_some_and(|needs| needs.contains(needed)) {
+        return true;
+    }
+    let Some(applied) = records.get(own).and_then(|record| record.applied.as_ref()) else { return false };
+    let mut refers = false;
+    applied.for_each_reference(&mut |reference| refers |= reference.address == *needed);
+    refers || records.get(needed).is_some_and(|record| holds::mentions(applied, record.identity.as_str()))
 }
 
 /// Requires a confirmation for the deletion of a second object of an address that has data or machines. A pool that a replacement

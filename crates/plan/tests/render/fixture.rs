@@ -103,6 +103,7 @@ pub fn empty() -> Plan {
         spec: serde_json::Value::Null,
         changes: Vec::new(),
         unchanged: 12,
+        dependencies: BTreeMap::new(),
         drift: Vec::new(),
         kept: Vec::new(),
         steps: Vec::new(),

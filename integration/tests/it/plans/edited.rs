@@ -144,6 +144,9 @@ const UNSOUND: &[(&str, Edit)] = &[
     ("depends_on of sim_machine_pool.workers closes a circle", |plan| {
         pool(plan, |change| change.record.depends_on.push(change.address.clone()));
     }),
+    ("dependencies of sim_machine_pool.workers are not those of a record that stays", |plan| {
+        plan.dependencies.insert(Address::new("sim_machine_pool", "workers"), Vec::new());
+    }),
     ("provider of sim_machine_pool.workers", |plan| pool(plan, |change| change.provider = "aws".to_owned())),
     ("sim_machine_pool has no operation stop", |plan| {
         let id = StepId(u32::try_from(plan.steps.len()).unwrap_or_default());
