@@ -284,6 +284,9 @@ impl Observer for Follower {
             Event::SecretsReadAgain(reason) => {
                 self.output.message(&format!("The plan's secrets are read again, because {reason}."));
             }
+            Event::OtherChoice { provider, name } => self.output.message(&format!(
+                "The plan uses {name} as the provider {provider} chose it when the plan was made. The provider would choose otherwise now."
+            )),
             Event::NoProvider(name) => self.output.message(&format!(
                 "Provider {name} is not at hand: what its resources have is not shown, since only it knows which of it is secret."
             )),

@@ -17,6 +17,13 @@ pub enum Event {
     Approved(Vec<String>),
     /// The secrets in a plan file cannot be opened, and are read again; with the reason.
     SecretsReadAgain(String),
+    /// A saved plan is carried out with a choice that its provider would make otherwise by now, such as an image.
+    OtherChoice {
+        /// The provider.
+        provider: String,
+        /// The choice, as `images.amd64`.
+        name: String,
+    },
     /// A provider is not available, so that its resource types are not known.
     NoProvider(String),
     /// A snapshot of etcd was saved before an upgrade.

@@ -1,6 +1,7 @@
 //! Plans that were made before: kept in a file or beside the state, and carried out exactly as they are.
 
 mod catalogs;
+mod expanded;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use slipway_spec::stored;
 use slipway_state_store::plans::{self, About, StoredPlan};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
+use self::catalogs::Other;
 use crate::applying::{self, Applied, Manner, Outcome};
 use crate::decide::Occasion;
 use crate::environment::Environment;
@@ -104,10 +106,14 @@ impl Saved {
             let compared = opened.comparable().await?;
             let prior = compared.as_ref().or(opened.prior());
             plan.check_derived(&opened.deriving(&plan).await?, prior).await?;
-            let pinned = catalogs::fault(&plan, &opened).await?;
-            if let Some(fault) = pinned.or_else(|| protection::hidden(&plan, opened.protection)) {
-                return Err(slipway_plan::Error::Unsound { fault }.into());
-            }
+        }
+        let others = match is_begun {
+            true => Vec::new(),
+            false => catalogs::compare(&plan, &opened).await?.map_err(unsound)?,
+        };
+        let hidden = || protection::hidden(&plan, opened.protection);
+        if let Some(fault) = (!is_begun).then(hidden).flatten() {
+            return Err(unsound(fault));
         }
         let last = opened.prior().and_then(|prior| spec_of(prior).ok().flatten());
         let unshown = || match plan.mode {
@@ -116,7 +122,13 @@ impl Saved {
         };
         let shorter = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster);
         if let Some(fault) = shorter.or_else(unshown) {
-            return Err(slipway_plan::Error::Unsound { fault }.into());
+            return Err(unsound(fault));
+        }
+        if !is_begun && let Some(fault) = expanded::fault(&plan, &opened, &others).await? {
+            return Err(unsound(fault));
+        }
+        for Other { provider, name, .. } in others {
+            environment.observer.event(Event::OtherChoice { provider, name });
         }
         let mut texts = opened.texts(&opened.stage.vault, std::collections::BTreeMap::new());
         if let Some(sealed) = sealed {
@@ -147,6 +159,11 @@ impl Saved {
         }
         Ok(Outcome::Applied(applied))
     }
+}
+
+/// The error of a plan file that shows something else than it does.
+fn unsound(fault: String) -> Error {
+    slipway_plan::Error::Unsound { fault }.into()
 }
 
 /// Refuses a plan that does not fit the state any more. It is checked before a plan is shown, so that no review is in

@@ -17,13 +17,16 @@ use crate::topology;
 /// The dependencies of each object.
 type Needs = BTreeMap<Address, BTreeSet<Address>>;
 
+/// The greatest number of dependencies that are tried whether one of them alone closes all circles.
+const TRIED: usize = 100;
+
 /// How many objects still wait to be deleted before an object: those that use it, and those that are only recorded to come before.
 type Waits = (usize, usize);
 
 /// The dependencies by which deletions are ordered: without some that close circles between objects that are deleted.
 ///
-/// In a circle, the object is deleted first that the fewest others use, then the one on which the fewest others depend, then the one
-/// with the first address. `is_used` says whether the first object uses the second one, and is not only recorded to depend on it.
+/// Where one dependency that is only recorded closes all circles, that one is left out. Otherwise the object of a circle is deleted
+/// first that the fewest others use, then the one on which the fewest others depend, then the one with the first address. `is_used` says whether the first object uses the second one, and is not only recorded to depend on it.
 pub(crate) fn opened<'a>(
     standing_on: &'a Needs,
     decided: &Decided,
@@ -77,9 +80,35 @@ impl<'a> Circles<'a> {
         circles
     }
 
+    /// The only recorded dependency that closes all circles.
+    fn only_one(&self) -> Option<(&'a Address, &'a Address)> {
+        let recorded = self.dependents.iter().flat_map(|(needed, dependents)| {
+            let recorded = dependents.iter().filter(|(_, uses)| !**uses);
+            recorded.map(move |(own, _)| (*own, *needed))
+        });
+        recorded.take(TRIED).find(|left_out| self.is_open_without(*left_out))
+    }
+
+    fn is_open_without(&self, left_out: (&Address, &Address)) -> bool {
+        let places: HashMap<&Address, usize> =
+            self.needs.keys().enumerate().map(|(place, address)| (*address, place)).collect();
+        let all = self.needs.iter().flat_map(|(own, needs)| needs.iter().map(move |needed| (*own, *needed)));
+        let edges = all
+            .filter(|edge| *edge != left_out)
+            .filter_map(|(own, needed)| Some((*places.get(own)?, *places.get(needed)?)));
+        let graph = topology::graph(self.needs.len(), edges);
+        topology::ordered(&graph).len() == self.needs.len()
+    }
+
     /// The dependencies without those that close a circle. Takes time in proportion to their number.
     fn open(mut self, standing_on: &Needs) -> Needs {
         let mut opened = standing_on.clone();
+        if let Some((own, needed)) = self.only_one() {
+            if let Some(needs) = opened.get_mut(own) {
+                needs.remove(needed);
+            }
+            return opened;
+        }
         let waits = |dependents: &BTreeMap<&Address, bool>| -> Waits {
             let uses = dependents.values().filter(|uses| **uses).count();
             (uses, dependents.len() - uses)
@@ -166,6 +195,14 @@ mod tests {
     fn a_circle_is_opened_at_the_object_that_nothing_uses() {
         let circle = ["kubelet token", "pod kubelet!", "token pod!"];
         assert_eq!(order(ChangeAction::Delete, &circle), ["pod kubelet", "token pod"]);
+    }
+
+    #[test]
+    fn only_the_dependency_that_closes_the_circle_is_left_out() {
+        let circle =
+            ["masters subnet!", "network workers", "subnet network!", "workers masters", "workers subnet!"];
+        let wanted = ["masters subnet", "subnet network", "workers masters", "workers subnet"];
+        assert_eq!(order(ChangeAction::Delete, &circle), wanted);
     }
 
     #[test]

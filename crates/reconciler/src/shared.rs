@@ -140,6 +140,7 @@ fn observe(cluster: &str, metrics: &Metrics, event: Event) {
         }
         Event::Step(_)
         | Event::SecretsReadAgain(_)
+        | Event::OtherChoice { .. }
         | Event::NoProvider(_)
         | Event::RunEnded
         | Event::VersionApplied { .. } => {}

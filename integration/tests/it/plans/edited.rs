@@ -1,6 +1,6 @@
 //! Plan files in which one value was edited, with a digest that fits: what is applied is what is shown.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use slipway_plan::precondition::Precondition;
 use slipway_plan::{Plan, ResourceChange, Step, StepAction, StepId};
 use slipway_resource::provider::{Disruption, operation};
@@ -35,6 +35,14 @@ fn argument(step: &mut Step, name: &str, value: Value) {
 
 fn digest(value: &serde_json::Value) -> Digest {
     Digest::of_bytes(value.to_string().as_bytes())
+}
+
+/// Edits a field of the spec that the plan has the state keep.
+fn spec_field(plan: &mut Plan, pointer: &str, value: &str) {
+    if let Some(field) = plan.spec.pointer_mut(pointer) {
+        *field = value.into();
+    }
+    plan.binding.spec_digest = digest(&plan.spec);
 }
 
 /// Drops the gates with this name: what waited for one of them waits for what that one waited for.
@@ -147,6 +155,10 @@ const UNSOUND: &[(&str, Edit)] = &[
     ("dependencies of sim_machine_pool.workers are not those of a record that stays", |plan| {
         plan.dependencies.insert(Address::new("sim_machine_pool", "workers"), Vec::new());
     }),
+    ("dependencies of sim_network.main are not those that follow from its spec", |plan| {
+        let workers = Address::new("sim_machine_pool", "workers");
+        plan.dependencies.insert(Address::new("sim_network", "main"), vec![workers]);
+    }),
     ("provider of sim_machine_pool.workers", |plan| pool(plan, |change| change.provider = "aws".to_owned())),
     ("sim_machine_pool has no operation stop", |plan| {
         let id = StepId(u32::try_from(plan.steps.len()).unwrap_or_default());
@@ -165,6 +177,30 @@ const UNSOUND: &[(&str, Edit)] = &[
     }),
     ("its spec has kubernetesVersion 1.35.3 instead of 1.35.2", |plan| {
         plan.spec["kubernetesVersion"] = "1.35.3".into();
+        plan.binding.spec_digest = digest(&plan.spec);
+    }),
+    ("tags.team of sim_", |plan| spec_field(plan, "/cloudLabels/team", "network")),
+    ("its spec changes settle_ms of sim_machine_pool.control-plane", |plan| {
+        spec_field(plan, "/pools/0/rollout/settle", "30s");
+    }),
+    ("the desired value settle_ms of sim_machine_pool.workers is not what follows from its spec", |plan| {
+        spec_field(plan, "/pools/1/rollout/settle", "30s");
+    }),
+    (
+        "the desired value machine_type of sim_machine_pool.workers is not what follows from its spec",
+        |plan| {
+            spec_field(plan, "/pools/1/machineType", "sim.medium");
+        },
+    ),
+    ("sim_machine_pool.workers is changed, and its spec does not have it", |plan| {
+        spec_field(plan, "/pools/1/name", "others");
+    }),
+    ("and the plan does not create it", |plan| {
+        let mut more = plan.spec["pools"][1].clone();
+        more["name"] = "more".into();
+        if let Some(pools) = plan.spec["pools"].as_array_mut() {
+            pools.push(more);
+        }
         plan.binding.spec_digest = digest(&plan.spec);
     }),
     ("its spec does not have the digest", |plan| {
@@ -197,6 +233,46 @@ fn an_edited_plan_file_is_refused_with_the_place() -> Result<()> {
     }
     ensure!(identities(&place)? == before, "something was done");
     place.expect(0, &["apply", "whole.plan", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+/// An image that the provider would choose otherwise by the time of the apply, as if a newer one was published since.
+#[test]
+fn a_plan_is_carried_out_with_its_own_choices_if_it_shows_them() -> Result<()> {
+    let place = fresh(&spec())?;
+    place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    let choose = |plan: &Plan, architecture: &str, image: &str| -> Result<Plan> {
+        let mut plan = plan.clone();
+        let catalog = plan.binding.catalogs.get_mut("sim").context("choices of sim")?;
+        catalog.data["images"][architecture] = image.into();
+        catalog.digest = digest(&catalog.data);
+        Ok(plan)
+    };
+    let shown = serde_json::to_string(&whole)?.replace("\"sim-linux-stable\"", "\"sim-linux-older\"");
+    let shown = choose(&serde_json::from_str(&shown)?, "amd64", "sim-linux-older")?;
+    for (edited, fault) in [
+        (
+            choose(&whole, "amd64", "sim-linux-older")?,
+            "the desired value image of sim_machine_pool.control-plane",
+        ),
+        (
+            choose(&shown, "arm64", "other-image")?,
+            "the choices of the provider sim are not those that it makes now",
+        ),
+    ] {
+        std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+        let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+    }
+    ensure!(identities(&place)?.is_empty(), "something was made");
+    std::fs::write(place.path().join("shown.plan"), shown.to_bytes()?)?;
+    let said = place.expect(0, &["apply", "shown.plan", "--yes"])?.err;
+    ensure!(said.contains("The plan uses images.amd64 as the provider sim chose it"), "{said}");
+    let pool = object(&place, "sim_machine_pool.control-plane")?;
+    ensure!(pool.attributes.get("image") == Some(&"sim-linux-older".into()), "{:?}", pool.attributes);
+    // The state has pinned it.
     place.expect(0, PLAN)?;
     Ok(())
 }
