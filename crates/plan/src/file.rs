@@ -19,9 +19,13 @@ use crate::soundness;
 use crate::state::Snapshot;
 use crate::step::Step;
 
-/// Version of the plan file's form; a reader refuses any newer one. Version 2 has steps on the nodes of machines, version 3 the
-/// digest of the state that the plan was made from.
+/// Version of the usual form of a plan file. Version 2 has steps on the nodes of machines, version 3 the digest of the state that
+/// the plan was made from.
 pub const FORMAT: u32 = 3;
+
+/// The newest version of a plan file's form; a reader refuses any newer one. Version 4 has dependencies of resources that do not
+/// change. A plan without them has the usual form, which former readers take.
+pub const NEWEST: u32 = 4;
 
 /// A plan: the changes of resources, and the order of the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -205,8 +209,8 @@ impl Plan {
         if head.kind != KIND {
             return Err(Error::WrongKind { kind: head.kind });
         }
-        if head.plan.format == 0 || head.plan.format > FORMAT {
-            return Err(Error::Format { found: head.plan.format, supported: FORMAT });
+        if head.plan.format == 0 || head.plan.format > NEWEST {
+            return Err(Error::Format { found: head.plan.format, supported: NEWEST });
         }
         let document: Document = serde_json::from_slice(bytes).map_err(Error::NotAPlan)?;
         if document.plan.digest()? != document.digest {

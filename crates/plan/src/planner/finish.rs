@@ -11,7 +11,7 @@ use crate::assemble::{self, Decided};
 use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::error::Error;
-use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::file::{Binding, FORMAT, Mode, NEWEST, Plan};
 use crate::graph::Dependencies;
 use crate::irreplaceable::Guard;
 use crate::lint::lint;
@@ -161,7 +161,7 @@ pub(super) async fn finish(
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
     let plan = Plan {
-        format: FORMAT,
+        format: if recorded.is_empty() { FORMAT } else { NEWEST },
         cluster: inputs.cluster.to_owned(),
         mode: inputs.mode,
         binding: Binding {
