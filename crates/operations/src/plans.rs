@@ -28,6 +28,7 @@ use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
 use crate::state::spec_of;
 use crate::version;
+use crate::weakening;
 
 /// The prefix of a plan's place in the state store.
 pub const STORE: &str = "state:";
@@ -121,7 +122,8 @@ impl Saved {
             Mode::Delete | Mode::Drift => None,
         };
         let shorter = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster);
-        if let Some(fault) = shorter.or_else(unshown) {
+        let weaker = || weakening::hidden(&plan, last.as_ref(), &opened.spec.cluster);
+        if let Some(fault) = shorter.or_else(unshown).or_else(weaker) {
             return Err(unsound(fault));
         }
         if !is_begun && let Some(fault) = expanded::fault(&plan, &opened, &others).await? {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use slipway_plan::{Mode, Plan};
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::{Cluster, EtcdCluster, IgnoredChange};
 
@@ -55,6 +56,15 @@ pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
     next.ignore_changes.iter().enumerate().filter_map(note).collect()
 }
 
+/// A field by which the spec of a saved plan hides changes, and which no note of the plan names, as a sentence.
+pub(crate) fn hidden(plan: &Plan, last: Option<&Cluster>, next: &Cluster) -> Option<String> {
+    if plan.mode != Mode::Apply {
+        return None;
+    }
+    let unsaid = notes(last, next).into_iter().find(|note| !plan.notes.contains(note))?;
+    Some(format!("its spec has {}, and no note of the plan says so", unsaid.field))
+}
+
 fn of_backups(old: &EtcdCluster, new: Option<&EtcdCluster>) -> Option<Weakening> {
     // An etcd that is gone is a change of its own.
     let backups = &new?.backups;
@@ -80,7 +90,7 @@ impl fmt::Display for Weakening {
 
 #[cfg(test)]
 mod tests {
-    use slipway_trust::{Mode, Policy, Settings};
+    use slipway_trust::{Policy, Settings};
 
     use super::*;
     use crate::spec::Specs;
@@ -105,7 +115,8 @@ spec: {{role: controlPlane, machineType: sim.medium}}
 "
         );
         std::fs::write(&file, text).unwrap();
-        let specs = Specs::read(&Policy::new(Settings::default(), Mode::Own), &[file]).unwrap();
+        let specs =
+            Specs::read(&Policy::new(Settings::default(), slipway_trust::Mode::Own), &[file]).unwrap();
         specs.clusters.into_iter().next().unwrap().cluster
     }
 

@@ -3,7 +3,7 @@
 //! No object is deleted, so no type of a provider shows the loss. The specs of the last and the next apply
 //! do.
 
-use slipway_plan::{ChangeAction, Plan, ResourceChange};
+use slipway_plan::{ChangeAction, Mode, Plan, ResourceChange};
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::{Path, Segment, Value};
 use slipway_spec::model::Cluster;
@@ -39,18 +39,26 @@ pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
     }
 }
 
-/// A change of a plan that shortens a retention without asking for a confirmation, as a sentence.
+/// A change of a plan that shortens a retention without asking for a confirmation, or a field of its spec that does so without a
+/// note, as a sentence.
 pub(crate) fn hidden(plan: &Plan, last: Option<&Cluster>, next: &Cluster) -> Option<String> {
     let shorter = shorter(last, next);
     let is_shorter = |change: &ResourceChange| {
         shortens(change) || shorter.iter().any(|shorter| brings(change, &shorter.field))
     };
     let is_hidden = |change: &&ResourceChange| change.confirmation.is_none() && is_shorter(change);
-    let change = plan.changes.iter().find(is_hidden)?;
-    Some(format!(
-        "{} deletes what was kept for longer, and the plan asks for no confirmation",
-        change.address
-    ))
+    if let Some(change) = plan.changes.iter().find(is_hidden) {
+        let address = &change.address;
+        return Some(format!(
+            "{address} deletes what was kept for longer, and the plan asks for no confirmation"
+        ));
+    }
+    let is_said = |shorter: &Shorter| {
+        plan.notes.iter().any(|note| note.field == shorter.field && note.message == shorter.text)
+    };
+    let mut known = shorter.iter().filter(|shorter| plan.mode == Mode::Apply && shorter.is_known);
+    let unsaid = known.find(|shorter| !is_said(shorter))?;
+    Some(format!("its spec keeps less by {}, and no note of the plan says so", unsaid.field))
 }
 
 /// The fields that keep less in the next spec than in the last one. Where the last spec does not say how long backups were

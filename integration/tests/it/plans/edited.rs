@@ -179,6 +179,10 @@ const UNSOUND: &[(&str, Edit)] = &[
         plan.spec["kubernetesVersion"] = "1.35.3".into();
         plan.binding.spec_digest = digest(&plan.spec);
     }),
+    ("its spec has ignoreChanges[0], and no note of the plan says so", |plan| {
+        plan.spec["ignoreChanges"] = serde_json::json!([{ "resource": "*", "attribute": "tags" }]);
+        plan.binding.spec_digest = digest(&plan.spec);
+    }),
     ("tags.team of sim_", |plan| spec_field(plan, "/cloudLabels/team", "network")),
     ("its spec changes settle_ms of sim_machine_pool.control-plane", |plan| {
         spec_field(plan, "/pools/0/rollout/settle", "30s");
