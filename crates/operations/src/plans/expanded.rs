@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{ChangeAction, LeftOut, Mode, Plan, ResourceChange, Snapshot};
 use slipway_resource::provider::PlanItem;
-use slipway_resource::{Address, Desired, Path, Value, diff};
+use slipway_resource::{Address, Desired, Identity, Path, Reference, Value, diff};
 
 use super::catalogs::{Other, other_choices};
 use crate::composition;
@@ -45,7 +45,8 @@ pub(super) async fn fault(plan: &Plan, opened: &Opened, others: &[Other]) -> Res
     }
     expansion.add_keys(opened.prior());
     let desired = by_address(&expansion);
-    if let Some(fault) = changed(plan, &desired).or_else(|| missing(plan, opened.prior(), &desired)) {
+    let prior = opened.prior();
+    if let Some(fault) = changed(plan, prior, &desired).or_else(|| missing(plan, prior, &desired)) {
         return Ok(Some(fault));
     }
     if let Some(other) = hidden_choice(plan, opened, &desired, others).await {
@@ -58,8 +59,31 @@ fn by_address(expansion: &Expansion) -> BTreeMap<&Address, &Desired> {
     expansion.desired.iter().map(|desired| (&desired.address, desired)).collect()
 }
 
+/// What may differ between the desired and the applied attributes of a resource.
+struct Leeway<'a> {
+    /// Whether an attribute keeps the value that was found.
+    is_left_alone: &'a dyn Fn(&Path) -> bool,
+    /// Whether a value may be that of a reference.
+    is_value_of: &'a dyn Fn(&Reference, &Value) -> bool,
+}
+
 /// The first change that is not that of its resource.
-fn changed(plan: &Plan, desired: &BTreeMap<&Address, &Desired>) -> Option<String> {
+fn changed(plan: &Plan, prior: Option<&Snapshot>, desired: &BTreeMap<&Address, &Desired>) -> Option<String> {
+    let changes: BTreeMap<&Address, &ResourceChange> =
+        plan.changes.iter().map(|change| (&change.address, change)).collect();
+    // Other attributes than the identity were read by the plan, and are not known here.
+    let is_value_of = |reference: &Reference, value: &Value| {
+        let change = changes.get(&reference.address);
+        let recorded = prior.and_then(|prior| prior.resources.get(&reference.address));
+        let own = desired.get(&reference.address);
+        let identities: [Option<&str>; 4] = [
+            change.and_then(|change| change.identity.as_ref()).map(Identity::as_str),
+            change.and_then(|change| change.after.at(&reference.path)).and_then(Value::as_str),
+            recorded.map(|record| record.identity.as_str()),
+            own.and_then(|own| own.lifecycle.existing.as_ref()).map(Identity::as_str),
+        ];
+        !reference.is_identity() || value.as_str().is_some_and(|text| identities.contains(&Some(text)))
+    };
     // A plan may leave out keys on which machines depend.
     let known = |needed: &[Address]| -> BTreeSet<Address> {
         needed.iter().filter(|address| desired.contains_key(*address)).cloned().collect()
@@ -81,7 +105,7 @@ fn changed(plan: &Plan, desired: &BTreeMap<&Address, &Desired>) -> Option<String
             (_, None) => Some(format!("{} is changed, and its spec does not have it", change.address)),
             // Only its machines or a second object of its address change.
             (ChangeAction::NoOp, Some(_)) if change.record.applied.is_null() => None,
-            (_, Some(own)) => other_part(change, own, &known),
+            (_, Some(own)) => other_part(change, own, &known, &is_value_of),
         }
     })
 }
@@ -91,6 +115,7 @@ fn other_part(
     change: &ResourceChange,
     own: &Desired,
     known: &dyn Fn(&[Address]) -> BTreeSet<Address>,
+    is_value_of: &dyn Fn(&Reference, &Value) -> bool,
 ) -> Option<String> {
     let record = &change.record;
     let follows =
@@ -99,7 +124,8 @@ fn other_part(
         let mut left = own.lifecycle.ignore_changes.iter().chain(record.as_found.keys());
         left.any(|left| path.starts_with(left))
     };
-    if let Some(path) = differing(&own.attributes, &record.applied, &Path::root(), &is_left_alone) {
+    let leeway = Leeway { is_left_alone: &is_left_alone, is_value_of };
+    if let Some(path) = differing(&own.attributes, &record.applied, &Path::root(), &leeway) {
         return follows(&format!("the desired value {path}"));
     }
     if known(&own.dependencies()) != known(&record.depends_on) {
@@ -219,17 +245,16 @@ async fn other_object(
 
 /// The path of the first place where an applied value is not the desired one. A reference of the desired value may have got a value,
 /// a secret its fingerprint, and a key with null is the same as a missing one.
-fn differing(
-    desired: &Value,
-    applied: &Value,
-    path: &Path,
-    is_left_alone: &dyn Fn(&Path) -> bool,
-) -> Option<Path> {
-    if is_left_alone(path) {
+fn differing(desired: &Value, applied: &Value, path: &Path, leeway: &Leeway<'_>) -> Option<Path> {
+    if (leeway.is_left_alone)(path) {
         return None;
     }
     match (desired, applied) {
-        (Value::Reference(_) | Value::Template(_), _) => None,
+        (Value::Template(_), _) => None,
+        (Value::Reference(reference), _) => {
+            let is_same = desired == applied || (leeway.is_value_of)(reference, applied);
+            (!is_same).then(|| path.clone())
+        }
         (Value::Secret(one), Value::Secret(other)) => (one.source != other.source).then(|| path.clone()),
         (Value::Map(_) | Value::Null, Value::Map(_)) | (Value::Map(_), Value::Null) => {
             let keys = |value: &Value| -> Vec<String> {
@@ -240,14 +265,14 @@ fn differing(
                 let nothing = &Value::Null;
                 let (left, right) =
                     (desired.get(key).unwrap_or(nothing), applied.get(key).unwrap_or(nothing));
-                differing(left, right, &path.child(key.as_str()), is_left_alone)
+                differing(left, right, &path.child(key.as_str()), leeway)
             })
         }
         (Value::List(left), Value::List(right)) if left.len() == right.len() => left
             .iter()
             .zip(right)
             .enumerate()
-            .find_map(|(index, (left, right))| differing(left, right, &path.index(index), is_left_alone)),
+            .find_map(|(index, (left, right))| differing(left, right, &path.index(index), leeway)),
         _ => (desired != applied).then(|| path.clone()),
     }
 }
@@ -259,8 +284,11 @@ mod tests {
     use super::*;
 
     fn differs(desired: Value, applied: Value) -> Option<String> {
-        let is_left_alone = |path: &Path| path.starts_with(&Path::key("alone"));
-        differing(&desired, &applied, &Path::root(), &is_left_alone).map(|path| path.to_string())
+        let leeway = Leeway {
+            is_left_alone: &|path| path.starts_with(&Path::key("alone")),
+            is_value_of: &|reference, value| value.as_str() == Some(reference.address.name()),
+        };
+        differing(&desired, &applied, &Path::root(), &leeway).map(|path| path.to_string())
     }
 
     #[test]
@@ -284,8 +312,10 @@ mod tests {
 
     #[test]
     fn references_fingerprints_and_what_is_left_alone_do_not_count() {
-        let reference = Value::reference(Address::new("any", "a"), "id");
-        assert_eq!(differs(reference, "any-1".into()), None);
+        let reference = || Value::reference(Address::new("any", "a"), "id");
+        assert_eq!(differs(reference(), reference()), None);
+        assert_eq!(differs(reference(), "a".into()), None);
+        assert!(differs(reference(), "b".into()).is_some(), "the identity of another object");
         let print = Secret { fingerprint: Some("print".to_owned()), ..Secret::new("env:A") };
         let secret = |secret: Secret| Value::Secret(Box::new(secret));
         assert_eq!(differs(secret(Secret::new("env:A")), secret(print.clone())), None);
