@@ -2,7 +2,7 @@
 //!
 //! The order of later deletions follows from the dependencies in the state. A resource may depend on others than before without a
 //! difference of its attributes, as when a machine that was installed again joins by way of another one. Records that keep former
-//! dependencies may close a circle with those that are written anew.
+//! dependencies may close a circle with those that are written now.
 
 use std::collections::BTreeMap;
 

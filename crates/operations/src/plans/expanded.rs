@@ -210,7 +210,7 @@ async fn unchanged(plan: &Plan, opened: &Opened, expansion: &Expansion) -> Resul
             let mut left = desired.lifecycle.ignore_changes.iter().chain(record.as_found.keys());
             left.any(|left| path.starts_with(left))
         };
-        if let Some(path) = other_object(opened, before, desired, &is_left_alone).await? {
+        if let Some(path) = other_object(opened, before, desired, &is_left_alone).await {
             return Ok(Some(format!("its spec changes {path} of {address}, and the plan does not show it")));
         }
     }
@@ -224,23 +224,23 @@ async fn other_object(
     former: &Desired,
     desired: &Desired,
     is_left_alone: &dyn Fn(&Path) -> bool,
-) -> Result<Option<Path>, Error> {
-    let Some((_, handle, kind)) = opened.providers().of_type(desired.address.kind()) else { return Ok(None) };
+) -> Option<Path> {
+    let (_, handle, kind) = opened.providers().of_type(desired.address.kind())?;
     let item = |desired: &Desired| PlanItem {
         address: desired.address.clone(),
         desired: Some(desired.attributes.clone()),
         observed: None,
         last_applied: None,
     };
-    let planned = handle.session.plan(vec![item(former), item(desired)]).await;
-    let planned = planned.map_err(|error| opened.spec.refused(error))?;
-    let [before, after] = planned.as_slice() else { return Ok(None) };
+    // A provider may refuse to plan it as a new object, and then nothing is known.
+    let planned = handle.session.plan(vec![item(former), item(desired)]).await.ok()?;
+    let [before, after] = planned.as_slice() else { return None };
     let changes = diff::diff(kind, &before.normalised, &after.normalised, Some(&before.normalised));
     let is_difference = |change: &diff::Change| {
         let (wanted, formerly) = (desired.attributes.at(&change.path), former.attributes.at(&change.path));
         !is_left_alone(&change.path) && wanted.is_some_and(|wanted| !wanted.is_null()) && wanted != formerly
     };
-    Ok(changes.into_iter().find(is_difference).map(|change| change.path))
+    changes.into_iter().find(is_difference).map(|change| change.path)
 }
 
 /// The path of the first place where an applied value is not the desired one. A reference of the desired value may have got a value,
