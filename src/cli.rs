@@ -461,11 +461,17 @@ pub(crate) struct RollArguments {
 pub(crate) struct UpgradeArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
-    /// Target version of Kubernetes, such as 1.35.2.
-    #[arg(long, value_name = "VERSION")]
-    pub to: String,
+    /// Target version of Kubernetes, such as 1.35.2. Without it, list the versions to which the cluster can be upgraded.
+    #[arg(long, value_name = "VERSION", required_if_eq("yes", "true"))]
+    pub to: Option<String>,
+    /// Patch release of a minor version on the way, such as 1.35.2.
+    ///
+    /// Without it, an upgrade takes the newest patch release whose kubelet the spec lists, or the newest one that this version of
+    /// Slipway knows.
+    #[arg(long, value_name = "VERSION", requires = "to")]
+    pub via: Vec<String>,
     /// Show the first plan and change nothing.
-    #[arg(long)]
+    #[arg(long, requires = "to")]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,

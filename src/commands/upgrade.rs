@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use slipway_operations::{ClusterSpec, Upgrade, UpgradeStep};
+use slipway_operations::{ClusterSpec, Upgrade, UpgradeStep, UpgradeVersions};
 use slipway_spec::source::{Location, Origin};
+use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
@@ -15,21 +16,22 @@ use crate::files::{self, Readers};
 use crate::plan_source;
 use crate::program::Context;
 use crate::specs::{self, Selection};
+use crate::ui::table::table;
 
-/// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own.
+/// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own. Without a version, it
+/// lists those to which the cluster can be upgraded.
 pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
-    let to: KubernetesVersion = arguments.to.parse().map_err(|error| {
-        CommandError::new("CLI0017", format!("`{}` is not a Kubernetes version", arguments.to))
-            .cause(format!("{error}"))
-            .hint("write all three numbers, as in `--to 1.35.2`")
-    })?;
+    let Some(to) = &arguments.to else { return list(context, arguments).await };
+    let to = version("--to", to)?;
+    let via: Vec<KubernetesVersion> =
+        arguments.via.iter().map(|text| version("--via", text)).collect::<Result<_, _>>()?;
     plan_source::check(arguments.save.out.as_deref())?;
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
     if !arguments.dry_run && !arguments.keep_spec {
         check_writable(&written, &to)?;
     }
     let environment = context.environment()?;
-    let mut upgrade = Upgrade::begin(&environment, written.clone(), &to).await?;
+    let mut upgrade = Upgrade::begin(&environment, written.clone(), &to, &via).await?;
     while let Some(step) = upgrade.next(&environment).await? {
         let UpgradeStep { opened, mut request, version, number, later } = step;
         request.options.infrastructure_only = arguments.infrastructure_only;
@@ -74,6 +76,44 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         }
     }
     Ok(done(true))
+}
+
+/// The version in an argument.
+fn version(flag: &str, text: &str) -> Result<KubernetesVersion, CommandError> {
+    text.parse::<KubernetesVersion>().map_err(|error| {
+        CommandError::new("CLI0017", format!("`{text}` is not a Kubernetes version"))
+            .cause(format!("{error}"))
+            .hint(format!("write all three numbers, as in `{flag} 1.35.2`"))
+    })
+}
+
+/// Lists the versions to which a cluster can be upgraded.
+async fn list(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
+    let written = specs::one(context, &Selection::from(&arguments.specs))?;
+    let environment = context.environment()?;
+    let versions = UpgradeVersions::of(&environment, &written).await?;
+    context.output.result(&listed(&written.cluster.name, &versions))?;
+    Ok(done(true))
+}
+
+/// The versions to which a cluster can be upgraded, for people.
+fn listed(cluster: &str, versions: &UpgradeVersions) -> String {
+    let UpgradeVersions { current, ways } = versions;
+    let mut text = format!("{cluster} has Kubernetes {current}.\n");
+    if ways.is_empty() {
+        text.push_str("This version of Slipway knows no newer release that it supports.\n");
+    } else {
+        let steps = |way: &Vec<KubernetesVersion>| way.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let row = |steps: Vec<String>| {
+            let version = steps.last().cloned().unwrap_or_default();
+            vec![version, steps.len().to_string(), steps.join(", ")]
+        };
+        let rows: Vec<Vec<String>> = ways.iter().map(steps).map(row).collect();
+        text.push_str(&format!("\n{}\n", table(&["UPGRADE TO", "PLANS", "STEPS"], &rows)));
+        text.push_str("Other patch releases can be named with `--to` and `--via`.\n");
+    }
+    text.push_str(&format!("Supported minor versions are 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}.\n"));
+    text
 }
 
 /// The new version has to be written somewhere: the spec must not come from standard input, from a read-only file or from a base of an
@@ -199,6 +239,18 @@ fn replace_at(text: &str, location: &Location, version: &str) -> Option<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_are_listed_with_their_steps() {
+        let version = |text: &str| text.parse::<KubernetesVersion>().unwrap();
+        let ways = vec![vec![version("1.36.6")], vec![version("1.36.6"), version("1.37.2")]];
+        let text = listed("demo", &UpgradeVersions { current: version("1.35.10"), ways });
+        let expected = "demo has Kubernetes 1.35.10.\n\nUPGRADE TO  PLANS  STEPS\n1.36.6      1      1.36.6\n\
+                        1.37.2      2      1.36.6, 1.37.2\n\nOther patch releases";
+        assert!(text.starts_with(expected), "{text}");
+        let newest = listed("demo", &UpgradeVersions { current: version("1.37.2"), ways: Vec::new() });
+        assert!(newest.contains("no newer release") && newest.contains("1.37."), "{newest}");
+    }
 
     #[test]
     fn only_the_version_is_replaced() {

@@ -292,6 +292,16 @@ pub enum Error {
         /// The requested version.
         to: KubernetesVersion,
     },
+    /// A version that an upgrade is asked to take is none of its steps.
+    #[error("Kubernetes {version} is no step of an upgrade from {from} to {to}")]
+    NotOnTheWay {
+        /// The version that the caller names.
+        version: KubernetesVersion,
+        /// The version that is applied.
+        from: KubernetesVersion,
+        /// The requested version.
+        to: KubernetesVersion,
+    },
     /// Kubelets on hosts would be left too far behind.
     #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets stand in the way")]
     Kubelets {

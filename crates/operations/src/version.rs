@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use slipway_bootstrap::version::{CORE_DNS_TAG, etcd_tag};
 use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
 use slipway_resource::Value;
-use slipway_spec::model::Cluster;
+use slipway_spec::model::{Cluster, ProgramName, Programs};
+use slipway_spec::releases::newest_patch;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::error::{Error, KubeletProblem};
@@ -113,12 +114,37 @@ fn version_before(before: &Value, after: &Value, to: &KubernetesVersion) -> Opti
     before.as_str()?.strip_prefix(rest).filter(|_| is_version)?.parse().ok()
 }
 
+/// Which patch releases an upgrade takes of the minor versions on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choices<'a> {
+    /// Patch releases that the caller names.
+    pub via: &'a [KubernetesVersion],
+    /// The programs of the spec: machines can run a kubelet of these only, if there is one.
+    pub programs: &'a Programs,
+}
+
+impl Choices<'_> {
+    /// The patch release of a minor version: the named one, else the newest whose kubelet the spec lists, else the newest known one.
+    pub(crate) fn of(&self, minor: u64) -> KubernetesVersion {
+        if let Some(named) = self.via.iter().find(|version| version.major == 1 && version.minor == minor) {
+            return named.clone();
+        }
+        let kubelets = self.programs.files.iter().filter(|file| file.name == ProgramName::Kubelet);
+        let listed = kubelets.filter_map(|file| file.version.as_ref());
+        let listed = listed.filter(|version| version.major == 1 && version.minor == minor).max();
+        listed.cloned().unwrap_or_else(|| newest_patch(minor))
+    }
+}
+
 /// The versions on the way, the last one `to` itself; empty when nothing is to be done.
 ///
-/// Minor versions in between are taken at their first patch release.
+/// # Errors
+/// When there is no way, or when a version that the caller names is not on it. A version that the cluster has passed is no error:
+/// the same command continues an upgrade.
 pub(crate) fn hops(
     from: &KubernetesVersion,
     to: &KubernetesVersion,
+    choices: &Choices<'_>,
 ) -> Result<Vec<KubernetesVersion>, Error> {
     if to < from {
         return Err(Error::VersionBack { cluster: None, from: from.clone(), to: to.clone(), place: None });
@@ -127,11 +153,16 @@ pub(crate) fn hops(
         return Err(Error::NoWay { from: from.clone(), to: to.clone() });
     }
     let mut hops: Vec<KubernetesVersion> =
-        (from.minor + 1..to.minor).map(|minor| KubernetesVersion::new(from.major, minor, 0)).collect();
+        (from.minor + 1..to.minor).map(|minor| choices.of(minor)).collect();
     if to != from {
         hops.push(to.clone());
     }
-    Ok(hops)
+    match choices.via.iter().find(|version| *version > from && !hops.contains(version)) {
+        Some(version) => {
+            Err(Error::NotOnTheWay { version: version.clone(), from: from.clone(), to: to.clone() })
+        }
+        None => Ok(hops),
+    }
 }
 
 /// How many minor versions a kubelet may be behind its API server.
@@ -207,6 +238,8 @@ fn is_too_old(kubelet: &str, to: &KubernetesVersion) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use slipway_spec::model::{Architecture, ProgramFile};
+
     use super::*;
 
     #[test]
@@ -262,12 +295,45 @@ mod tests {
 
     #[test]
     fn minor_versions_are_not_skipped() {
+        let programs = Programs::default();
+        let choices = Choices { via: &[], programs: &programs };
         let way = |from, to| -> Vec<String> {
-            hops(&version(from), &version(to)).unwrap().iter().map(ToString::to_string).collect()
+            hops(&version(from), &version(to), &choices).unwrap().iter().map(ToString::to_string).collect()
         };
-        assert_eq!(way("1.33.4", "1.36.1"), ["1.34.0", "1.35.0", "1.36.1"]);
+        let known = |minor| newest_patch(minor).to_string();
+        assert_eq!(way("1.33.4", "1.36.1"), [known(34), known(35), "1.36.1".to_owned()]);
         assert_eq!(way("1.33.4", "1.33.5"), ["1.33.5"]);
         assert!(way("1.33.4", "1.33.4").is_empty());
-        assert!(hops(&version("1.34.0"), &version("1.33.9")).is_err());
+        assert!(hops(&version("1.34.0"), &version("1.33.9"), &choices).is_err());
+    }
+
+    #[test]
+    fn patch_releases_on_the_way_are_named_or_those_of_listed_kubelets() {
+        let kubelet = |release: &str| ProgramFile {
+            name: ProgramName::Kubelet,
+            architecture: Architecture::default(),
+            version: Some(version(release)),
+            path: release.to_owned(),
+            sha256: String::new(),
+        };
+        let files = vec![kubelet("1.34.2"), kubelet("1.34.5"), kubelet("1.36.1")];
+        let programs = Programs { mirrors: Vec::new(), files };
+        let way = |via: &[&str]| -> Result<Vec<String>, Error> {
+            let via: Vec<KubernetesVersion> = via.iter().map(|release| version(release)).collect();
+            let choices = Choices { via: &via, programs: &programs };
+            let hops = hops(&version("1.33.4"), &version("1.36.1"), &choices)?;
+            Ok(hops.iter().map(ToString::to_string).collect())
+        };
+        assert_eq!(
+            way(&[]).unwrap(),
+            ["1.34.5".to_owned(), newest_patch(35).to_string(), "1.36.1".to_owned()]
+        );
+        assert_eq!(way(&["1.35.2", "1.34.2"]).unwrap(), ["1.34.2", "1.35.2", "1.36.1"]);
+        // The version before and the last one may be named, too.
+        assert_eq!(way(&["1.33.4", "1.34.2", "1.36.1"]).unwrap()[0], "1.34.2");
+        for not_there in [&["1.33.5"][..], &["1.36.0"], &["1.37.0"], &["1.34.2", "1.34.5"], &["2.34.0"]] {
+            let refused = way(not_there).unwrap_err();
+            assert_eq!(refused.code(), Some("CLI0072"), "{not_there:?}");
+        }
     }
 }

@@ -13,6 +13,7 @@ pub mod leaves;
 pub mod load;
 pub mod model;
 pub mod reader;
+pub mod releases;
 mod renamed;
 pub mod schema;
 pub mod shape;

@@ -36,6 +36,36 @@ fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
     Ok(())
 }
 
+/// Without a version, the command lists the versions after the present one. With `--via`, a chain takes the named patch release.
+#[test]
+fn versions_are_listed_and_patch_releases_on_the_way_are_named() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let listed = place.expect(0, &["upgrade", "-f", "spec.yaml"])?.out;
+    ensure!(listed.starts_with("roll has Kubernetes 1.34.2.\n"), "{listed}");
+    let rows: Vec<Vec<&str>> = listed.lines().map(|line| line.split_whitespace().collect()).collect();
+    let is_row = |plans: &str, steps: usize| {
+        rows.iter()
+            .any(|row| row.get(1) == Some(&plans) && row.len() == 2 + steps && row.last() == row.first())
+    };
+    for (plans, steps) in [("1", 1), ("2", 2), ("3", 3)] {
+        ensure!(is_row(plans, steps), "no version with {plans} plans: {listed}");
+    }
+    for more in ["--yes", "--dry-run"] {
+        let refused = place.expect(1, &["upgrade", "-f", "spec.yaml", more])?;
+        ensure!(refused.err.contains("--to <VERSION>"), "{}", refused.err);
+    }
+    let upgrade = ["upgrade", "-f", "spec.yaml", "--to", "1.36.0"];
+    let refused = place.expect(1, &[&upgrade[..], &["--via", "1.37.0", "--yes"]].concat())?.err;
+    ensure!(refused.contains("CLI0072") && refused.contains("1.37.0"), "{refused}");
+    ensure!(std::fs::read_to_string(&path)? == spec, "the spec was changed");
+    let done = place.expect(0, &[&upgrade[..], &["--via", "1.35.4", "--yes"]].concat())?;
+    ensure!(done.err.contains("Step 1 of 2: Kubernetes 1.35.4"), "{}", done.err);
+    for machine in place.inventory()?.machines {
+        ensure!(machine.kubernetes_version == "1.36.0", "{machine:?}");
+    }
+    Ok(())
+}
+
 /// The second plan of an upgrade loses the disks a second time, and asks a second time.
 #[test]
 fn a_name_confirms_for_one_plan_of_an_upgrade() -> Result<()> {

@@ -93,6 +93,7 @@ pub(crate) const PAGES: &[Page] = &[
         "upgrade",
         Two("with `--dry-run`: changes are pending"),
         &[
+            ("List the versions to which the cluster can be upgraded", "slipway upgrade -f cluster.yaml"),
             ("Show the first step of an upgrade", "slipway upgrade -f cluster.yaml --to 1.36.0 --dry-run"),
             ("Upgrade, and write the version into the spec", "slipway upgrade -f cluster.yaml --to 1.36.0"),
         ],

@@ -68,7 +68,7 @@ pub async fn run(caller: &dyn Caller, boot: &Boot, console: &Path) -> Result<(),
                 pause = (pause * 2).min(LONGEST);
             }
             Stop::Refused(error) => {
-                let text = format!("this machine does not become a node: {}", error.message());
+                let text = format!("this machine does not become a node: {error}");
                 report.say(Phase::Refused, &text);
                 return Err(error);
             }

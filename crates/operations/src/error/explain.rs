@@ -47,6 +47,7 @@ impl Error {
             Self::MissingFiles { .. } | Self::NothingToAdopt { .. } => "CLI0052",
             Self::NotMadeYet { .. } => "CLI0070",
             Self::PartialVersion { .. } => "CLI0071",
+            Self::NotOnTheWay { .. } => "CLI0072",
             Self::NoAppliedSpec { .. } => "CLI0080",
             Self::OtherSpecApplied { .. } => "CLI0081",
             Self::NotBuilt { .. } => "CLI0082",
@@ -258,6 +259,9 @@ impl Error {
             }],
             Self::VersionSkipped { to, .. } => {
                 vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
+            }
+            Self::NotOnTheWay { .. } => {
+                one("name one patch release of each minor version between the two, or none: `slipway upgrade -f …` lists them")
             }
             Self::Kubelets { problem: KubeletProblem::TooOld(_), .. } => {
                 one("upgrade the kubelet's package on these hosts first, one host after the other")
