@@ -110,6 +110,12 @@ impl ClusterAccess {
         Self { vault, cluster: cluster.to_owned(), api }
     }
 
+    /// The addresses at which the API may be reached, the preferred one first.
+    #[must_use]
+    pub fn endpoints(&self) -> &[LocalEndpoint] {
+        &self.api.endpoints
+    }
+
     /// A kubeconfig for an identity; none when the cluster has no authority yet.
     ///
     /// # Errors

@@ -6,6 +6,7 @@ mod emptied;
 mod expansion;
 mod failures;
 mod fixed;
+mod gates;
 mod inside;
 mod keys;
 mod majority;
@@ -116,6 +117,8 @@ impl Opened {
         }
         let emptied = self.rejoin(request, prior, &observed, &mut expansion).await?;
         expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
+        let closed = self.closed_gates(request, prior, &stage).await?;
+        expansion.notes.extend(closed.notes);
         expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));
         expansion.notes.extend(observed.unowned.iter().map(|object| unowned(name, object)));
         let mut manifests = expansion.secrets.clone();
@@ -217,6 +220,7 @@ impl Opened {
         plan.sets_protection = sets_protection;
         plan.binding.snapshot = head.as_ref().and_then(State::digest_of);
         add_findings(&mut plan, missing);
+        plan.findings.extend(closed.findings);
         if request.mode == Mode::Delete {
             self.say_what_goes_along(&mut plan);
         }
@@ -329,6 +333,24 @@ impl Opened {
             message.push_str("; a snapshot of etcd is saved before the first step");
         }
         Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
+    }
+
+    /// The gates of a change to another minor version on existing machines that do not hold. A run that was begun has passed them.
+    async fn closed_gates(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+        stage: &Stage,
+    ) -> Result<gates::Closed, Error> {
+        let to = &self.spec.cluster.kubernetes_version;
+        let from = version::applied_version(prior)?;
+        let is_other_minor = from.is_some_and(|from| (from.major, from.minor) != (to.major, to.minor));
+        let is_checked = request.mode == Mode::Apply && request.options.preflight && !self.is_offline();
+        if !is_other_minor || !is_checked || !self.is_on_hosts() {
+            return Ok(gates::Closed::default());
+        }
+        let found = gates::look(&stage.access, to).await;
+        Ok(gates::closed(found, &self.spec.cluster.provider.config))
     }
 
     /// The state as a plan compares secrets with it; none where that is the state as it was read.

@@ -36,6 +36,19 @@ spec:
       containers: [ { name: pause, image: \"registry.k8s.io/pause:3.10.1\" } ]
 ";
 
+/// A webhook whose Service does not exist. No request matches its rules.
+const LEFT_OVER: &str = "apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: { name: left-over }
+webhooks:
+  - name: left-over.example.com
+    admissionReviewVersions: [v1]
+    sideEffects: None
+    failurePolicy: Fail
+    clientConfig: { service: { namespace: default, name: left-over } }
+    rules: [ { apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things] } ]
+";
+
 #[test]
 #[ignore = "needs root and namespaces"]
 fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start() {
@@ -71,6 +84,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
 
     // The next minor version: all API servers first, then each kubelet on an empty node.
     let upgrade = ["upgrade", "-f", "spec", "--to", VERSION];
+    gates_stop_it_until_they_are_waived(&lab, &administrator, &[&upgrade[..], &["--dry-run"]].concat());
     let plan = lab.expect(2, &[&upgrade[..], &["--dry-run"]].concat()).unwrap();
     let words = plan.split_whitespace().collect::<Vec<_>>().join(" ");
     for told in [
@@ -122,6 +136,29 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
     }
     assert_eq!(containers(&lab), pods);
     runtime::comes_from_the_list(&lab, &folder, &format!("path: patched, sha256: {patched} }}\n"));
+}
+
+/// A webhook without endpoints stops the upgrade. The settings of the provider waive it by its name, and the plan says so.
+fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade: &[&str]) {
+    let file = lab.file("../left-over.yaml");
+    fs::write(&file, LEFT_OVER).unwrap();
+    let file = file.display().to_string();
+    lab.ask(administrator, &["apply", "-f", &file]).unwrap();
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let stopped = words(lab.expect(1, upgrade).unwrap());
+    for told in [
+        "Webhook--left-over.example.com: requests that the webhook left-over.example.com checks fail",
+        "the Service default/left-over has no ready endpoint",
+        "`ignore_preflight_errors: [Webhook--left-over.example.com]`",
+    ] {
+        assert!(stopped.contains(told), "{told} in {stopped}");
+    }
+    let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com] }\n";
+    lab.edit("    name: hosts\n", &format!("    name: hosts\n{waiver}"));
+    let waived = words(lab.expect(2, upgrade).unwrap());
+    assert!(waived.contains("the gate Webhook--left-over.example.com of the upgrade is waived"), "{waived}");
+    lab.edit(waiver, "");
+    lab.ask(administrator, &["delete", "-f", &file]).unwrap();
 }
 
 /// Puts a file on the mirror; gives its digest.

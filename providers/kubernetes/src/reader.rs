@@ -38,4 +38,12 @@ impl Reader {
     pub async fn get(&self, path: &str) -> Result<Json, ProviderError> {
         self.connector.required().await?.send(&Request::get(path)).await?.body()
     }
+
+    /// The text at a path that has no object, such as `/metrics`.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn text(&self, path: &str) -> Result<String, ProviderError> {
+        self.connector.required().await?.text(path).await
+    }
 }

@@ -214,6 +214,34 @@ impl Connection {
         }
     }
 
+    /// Reads text that is not JSON. Sends the request once.
+    ///
+    /// # Errors
+    /// `transient` when there is no answer, `permanent` when the server refuses.
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ProviderError> {
+        let request = http::Request::get(path)
+            .header(ACCEPT, "text/plain")
+            .header(USER_AGENT, concat!("slipway/", env!("CARGO_PKG_VERSION")))
+            .body(Bytes::new())
+            .map_err(|error| {
+                ProviderError::new(ErrorClass::Invalid, format!("{path} is not a request: {error}"))
+            })?;
+        let answer = tokio::time::timeout(ONE, self.client.exchange(request, size::API_ANSWER.in_memory()));
+        let reply = match answer.await {
+            Ok(answered) => answered.map_err(|failure| self.unanswered(&failure, false))?,
+            Err(_) => {
+                self.broke();
+                let text = format!("the cluster's API did not answer GET {path} within {} s", ONE.as_secs());
+                return Err(ProviderError::new(ErrorClass::Transient, text));
+            }
+        };
+        if !reply.status.is_success() {
+            let text = format!("the cluster's API answered {} to GET {path}", reply.status);
+            return Err(ProviderError::new(ErrorClass::Permanent, text));
+        }
+        Ok(String::from_utf8_lossy(&reply.body).into_owned())
+    }
+
     /// Sends a read request, and repeats it when the server is busy, because the engine does not repeat
     /// reads. A silent server is not waited for a second time.
     ///
