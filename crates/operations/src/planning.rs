@@ -329,6 +329,13 @@ impl Opened {
             &kubelets,
             composition::lists_kubelet(&self.spec.cluster),
         )?;
+        for pool in self.spec.cluster.pools.iter().filter(|pool| pool.kubernetes_version != *to) {
+            let own = &pool.kubernetes_version;
+            message.push_str(&format!(
+                "; the kubelets of the pool {} are those of {own}, as the spec says",
+                pool.name
+            ));
+        }
         if etcd::has_takers(prior, &stage.providers) {
             message.push_str("; a snapshot of etcd is saved before the first step");
         }

@@ -82,30 +82,45 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
     fs::write(lab.file("../moves.yaml"), DEPLOYMENT).unwrap();
     lab.ask(&administrator, &["apply", "-f", &lab.file("../moves.yaml").display().to_string()]).unwrap();
 
-    // The next minor version: all API servers first, then each kubelet on an empty node.
+    // The next minor version: all API servers first, then the kubelets of pools without a version of their own, each on an empty node.
+    let role = "  role: worker\n";
+    let pinned = format!("{role}  kubernetesVersion: {OLDER_VERSION}\n");
+    lab.edit(role, &pinned);
+    lab.is_as_wanted();
     let upgrade = ["upgrade", "-f", "spec", "--to", VERSION];
     gates_stop_it_until_they_are_waived(&lab, &administrator, &[&upgrade[..], &["--dry-run"]].concat());
     let plan = lab.expect(2, &[&upgrade[..], &["--dry-run"]].concat()).unwrap();
     let words = plan.split_whitespace().collect::<Vec<_>>().join(" ");
     for told in [
-        "~ service.worker-0/kubelet",
+        "~ service.cp-0/kubelet",
         "program_version: \"1.33.13\" → \"1.34.4\"",
-        "cordon and drain kubernetes_node.worker-0 before, uncordon kubernetes_node.worker-0 after",
         "because the minor version changes from 1.33.13 to 1.34.4: the node is drained before",
         "go to 1.34.4 from `assets.programs`, one host first",
+        "the kubelets of the pool workers are those of 1.33.13, as the spec says",
         "a snapshot of etcd is saved before the first step",
     ] {
         assert!(words.contains(told), "{told} in\n{plan}");
     }
+    assert!(!words.contains("service.worker-0/kubelet"), "{plan}");
     // An operator has cordoned a node for another reason.
     lab.ask(&administrator, &["cordon", "cp-0"]).unwrap();
     let begun = Instant::now();
     let done = lab.run(&[&upgrade[..], &["--yes"]].concat()).wanted(0, "slipway upgrade").unwrap();
     assert!(done.err.contains("Saved the snapshot "), "{}", done.err);
     eprintln!("the next minor version: {:.1} s", begun.elapsed().as_secs_f64());
-    assert_eq!(reported(&lab), [VERSION; 2]);
+    assert_eq!(reported(&lab), [VERSION, OLDER_VERSION]);
     assert_eq!(unschedulable(&lab), "node/cp-0\n");
     lab.ask(&administrator, &["uncordon", "cp-0"]).unwrap();
+    lab.is_as_wanted();
+
+    // The pool follows when the spec has no version for it any more.
+    lab.edit(&pinned, role);
+    let plan = lab.pending(&["~ service.worker-0/kubelet"]);
+    let words = plan.split_whitespace().collect::<Vec<_>>().join(" ");
+    let drained = "cordon and drain kubernetes_node.worker-0 before, uncordon kubernetes_node.worker-0 after";
+    assert!(words.contains(drained) && !words.contains("service.cp-0/kubelet"), "{plan}");
+    lab.apply("the kubelets of a pool");
+    assert_eq!(reported(&lab), [VERSION; 2]);
     lab.is_as_wanted();
     for machine in &lab.machines {
         runs(machine, &newer);

@@ -100,10 +100,6 @@ const TABLE: &[(&str, &str)] = &[
     ("pools[].machineType", MACHINES),
     ("pools[].image", MACHINES),
     ("pools[].architecture", MACHINES),
-    (
-        "pools[].kubernetesVersion",
-        "kubelets are installed on the hosts; a pool has the version of the cluster; remove it",
-    ),
     ("pools[].subnets", CLOUD_NETWORK),
     ("pools[].zones", "write `zone` in the Host documents instead"),
     ("pools[].publicIp", CLOUD_NETWORK),
@@ -217,6 +213,8 @@ mod tests {
         "pools[].role",
         "pools[].size",
         "pools[].hosts",
+        // Refused without a listed kubelet, where it is not the version of the cluster.
+        "pools[].kubernetesVersion",
         "pools[].nodeLabels",
         "pools[].taints",
         "pools[].kubelet",

@@ -25,7 +25,7 @@ fn lists_runtime(programs: &Programs) -> bool {
     programs.files.iter().any(|file| file.name == ProgramName::Containerd)
 }
 
-/// The parts of a spec that would install programs and do nothing on machines that exist already.
+/// The parts of a spec that would install programs, or choose them, and do nothing on machines that exist already.
 #[must_use]
 pub fn programs_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
     let programs = &cluster.assets.programs;
@@ -47,6 +47,14 @@ pub fn programs_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
             field: "containerRuntime.version".to_owned(),
             why: "hosts run the containerd that is installed on them; list containerd in `assets.programs`, or remove it",
         });
+    }
+    if !lists_kubelet(programs) {
+        let others =
+            cluster.pools.iter().filter(|pool| pool.kubernetes_version != cluster.kubernetes_version);
+        found.extend(others.map(|pool| WithoutEffect {
+            field: format!("pools[{}].kubernetesVersion", pool.name),
+            why: "hosts run the kubelet that is installed on them; list kubelets of both versions in `assets.programs`, or remove it",
+        }));
     }
     found
 }

@@ -1,6 +1,6 @@
 //! containerd, runc, the CNI plugins and crictl on machines.
 
-use slipway_cluster_input::Architecture;
+use slipway_cluster_input::{Architecture, ProgramName};
 
 use super::super::{programs_without_effect, turns_of_removals};
 use super::*;
@@ -140,4 +140,30 @@ fn programs_that_hosts_cannot_use_are_refused() {
     let wanted =
         ["assets.programs.files[1].name", "assets.programs.files[2].name", "containerRuntime.version"];
     assert_eq!(fields(&cluster), wanted);
+    // Kubelets of another version than the cluster's have to come from the list.
+    let mut cluster = listing(&["crictl"], "a");
+    let name = cluster.pools[0].name.clone();
+    cluster.pools[0].kubernetes_version = "1.33.9".parse().unwrap();
+    assert_eq!(fields(&cluster), [format!("pools[{name}].kubernetesVersion")]);
+    cluster.assets.programs.files[0].name = ProgramName::Kubelet;
+    assert_eq!(fields(&cluster), [""; 0]);
+}
+
+#[test]
+fn a_pool_with_its_own_version_has_kubelets_of_this_version() {
+    let pool = "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {name: workers}\nspec:\n  role: worker\n  \
+                kubernetesVersion: 1.33.9\n  size: { fixed: 1 }\n  hosts: { inventory: rack }\n";
+    let mut cluster = with_pool("elected: {}", pool);
+    let files =
+        [kubelet_file("\"1.34.4\"", "a", "amd64"), kubelet_file("\"1.33.9\"", "b", "amd64")].join(",");
+    cluster.assets.programs = with_kubelets(&files).assets.programs;
+    let mut placement = placement(3);
+    let worker = serde_json::json!({"name": "worker-0", "pool": "workers", "address": "192.0.2.20"});
+    placement.machines.push(serde_json::from_value(worker).unwrap());
+    let resources = expand(&cluster, &placement, &[]).unwrap().resources;
+    for (service, version) in [("service.cp-2/kubelet", "1.34.4"), ("service.worker-0/kubelet", "1.33.9")] {
+        assert_eq!(text(&resources, service, "program_version"), version);
+    }
+    find(&resources, "program.worker-0/kubelet-1.33.9-bbbbbbbbbbbb");
+    assert!(programs_without_effect(&cluster).is_empty());
 }
