@@ -9,6 +9,7 @@ mod authorities;
 mod configuration;
 mod effects;
 mod endpoint;
+mod hooks;
 mod machine;
 mod nodes;
 mod objects;
@@ -33,6 +34,7 @@ pub use authorities::{
 };
 pub use effects::{WithoutEffect, without_effect};
 pub use endpoint::endpoint;
+pub use hooks::hooks_without_effect;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use nodes::turns_of_removals;
 pub use objects::{UserObjects, settings_of_proxies};
@@ -66,6 +68,9 @@ pub enum FromClusterError {
     /// The spec lists programs that not every machine can have.
     #[error("`assets.programs` lists programs that not every host can have: {}", .0.join("; "))]
     NoPrograms(Vec<String>),
+    /// The spec has hooks, and machines without systemd.
+    #[error("`nodeFiles.hooks` are units of systemd, which these hosts do not have: {}", .0.join(", "))]
+    NoSystemd(Vec<String>),
 }
 
 impl FromClusterError {
@@ -78,6 +83,7 @@ impl FromClusterError {
             Self::LoadBalancer(_) => "CLUSTER0002",
             Self::NoKubelet(_) => "CLUSTER0003",
             Self::NoPrograms(_) => "CLUSTER0004",
+            Self::NoSystemd(_) => "CLUSTER0005",
         }
     }
 
@@ -98,6 +104,7 @@ impl FromClusterError {
                 "list the program for each `architecture` in `assets.programs.files`, or not at all: then hosts run what is installed on \
                  them",
             ),
+            Self::NoSystemd(_) => Some("write the hooks into pools of hosts with systemd"),
         }
     }
 }
@@ -122,6 +129,7 @@ pub fn expand(
 ) -> Result<Expanded, FromClusterError> {
     let endpoint = endpoint(cluster, placement)?;
     programs::check(cluster, placement)?;
+    hooks::check(cluster, placement)?;
     let mut resources = authorities::resources(cluster, placement);
     let mut nodes = nodes::nodes(cluster, placement, &endpoint)?;
     resources.append(&mut nodes.resources);

@@ -113,6 +113,7 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
     let mut found = from_cluster::without_effect(spec.sources.paths());
     let message = ClusterInput::from(&spec.cluster);
     found.extend(from_cluster::programs_without_effect(&message));
+    found.extend(from_cluster::hooks_without_effect(&message));
     if found.is_empty() {
         return Ok(());
     }

@@ -15,6 +15,7 @@ mod dark;
 mod endpoint;
 mod grow;
 mod hardened;
+mod hooks;
 mod identities;
 mod lab;
 mod leave;
@@ -68,6 +69,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     secure::is_closed(&lab);
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);
+    hooks::run_on_a_host(&lab);
     hardened::is_reached_in_place(&lab);
     rotate::keys_are_replaced(&lab);
 

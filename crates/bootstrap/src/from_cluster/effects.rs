@@ -19,8 +19,7 @@ const IMAGES: &str =
 const RESOURCES: &str = "static pods have kubeadm's requests; remove it";
 const RUNTIME: &str = "the container runtime has the configuration of the host; remove it and set it in `/etc/containerd` there";
 const ETCD: &str = "every control plane has one member of one etcd, of the version that belongs to the Kubernetes version; remove it";
-const HOOKS: &str =
-    "nothing runs hooks, packages or user data on hosts; remove it and do it on the hosts before";
+const PACKAGES: &str = "nothing installs packages or runs user data on hosts; do it with `nodeFiles.hooks` or on the hosts before, and remove it";
 const PROXY_FLAGS: &str =
     "kube-proxy is set up by its document: use `components.proxy.extraArgs`, or remove it";
 const ROLLOUT: &str = "hosts are changed in place, control planes one after the other; remove it";
@@ -94,7 +93,6 @@ const TABLE: &[(&str, &str)] = &[
     ),
     ("assets.fileRepository", "name mirrors of the kubelet in `assets.programs`; remove it"),
     ("ssh", "users of the hosts are yours; remove it and write `ssh` in the Host documents"),
-    ("nodeFiles.hooks", HOOKS),
     ("rollout", ROLLOUT),
     ("pools[].labels", "nothing on hosts has labels of the pool; use `nodeLabels`"),
     ("pools[].machineType", MACHINES),
@@ -109,9 +107,8 @@ const TABLE: &[(&str, &str)] = &[
     ("pools[].spot", MACHINES),
     ("pools[].mixedInstances", MACHINES),
     ("pools[].warmPool", MACHINES),
-    ("pools[].packages", HOOKS),
-    ("pools[].userData", HOOKS),
-    ("pools[].nodeFiles.hooks", HOOKS),
+    ("pools[].packages", PACKAGES),
+    ("pools[].userData", PACKAGES),
     ("pools[].rollout", ROLLOUT),
     ("pools[].providerConfig", MACHINES),
 ];
@@ -204,6 +201,8 @@ mod tests {
         "containerRuntime.version",
         "sysctls",
         "nodeFiles.files",
+        // Refused by their names.
+        "nodeFiles.hooks",
         "cloudLabels",
         "deletionProtection",
         "ignoreChanges",
@@ -220,6 +219,7 @@ mod tests {
         "pools[].kubelet",
         "pools[].sysctls",
         "pools[].nodeFiles.files",
+        "pools[].nodeFiles.hooks",
         "pools[].cloudLabels",
     ];
 

@@ -16,7 +16,7 @@ use slipway_cluster_input::{
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
-use super::{Founder, FromClusterError, Machine, Placement, authorities, objects, programs, settings};
+use super::{Founder, FromClusterError, Machine, Placement, authorities, hooks, objects, programs, settings};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased, VirtualAddress};
 use crate::hardened;
@@ -278,13 +278,17 @@ impl Making<'_> {
 
     fn add(&mut self, phased: Vec<Phased>, machine: &Machine) {
         let origin = format!("pools[{}].hosts", machine.pool);
-        let settings = settings::of_machine(self.cluster.pool(&machine.pool), machine);
+        let pool = self.cluster.pool(&machine.pool);
+        let mut settings = settings::of_machine(pool, machine);
+        let hooks = hooks::of_machine(pool, machine, &settings);
+        settings.extend(hooks.before_kubelet);
         let programs = programs::of_machine(self.cluster, self.placement, machine);
         let authority = authorities::ca_certificates(self.placement);
         let address_of = |desired: &Desired| desired.address.clone();
         let installed: Vec<Address> = programs.iter().map(address_of).collect();
         let before: Vec<Address> = settings.iter().map(address_of).chain(installed.iter().cloned()).collect();
         self.resources.extend(settings);
+        self.resources.extend(hooks.after_kubelet);
         self.resources.extend(programs);
         for Phased { mut desired, .. } in expand::on_host(phased, &machine.name) {
             desired.attributes = with_authority(&desired.attributes, &authority);

@@ -1,4 +1,5 @@
 mod authorities;
+mod hooks;
 mod programs;
 
 use std::collections::BTreeSet;

@@ -45,7 +45,8 @@ main_process() { # prints it, when it runs
 }
 
 active_state() {
-  if main_process "$1" >/dev/null; then echo active
+  if [ -e "$services/$1/exited" ]; then echo active
+  elif main_process "$1" >/dev/null; then echo active
   elif [ -e "$services/$1/keeper" ] && kill -0 "$(cat "$services/$1/keeper")" 2>/dev/null; then echo activating
   elif [ -e "$services/$1/failed" ]; then echo failed
   else echo inactive; fi
@@ -76,6 +77,16 @@ prepare() { # runs what comes before it
   return 0
 }
 
+run_once() { # runs all commands of a unit of the type oneshot
+  local line
+  prepare "$1" && environment "$1" || return 1
+  set +u
+  while read -r line; do
+    [ -n "$line" ] && { eval "${line#[-@:+!]}" || [ "${line:0:1}" = - ] || return 1; }
+  done < <(values "$1" ExecStart)
+  return 0
+}
+
 keep() { # runs a unit until it may end
   local unit=$1 folder=$services/$1 restart pause status number=0
   echo $BASHPID >"$folder/keeper"
@@ -103,6 +114,15 @@ start() {
   case $(active_state "$1") in active | activating) return 0 ;; esac
   mkdir -p "$services/$1"
   rm -f "$services/$1"/{stop,failed,started}
+  if [ "$(value "$1" Type)" = oneshot ]; then
+    if (run_once "$1") >>"/var/log/$1.log" 2>&1 </dev/null; then
+      if [ "$(value "$1" RemainAfterExit)" = yes ]; then touch "$services/$1/exited"; fi
+      return 0
+    fi
+    touch "$services/$1/failed"
+    echo "Job for $1.service failed because the control process exited with error code." >&2
+    return 1
+  fi
   setsid "$0" keep "$1" >>"/var/log/$1.log" 2>&1 </dev/null &
   until [ -e "$services/$1/started" ]; do sleep 0.01; done
 }
@@ -111,6 +131,7 @@ stop() {
   local pid attempt signal=TERM
   [ -d "$services/$1" ] || return 0
   touch "$services/$1/stop"
+  rm -f "$services/$1/exited"
   for attempt in {1..600}; do
     [ "$(active_state "$1")" = activating ] && kill "$(cat "$services/$1/keeper")" 2>/dev/null && rm -f "$services/$1/keeper"
     pid=$(main_process "$1") || break

@@ -309,14 +309,16 @@ async fn settled(place: &Place) -> Result<Option<State>, ProviderError> {
     }
 }
 
-/// The process of a started program; `None` when the supervisor does not report processes, or when it does
-/// not start.
+/// The process of a started program; `None` when the supervisor does not report processes, when the program does
+/// not start, or when it has ended and its unit stays active, as of `Type=oneshot` with `RemainAfterExit=yes`.
 async fn started(work: &Work) -> Result<Option<u32>, ProviderError> {
     let (supervisor, until) = (supervise::of(work.host()), Instant::now() + SEEN);
     loop {
         let state = supervisor.state(work.host(), work.identity()).await?;
+        let has_ended = state.as_ref().is_some_and(|state| state.running && state.pid.is_none());
         let pid = state.and_then(|state| state.pid);
-        if pid.is_some() || !supervisor.tells_processes(work.host()) || Instant::now() >= until {
+        let is_final = pid.is_some() || (has_ended && !supervisor.is_ours());
+        if is_final || !supervisor.tells_processes(work.host()) || Instant::now() >= until {
             return Ok(pid);
         }
         work.pause(Duration::from_millis(20)).await?;

@@ -1,0 +1,66 @@
+//! Units of the user on machines.
+
+use slipway_cluster_input::{Hook, HookTiming};
+
+use super::super::hooks_without_effect;
+use super::*;
+use crate::expand::InitSystem;
+
+fn hook(name: &str, timing: HookTiming) -> Hook {
+    let content = "[Service]\nType=oneshot\nExecStart=/bin/true\n".to_owned();
+    Hook { name: name.to_owned(), content, timing, enabled: true }
+}
+
+#[test]
+fn hooks_run_before_and_after_the_kubelet() {
+    let mut cluster = cluster("elected: {}");
+    let off = Hook { enabled: false, ..hook("off.service", HookTiming::BeforeKubelet) };
+    cluster.pools[0].node_files.hooks = vec![
+        hook("early.service", HookTiming::BeforeKubelet),
+        hook("late.service", HookTiming::AfterKubelet),
+        off,
+    ];
+    let resources = expand(&cluster, &placement(3), &[]).unwrap().resources;
+    assert!(stands_on(&resources, "service.cp-1/kubelet").contains("service.cp-1/early"));
+    assert!(!stands_on(&resources, "service.cp-1/kubelet").contains("service.cp-1/late"));
+    assert!(stands_on(&resources, "service.cp-1/late").contains("service.cp-1/kubelet"));
+    assert!(resources.iter().all(|desired| !desired.address.name().ends_with("/off")));
+    let early = find(&resources, "service.cp-1/early");
+    let unit = early.attributes.get("unit").unwrap().to_plain_text();
+    assert!(unit.contains("Before=kubelet.service") && unit.contains("RemainAfterExit=yes"), "{unit}");
+    // A changed hook comes to one machine first, as a changed kubelet does.
+    assert_eq!(early.lifecycle.turn, find(&resources, "service.cp-1/kubelet").lifecycle.turn);
+}
+
+#[test]
+fn hosts_without_systemd_are_named() {
+    let mut cluster = cluster("elected: {}");
+    let mut placement = placement(3);
+    placement.machines[1].facts.init_system = InitSystem::None;
+    expand(&cluster, &placement, &[]).unwrap();
+    cluster.pools[0].node_files.hooks = vec![hook("early.service", HookTiming::BeforeKubelet)];
+    let refused = expand(&cluster, &placement, &[]).unwrap_err();
+    assert_eq!(refused.code(), "CLUSTER0005");
+    assert!(refused.to_string().ends_with("do not have: cp-1"), "{refused}");
+}
+
+#[test]
+fn hooks_that_hosts_cannot_run_are_refused() {
+    let mut cluster = cluster("elected: {}");
+    let lost = hook("lost.service", HookTiming::BeforeKubelet);
+    let content = lost.content.replace("ExecStart", "RemainAfterExit=no\nExecStart");
+    let shared =
+        vec![hook("tune.timer", HookTiming::BeforeKubelet), hook("tune.service", HookTiming::AfterKubelet)];
+    let own = vec![hook("kubelet.service", HookTiming::BeforeKubelet), Hook { content, ..lost }];
+    cluster.pools[0].node_files.hooks = [shared.clone(), own].concat();
+    cluster.node_files.hooks = shared;
+    let fields: Vec<String> = hooks_without_effect(&cluster).into_iter().map(|unused| unused.field).collect();
+    assert_eq!(
+        fields,
+        [
+            "nodeFiles.hooks[tune.timer].name",
+            "pools[control-plane].nodeFiles.hooks[kubelet.service].name",
+            "pools[control-plane].nodeFiles.hooks[lost.service].content",
+        ]
+    );
+}
