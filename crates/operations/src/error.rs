@@ -230,11 +230,13 @@ pub enum Error {
         /// How many objects were found.
         objects: usize,
     },
-    /// An upgrade does not begin without a snapshot of etcd.
-    #[error("{cluster}: no snapshot of etcd could be saved before the upgrade; nothing was changed")]
-    UnsavedUpgrade {
+    /// Neither an upgrade nor a rotation begins without a snapshot of etcd.
+    #[error("{cluster}: no snapshot of etcd could be saved before the {work}; nothing was changed")]
+    Unsaved {
         /// The cluster.
         cluster: String,
+        /// What does not begin: an upgrade or a rotation.
+        work: &'static str,
         /// Why the last machine that was asked did not save one.
         #[source]
         source: Box<Error>,

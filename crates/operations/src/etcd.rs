@@ -168,16 +168,17 @@ pub async fn backup(opened: &Opened) -> Result<Snapshot, Error> {
     Err(failed.map_or_else(|| no_backups(opened), Error::Provider))
 }
 
-/// Saves a snapshot before an upgrade; `None` for a cluster whose machines take no snapshots.
+/// Saves a snapshot before an upgrade or a rotation; `None` for a cluster whose machines take no snapshots.
 ///
 /// # Errors
-/// [`Error::UnsavedUpgrade`] when none of its machines saved one.
-pub(crate) async fn before_upgrade(opened: &Opened) -> Result<Option<Snapshot>, Error> {
+/// [`Error::Unsaved`] when none of its machines saved one.
+pub(crate) async fn before(opened: &Opened, work: &'static str) -> Result<Option<Snapshot>, Error> {
     if takers(opened).is_err() {
         return Ok(None);
     }
-    let failed = |source| Error::UnsavedUpgrade {
+    let failed = |source| Error::Unsaved {
         cluster: opened.spec.cluster.name.to_string(),
+        work,
         source: Box::new(source),
     };
     backup(opened).await.map(Some).map_err(failed)

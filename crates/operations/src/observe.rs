@@ -26,7 +26,7 @@ pub enum Event {
     },
     /// A provider is not available, so that its resource types are not known.
     NoProvider(String),
-    /// A snapshot of etcd was saved before an upgrade.
+    /// A snapshot of etcd was saved before an upgrade or a rotation.
     SnapshotSaved {
         /// Its name.
         name: String,

@@ -25,7 +25,7 @@ use crate::plannable::{Plannable, Planned};
 use crate::protection::Known;
 use crate::providers::{self, Asked};
 use crate::request::Request;
-use crate::rotation::{Subject, rotation};
+use crate::rotation::{self, Subject, rotation};
 use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
@@ -361,15 +361,19 @@ impl Plannable for Opened {
         Ok(self.stage(self.stage.vault.knowing([]), (KnownApi::default(), linked)).await?.providers)
     }
 
-    /// Saves a snapshot of etcd before a change of the version. A run that continues such a change saves none: etcd may not answer.
+    /// Saves a snapshot of etcd before a change of the version, and before a rotation. A run that continues one of them saves none:
+    /// etcd may not answer.
     async fn before_run(&self, plan: &Plan, state: &State) -> Result<Option<Event>, Error> {
         let from = version::applied_version(Some(&state.snapshot))?;
         let unreadable = |source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source };
         let to = stored::read(&plan.spec).map_err(unreadable)?.map(|cluster| cluster.kubernetes_version);
-        if plan.mode != Mode::Apply || from.is_none() || to.is_none() || from == to {
-            return Ok(None);
-        }
-        let saved = etcd::before_upgrade(self).await?;
+        let is_upgrade = from.is_some() && to.is_some() && from != to;
+        let work = match plan.mode {
+            Mode::Apply if is_upgrade => "upgrade",
+            Mode::Apply if rotation::begins(plan, &state.snapshot.catalogs)? => "rotation",
+            _ => return Ok(None),
+        };
+        let saved = etcd::before(self, work).await?;
         Ok(saved.map(|saved| Event::SnapshotSaved { name: saved.name, machine: saved.machine }))
     }
 

@@ -194,6 +194,8 @@ impl Opened {
             majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
             emptied::name(&mut plan, &emptied);
             plan.notes.extend(weakening::notes(last.as_ref(), &self.spec.cluster));
+            let saved = snapshot_before_rotation(&plan, prior, &stage)?;
+            plan.notes.extend(saved);
         }
         if let (Some(change), Some(beside), Some(observations)) =
             (&request.version_change, beside, observations)
@@ -402,6 +404,18 @@ fn unowned(cluster: &str, (address, identity): &(Address, Identity)) -> ExpandNo
          as it is. To take it out of the state: `slipway state rm {cluster} {address}`, then `slipway apply`"
     );
     ExpandNote { field: address.to_string(), message }
+}
+
+/// The remark that a run of this plan saves a snapshot of etcd, where the plan begins a rotation.
+fn snapshot_before_rotation(
+    plan: &Plan,
+    prior: Option<&Snapshot>,
+    stage: &Stage,
+) -> Result<Option<ExpandNote>, Error> {
+    let Some(state) = prior.filter(|_| etcd::has_takers(prior, &stage.providers)) else { return Ok(None) };
+    let message = "a snapshot of etcd is saved before the first step".to_owned();
+    let note = ExpandNote { field: "rotation".to_owned(), message };
+    Ok(rotation::begins(plan, &state.catalogs)?.then_some(note))
 }
 
 /// Adds findings about what the plan changes.

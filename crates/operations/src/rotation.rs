@@ -25,7 +25,7 @@ use crate::request::Request;
 use crate::spec::ClusterSpec;
 use crate::version_change::applied_here;
 
-pub(crate) use change::{RotationChange, check_interrupted, explained, rotation};
+pub(crate) use change::{RotationChange, begins, check_interrupted, explained, rotation};
 pub use pods::{Workload, older_workloads, restart_change, restart_pods};
 pub use slipway_bootstrap::from_cluster::{Stage, Subject};
 

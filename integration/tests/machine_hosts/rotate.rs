@@ -143,7 +143,10 @@ fn sa_key(lab: &Lab) {
     let token = || lab.kubectl(&["create", "token", "default", "--duration=1h"]).trim().to_owned();
     let old = token();
     assert_eq!((accepts(lab, &old), published(lab)), (true, 1));
-    done(lab, "sa-key", &[]);
+    let plan = lab.expect(2, &["rotate", "sa-key", "-f", "spec", "--dry-run"]).unwrap();
+    assert!(plan.contains("a snapshot of etcd is saved before the first step"), "{plan}");
+    let begun = done(lab, "sa-key", &[]);
+    assert!(begun.err.contains("Saved the snapshot "), "{}", begun.err);
     assert_eq!((accepts(lab, &old), published(lab)), (true, 2));
     let between = token();
 
@@ -152,7 +155,8 @@ fn sa_key(lab: &Lab) {
     let refused = rotate(lab, "sa-key", &["--back"]).wanted(1, "slipway rotate").unwrap().err;
     assert!(refused.contains("--confirm keypair.service-accounts-2"), "{refused}");
 
-    done(lab, "sa-key", &[]);
+    let used = done(lab, "sa-key", &[]);
+    assert!(!used.err.contains("Saved the snapshot "), "{}", used.err);
     lab.is_as_wanted();
     let new = token();
     for token in [&old, &between, &new] {

@@ -54,7 +54,7 @@ impl Error {
             Self::RollOnHosts { .. } => "CLI0092",
             Self::NoBackups { .. } => "ETCD0001",
             Self::NoSnapshot { .. } => "ETCD0004",
-            Self::UnsavedUpgrade { .. } => "ETCD0005",
+            Self::Unsaved { .. } => "ETCD0005",
             Self::EtcdHasMajority { .. } => "ETCD0006",
             Self::NothingToRecover { .. } => "ETCD0007",
             Self::RecoveryInterrupted { .. } => "ETCD0008",
@@ -293,9 +293,9 @@ impl Error {
                 "make these machines reachable, and run the command again".to_owned(),
                 format!("`slipway etcd recover {cluster} --undo` puts the old data back"),
             ],
-            Self::UnsavedUpgrade { cluster, .. } => vec![
+            Self::Unsaved { cluster, work, .. } => vec![
                 format!("`slipway etcd snapshots {cluster}` shows the control planes that save snapshots, and what fails"),
-                "`etcd[].backups.enabled: false` in the spec upgrades without a snapshot".to_owned(),
+                format!("`etcd[].backups.enabled: false` in the spec allows the {work} without a snapshot"),
             ],
             Self::EtcdEmptied { cluster, survives, .. } => emptied(cluster, *survives),
             Self::AmbiguousActor { .. } => one(

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, Rotation, Stage, Subject};
 use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
-use slipway_plan::Snapshot;
+use slipway_plan::{ChangeAction, Plan, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Address, Desired};
 
@@ -209,6 +209,24 @@ pub(crate) fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: Subject) -
         }
     }
     Ok(Rotation::default())
+}
+
+/// Whether a plan begins a rotation: it enters the first stage, and generates the new key. A plan that completes this stage after an
+/// interruption finds the key.
+pub(crate) fn begins(plan: &Plan, pinned: &BTreeMap<String, Catalog>) -> Result<bool, Error> {
+    let generates_key = plan.changes.iter().any(|change| {
+        change.action == ChangeAction::Create && [KEYPAIR, ENCRYPTION_KEY].contains(&change.address.kind())
+    });
+    if !generates_key {
+        return Ok(false);
+    }
+    for subject in Subject::ALL {
+        let (from, to) = (rotation(pinned, subject)?, rotation(&plan.binding.catalogs, subject)?);
+        if from.stage == Stage::Rest && to.stage == Stage::Added {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// How far a key of a cluster is rotated.
