@@ -1,5 +1,6 @@
 //! The health of a cluster: its API, and the progress of each node.
 
+mod certificates;
 mod launched;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,8 @@ use crate::access::ClusterAccess;
 use crate::composition;
 use crate::error::Error;
 use crate::opened::Opened;
+
+pub use certificates::{CertificateEnd, certificates};
 
 /// The health of a cluster.
 #[derive(Clone, Debug)]
