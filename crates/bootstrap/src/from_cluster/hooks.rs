@@ -70,10 +70,12 @@ pub fn hooks_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
 
 /// The field of a hook that hosts cannot carry out, and why.
 fn why_not(hook: &Hook) -> Option<(&'static str, &'static str)> {
-    let Some(name) = hook.name.strip_suffix(SUFFIX) else {
+    let name = hook.name.strip_suffix(SUFFIX);
+    if name.is_none() && hook.name.contains('.') {
         let why = "hosts run units with a name as `tune.service`; start others from one, or remove it";
         return Some(("name", why));
-    };
+    }
+    let name = name.unwrap_or(&hook.name);
     if RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX) {
         let why =
             "this unit belongs to the node; choose another name, or use a drop-in file in `nodeFiles.files`";

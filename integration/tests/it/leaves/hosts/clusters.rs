@@ -287,6 +287,7 @@ const FITTING: &[(&str, &str)] = &[
     ("slipway", "kubeadm"),
     ("flannel", "none"),
     ("internal", "public"),
+    ("beforeKubelet", "afterKubelet"),
     ("NoSchedule", "NoExecute"),
     ("ipv4", "ipv6"),
     ("LEAVES_ENCRYPTION_KEY", "OTHER_ENCRYPTION_KEY"),
