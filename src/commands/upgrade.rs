@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use slipway_operations::{ClusterSpec, Upgrade, UpgradeStep, UpgradeVersions};
+use slipway_operations::{Baseline, ClusterSpec, Upgrade, UpgradeStep, UpgradeVersions};
 use slipway_spec::source::{Location, Origin};
 use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 use slipway_spec::value::KubernetesVersion;
@@ -60,6 +60,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             others: if number > 1 { Others::Earlier } else { Others::None },
             ..Dialogue::new(&arguments.run, arguments.show.full)
         };
+        let baseline = Baseline::take(&opened).await;
         if !carry_out(context, &environment, &opened, &request, dialogue).await? {
             return Ok(done(false));
         }
@@ -67,6 +68,12 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
             say_kept(context, &written, &version);
         } else {
             write_version(context, &written, &version);
+        }
+        if let Some(baseline) = baseline {
+            let lost = baseline.wait(&opened, || context.signals.is_stopped()).await;
+            if !context.signals.is_stopped() {
+                check_baseline(&version, &lost)?;
+            }
         }
         if context.signals.is_stopped() && !later.is_empty() {
             context.output.notice(&format!(
@@ -76,6 +83,19 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         }
     }
     Ok(done(true))
+}
+
+/// Refuses to go on when nodes or workloads are not ready that were ready before the upgrade.
+fn check_baseline(version: &KubernetesVersion, lost: &[String]) -> Result<(), CommandError> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "the cluster has Kubernetes {version}, and these are not ready any more: {}",
+        lost.join(", ")
+    );
+    Err(CommandError::new("CLI0073", message)
+        .hint("`kubectl get nodes,pods -A` shows their state; when they are ready, run the command again if more versions follow"))
 }
 
 /// The version in an argument.

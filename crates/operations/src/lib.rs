@@ -67,5 +67,5 @@ pub use request::{Approvals, Request, Terms};
 pub use slipway_engine::READ_AGE;
 pub use spec::{ClusterSpec, Specs, load};
 pub use unplanned::{Allowed, Unplanned};
-pub use upgrade::{Upgrade, UpgradeStep, UpgradeVersions};
+pub use upgrade::{Baseline, Upgrade, UpgradeStep, UpgradeVersions};
 pub use weakening::{Weakening, weakened};

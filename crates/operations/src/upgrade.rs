@@ -1,5 +1,7 @@
 //! Upgrades: one plan for each minor version on the way, each with its own approval.
 
+mod baseline;
+
 use slipway_spec::diagnostic::Severity;
 use slipway_spec::model::Programs;
 use slipway_spec::releases::newest_patch;
@@ -14,6 +16,8 @@ use crate::spec::ClusterSpec;
 use crate::state::committed;
 use crate::version::{Choices, applied_version, hops};
 use crate::version_change::{at_version, narrowed};
+
+pub use baseline::Baseline;
 
 /// An upgrade of a cluster that exists.
 pub struct Upgrade {
