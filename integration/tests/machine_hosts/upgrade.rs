@@ -1,6 +1,7 @@
 //! A cluster on hosts is upgraded to the next minor version, its kubelets included.
 
 mod runtime;
+mod several;
 
 use std::fs;
 use std::path::Path;
@@ -52,29 +53,16 @@ webhooks:
 #[test]
 #[ignore = "needs root and namespaces"]
 fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start() {
-    let images = image::older().unwrap();
     let lab = Lab::new("hosts-ha", &NODES);
     let folder = lab.file("../release");
     fs::create_dir(&folder).unwrap();
     let _mirror = lab.network().serve(&folder).unwrap();
-    let older =
-        publish(&folder, "older", &fs::read(kubernetes::install_older().unwrap().join("kubelet")).unwrap());
-    let kubelet = fs::read(kubernetes::install().unwrap().join("kubelet")).unwrap();
-    let newer = publish(&folder, "newer", &kubelet);
+    let newer = begin_with_the_older_version(&lab, &folder);
+    let kubelet = fs::read(folder.join("newer")).unwrap();
     let patched = publish(&folder, "patched", &[kubelet.as_slice(), b"patched"].concat());
     let broken = publish(&folder, "broken", BROKEN.as_bytes());
-    for machine in &lab.machines {
-        take_older_images(machine, &images);
-    }
     lab.edit("size: { fixed: 3 }", "size: { fixed: 1 }");
     lab.edit("size: { fixed: 2 }", "size: { fixed: 1 }");
-    let address = lab.network().address();
-    let programs = format!(
-        "  kubernetesVersion: {OLDER_VERSION}\n  assets:\n    programs:\n      mirrors: [ \"http://{address}:8000\" ]\n      files:\n      \
-         - {{ name: kubelet, version: {OLDER_VERSION}, path: older, sha256: {older} }}\n      \
-         - {{ name: kubelet, version: {VERSION}, path: newer, sha256: {newer} }}\n"
-    );
-    lab.edit(&format!("  kubernetesVersion: {VERSION}\n"), &programs);
     lab.apply("a control plane and a worker of the older version");
     lab.is_as_wanted();
     assert_eq!(reported(&lab), [OLDER_VERSION; 2]);
@@ -176,6 +164,26 @@ fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade:
     lab.ask(administrator, &["delete", "-f", &file]).unwrap();
 }
 
+/// Puts the kubelets of both versions on the mirror, and has the spec list them and begin with the older version. Gives the digest
+/// of the newer kubelet.
+fn begin_with_the_older_version(lab: &Lab, folder: &Path) -> String {
+    let images = image::older().unwrap();
+    for machine in &lab.machines {
+        take_older_images(machine, &images);
+    }
+    let older = fs::read(kubernetes::install_older().unwrap().join("kubelet")).unwrap();
+    let newer = fs::read(kubernetes::install().unwrap().join("kubelet")).unwrap();
+    let (older, newer) = (publish(folder, "older", &older), publish(folder, "newer", &newer));
+    let address = lab.network().address();
+    let programs = format!(
+        "  kubernetesVersion: {OLDER_VERSION}\n  assets:\n    programs:\n      mirrors: [ \"http://{address}:8000\" ]\n      files:\n      \
+         - {{ name: kubelet, version: {OLDER_VERSION}, path: older, sha256: {older} }}\n      \
+         - {{ name: kubelet, version: {VERSION}, path: newer, sha256: {newer} }}\n"
+    );
+    lab.edit(&format!("  kubernetesVersion: {VERSION}\n"), &programs);
+    newer
+}
+
 /// Puts a file on the mirror; gives its digest.
 fn publish(folder: &Path, name: &str, content: &[u8]) -> String {
     fs::write(folder.join(name), content).unwrap();
@@ -185,7 +193,7 @@ fn publish(folder: &Path, name: &str, content: &[u8]) -> String {
 /// Gives a machine the images of the older version that its node needs.
 fn take_older_images(machine: &Machine, folder: &Path) {
     let needed: &[&str] = match machine.name() {
-        "worker-0" => &["kube-proxy"],
+        "worker-0" | "worker-1" => &["kube-proxy"],
         _ => &["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"],
     };
     for name in needed {
