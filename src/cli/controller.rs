@@ -97,6 +97,24 @@ pub(crate) struct InstallArguments {
     /// Print a systemd unit that runs this program with these options.
     #[arg(long, group = "form")]
     pub systemd: bool,
+    /// Print a manifest for `kubectl apply` that runs a controller in a Kubernetes cluster.
+    #[arg(long, group = "form", requires = "image")]
+    pub kubernetes: bool,
+    /// Image with `slipway` and the executables of the providers in its PATH, and `git` for sources in Git.
+    #[arg(long, value_name = "IMAGE", requires = "kubernetes")]
+    pub image: Option<String>,
+    /// Namespace of the controller. The manifest creates it.
+    #[arg(long, default_value = "slipway", value_name = "NAME", requires = "kubernetes")]
+    pub namespace: String,
+    /// Number of replicas in the cluster.
+    #[arg(
+        long,
+        default_value_t = 2,
+        value_name = "COUNT",
+        value_parser = clap::value_parser!(u16).range(1..=100),
+        requires = "kubernetes"
+    )]
+    pub replicas: u16,
     /// Configuration of the controller (TOML). It is checked.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,

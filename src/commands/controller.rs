@@ -1,20 +1,19 @@
 //! `slipway controller`
 
+mod install;
 mod show;
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use slipway_reconciler::board::{self, Board, Pause};
 use slipway_reconciler::status::Status;
-use slipway_reconciler::{Configuration, Controller, Error, stop_on_two_signals, systemd_unit};
+use slipway_reconciler::{Configuration, Controller, Error, stop_on_two_signals};
 use slipway_state_store::{Backend, ClusterName, controllers, read_head};
 
 use crate::cli::controller::{
-    ControllerCommand, InstallArguments, PauseArguments, RequestArguments, ResumeArguments,
-    RunControllerArguments,
+    ControllerCommand, PauseArguments, RequestArguments, ResumeArguments, RunControllerArguments,
 };
 use crate::error::CommandError;
 use crate::program::Context;
@@ -27,7 +26,7 @@ pub(crate) async fn run(context: &Context, command: &ControllerCommand) -> Resul
         ControllerCommand::Pause(arguments) => pause(context, arguments).await,
         ControllerCommand::Resume(arguments) => resume(context, arguments).await,
         ControllerCommand::Request(arguments) => request(context, arguments).await,
-        ControllerCommand::Install(arguments) => install(context, arguments),
+        ControllerCommand::Install(arguments) => install::run(context, arguments),
     }
 }
 
@@ -79,31 +78,6 @@ async fn request(context: &Context, arguments: &RequestArguments) -> Result<Exit
     board::request(&backend, &arguments.clusters, &context.actor()?.who, Timestamp::now()).await?;
     let names = arguments.clusters.join(", ");
     context.output.outcome(&format!("Controllers will plan {names} within seconds, if one runs."))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-#[allow(clippy::disallowed_methods, reason = "the service finds git where this call does")]
-fn install(context: &Context, arguments: &InstallArguments) -> Result<ExitCode, CommandError> {
-    let configuration = Configuration::read(&arguments.file)?;
-    let program = std::env::current_exe()?;
-    let absolute = |path: &Path| std::path::absolute(path).map(|path| path.display().to_string());
-    let state = context.state_url();
-    // A folder; anything with a scheme is an address.
-    let state = if state.contains("://") { state } else { absolute(Path::new(&state))? };
-    let mut command = vec![program.display().to_string()];
-    command.extend(["controller", "run", "--file"].map(str::to_owned));
-    command.extend([absolute(&arguments.file)?, "--state".to_owned(), state]);
-    if let Some(config) = &context.global.config {
-        command.extend(["--config".to_owned(), absolute(config)?]);
-    }
-    for folder in &context.global.provider_path {
-        command.extend(["--provider-path".to_owned(), absolute(folder)?]);
-    }
-    let path = std::env::var_os("PATH").map_or_else(|| PathBuf::from("/usr/bin:/bin"), PathBuf::from);
-    let file = std::path::absolute(&arguments.file)?;
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    let unit = || systemd_unit(&command, folder, &path.display().to_string(), &configuration.data);
-    context.output.result(&arguments.systemd.then(unit).unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,6 +15,7 @@
 //! | reviews of pull requests | `reviews` |
 //! | what receivers of notifications are told | `notify` |
 //! | what is looked at when | `entry`, `controller` |
+//! | the objects that run it in a cluster | `manifest` |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod board;
@@ -25,6 +26,7 @@ mod error;
 mod facts;
 mod heads;
 mod job;
+mod manifest;
 pub mod members;
 mod metrics;
 mod notify;
@@ -45,5 +47,6 @@ pub use configuration::Configuration;
 pub use controller::{Controller, Handle};
 pub use error::Error;
 pub use facts::Facts;
+pub use manifest::Manifest;
 pub use slipway_controller::stop_on_two_signals;
 pub use systemd::unit as systemd_unit;

@@ -46,6 +46,7 @@ const NOT_QUICK: &[&str] = &[
     "controller of etcd-storage",
     "flux of reconciler",
     "forges of forges gitea::",
+    "in_cluster of reconciler",
     "it crash::small_cluster_with_its_state_on_s3",
     "it documents::",
     "it frozen_provider::",

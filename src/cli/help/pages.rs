@@ -296,10 +296,16 @@ pub(crate) const PAGES: &[Page] = &[
     page(
         "controller install",
         Usual,
-        &[(
-            "Print a systemd unit",
-            "slipway controller install --systemd -f controller.toml > slipway-controller.service",
-        )],
+        &[
+            (
+                "Print a systemd unit",
+                "slipway controller install --systemd -f controller.toml > slipway-controller.service",
+            ),
+            (
+                "Install a controller in a Kubernetes cluster",
+                "slipway controller install --kubernetes --image IMAGE -f controller.toml --state s3://bucket/prefix | kubectl apply -f -",
+            ),
+        ],
     ),
     page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),
     page("get pools", Usual, &[("List the pools of all clusters", "slipway get pools")]),

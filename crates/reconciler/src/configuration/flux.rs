@@ -50,7 +50,7 @@ impl FluxKind {
     }
 
     /// The kind, as paths of the API write it.
-    fn plural(self) -> &'static str {
+    pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::GitRepository => "gitrepositories",
             Self::OciRepository => "ocirepositories",
