@@ -5,6 +5,7 @@
 mod bucket;
 mod check;
 mod flux;
+mod kubernetes;
 mod notification;
 mod oci;
 mod order;
@@ -24,6 +25,7 @@ use slipway_trust::path_in;
 pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
 pub use flux::{FluxKind, FluxSettings};
+pub use kubernetes::KubernetesSettings;
 pub use notification::{Notification, NotificationKind};
 pub use oci::OciSettings;
 pub use order::Waves;
@@ -49,6 +51,8 @@ pub struct Configuration {
     pub listen: SocketAddr,
     /// Where webhooks are received; without it nowhere.
     pub webhooks: Option<Webhooks>,
+    /// Where the controller has objects in a Kubernetes cluster; without it nowhere.
+    pub kubernetes: Option<KubernetesSettings>,
     /// The folder for repositories and checkouts. It can be deleted while no controller runs.
     pub data: PathBuf,
     /// How many clusters are planned or applied at once.
@@ -165,6 +169,8 @@ impl Configuration {
 
     fn place_paths(&mut self, folder: &Path, home: Option<&Path>) {
         self.data = path_in(&self.data, folder, home);
+        let kubernetes = self.kubernetes.as_mut().and_then(|kubernetes| kubernetes.kubeconfig.as_mut());
+        kubernetes.into_iter().for_each(|path| *path = path_in(path, folder, home));
         for receiver in &mut self.notifications {
             let files = [&mut receiver.url_file, &mut receiver.token_file];
             files.into_iter().flatten().for_each(|path| *path = path_in(path, folder, home));

@@ -32,6 +32,7 @@ use crate::job::{self, Running};
 use crate::members::{Members, Seen};
 use crate::metrics::Metrics;
 use crate::notify::Deliveries;
+use crate::objects;
 use crate::order::Order;
 use crate::reviews::Desk;
 use crate::shared::Shared;
@@ -191,6 +192,22 @@ impl Controller {
     /// # Errors
     /// When the signal cannot be caught.
     pub async fn run(mut self, stop: CancellationToken, at_once: CancellationToken) -> Result<(), Error> {
+        let (shared, replica, ended) = (self.shared.clone(), self.me.clone(), CancellationToken::new());
+        let objects = async {
+            if let Some(settings) = &shared.configuration.kubernetes {
+                objects::work(&shared, settings, &replica, &ended).await;
+            }
+        };
+        let work = async {
+            let result = self.work(&stop, &at_once).await;
+            ended.cancel();
+            result
+        };
+        let (result, ()) = tokio::join!(work, objects);
+        result
+    }
+
+    async fn work(&mut self, stop: &CancellationToken, at_once: &CancellationToken) -> Result<(), Error> {
         let mut hangup = signal(SignalKind::hangup()).map_err(|source| Error::File {
             what: "the signal SIGHUP",
             path: "/proc/self".into(),
@@ -207,7 +224,7 @@ impl Controller {
             if !self.is_stopping {
                 self.start_due(Instant::now());
             }
-            self.wait((&stop, &at_once), &mut hangup).await;
+            self.wait((stop, at_once), &mut hangup).await;
         }
         job::leave(&self.shared, &self.me).await;
         if let Some(deliveries) = self.deliveries.take() {

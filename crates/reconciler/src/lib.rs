@@ -16,6 +16,7 @@
 //! | what receivers of notifications are told | `notify` |
 //! | what is looked at when | `entry`, `controller` |
 //! | the objects that run it in a cluster | `manifest` |
+//! | the objects that show clusters and take requests | [`objects`] |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod board;
@@ -30,6 +31,7 @@ mod manifest;
 pub mod members;
 mod metrics;
 mod notify;
+pub mod objects;
 mod order;
 mod ownership;
 mod pass;

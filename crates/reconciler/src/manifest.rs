@@ -12,6 +12,7 @@ use slipway_state_store::Digest;
 
 use crate::configuration::Configuration;
 use crate::error::Error;
+use crate::objects;
 
 /// The name of all objects.
 const NAME: &str = "slipway-controller";
@@ -67,6 +68,9 @@ impl Manifest<'_> {
                 "automountServiceAccountToken": false,
             }),
         ];
+        if read.kubernetes.as_ref().is_some_and(|settings| settings.kubeconfig.is_none()) {
+            objects.extend(objects::definitions());
+        }
         let rights = rights::of(&read, self.namespace);
         let uses_api = !rights.is_empty();
         objects.extend(rights);

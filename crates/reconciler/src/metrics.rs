@@ -22,6 +22,8 @@ pub(crate) struct Metrics {
     pub reviews: Family<Label, Counter>,
     /// Messages to receivers of notifications, by receiver and outcome.
     pub notifications: Family<Labels, Counter>,
+    /// Writes of objects in Kubernetes, by outcome.
+    pub objects: Family<Label, Counter>,
     /// Plans that were made, by outcome.
     pub plans: Family<Label, Counter>,
     /// Plans that were applied, by outcome.
@@ -72,6 +74,7 @@ impl Metrics {
                 Family::default(),
             ),
             reviews: family("reviews", "Reviews of pull requests by outcome"),
+            objects: family("objects", "Writes of objects in Kubernetes by outcome"),
             plans: family("plans", "Plans that were made by outcome"),
             applies: family("applies", "Plans that were applied by outcome"),
             failures: family("failures", "Failed attempts by error code"),

@@ -209,11 +209,13 @@ impl Pass {
         is_due
     }
 
-    /// Stores a status. What another replica has written meanwhile is replaced.
+    /// Stores a status, and shows it. What another replica has written meanwhile is replaced.
     async fn write(&self, status: &Status) -> Result<(), StoreError> {
         let key = controllers::status(&ClusterName::new(self.cluster.as_str())?);
         let wanted = |found: Option<Status>| (found.as_ref() != Some(status)).then(|| status.clone());
-        controllers::change(&self.shared.backend, &key, wanted).await.map(drop)
+        controllers::change(&self.shared.backend, &key, wanted).await?;
+        self.shared.show(status);
+        Ok(())
     }
 
     /// Writes the end into the status. Returns how long until the next look.

@@ -14,6 +14,8 @@ use crate::configuration::{Configuration, Source};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::notify::Notices;
+use crate::objects::Queue;
+use crate::status::Status;
 use crate::threads::Threads;
 
 /// What all jobs of a controller share. It does not change.
@@ -25,6 +27,8 @@ pub(crate) struct Shared {
     pub health: Health,
     /// What receivers of notifications are told.
     pub notices: Notices,
+    /// The statuses that wait to be written to objects in Kubernetes, if there are such objects.
+    pub objects: Option<Queue>,
     /// The threads that read sources and their specs.
     pub source_threads: Threads,
     /// The threads that plan pull requests. Strangers cannot keep sources from being read.
@@ -43,12 +47,14 @@ impl Shared {
             Actor::here(configuration.actor.clone()).map_err(|error| Error::Actor(Box::new(error)))?;
         let environment = Environment { actor, ..environment };
         let notices = Notices::new(&configuration.notifications);
+        let objects = configuration.kubernetes.as_ref().map(|_| Queue::default());
         Ok(Self {
             configuration: Arc::new(configuration),
             backend,
             metrics,
             health,
             notices,
+            objects,
             source_threads: Threads::default(),
             review_threads: Threads::default(),
             environment,
@@ -58,6 +64,11 @@ impl Shared {
     /// The name of the controller as a person, in messages.
     pub fn who(&self) -> &Actor {
         &self.environment.actor
+    }
+
+    /// Lets the status of a cluster be written to its object in Kubernetes, if there are such objects.
+    pub fn show(&self, status: &Status) {
+        self.objects.iter().for_each(|objects| objects.tell(status));
     }
 
     /// The trust policy for the specs of a source. They are in no folder of the operator.

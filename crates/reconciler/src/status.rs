@@ -29,6 +29,9 @@ pub struct Status {
     pub spec_digest: String,
     /// Which plans are applied.
     pub apply: String,
+    /// The version of Kubernetes that was applied last; `None` before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// `Ready`, `Reconciling` and `Stalled`, as kstatus reads them, and `Drifted`.
     pub conditions: Vec<Condition>,
     /// The last plan.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use slipway_limits::count;
 
+use super::kubernetes::KubernetesSettings;
 use super::source::{Apply, Git, Reference, Source};
 use super::{Configuration, Schedule};
 use crate::error::Error;
@@ -30,6 +31,9 @@ impl Configuration {
         }
         if self.sources.is_empty() || self.sources.len() > count::SOURCES {
             return whole(&format!("there are 1 to {} sources", count::SOURCES));
+        }
+        if let Some(reason) = self.kubernetes.as_ref().and_then(KubernetesSettings::problem) {
+            return refused("kubernetes".to_owned(), reason);
         }
         let mut names = BTreeSet::new();
         for source in &self.sources {

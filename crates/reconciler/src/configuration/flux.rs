@@ -97,7 +97,7 @@ impl FluxSettings {
 }
 
 /// A label of a name in the API of Kubernetes (RFC 1123).
-fn is_label(text: &str) -> bool {
+pub(super) fn is_label(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !text.is_empty() && text.bytes().all(allowed) && !text.starts_with('-') && !text.ends_with('-')
 }

@@ -211,6 +211,10 @@ fn mistakes_are_refused_with_their_place() {
         (git("url = 'https://a/b'\nsignatures = {}"), "allowed-signers"),
         (format!("name = 'a/b'\n{}", source("folder = 'f'")), "`name`"),
         (format!("poll = '1ms'\n{}", source("folder = 'f'")), "`poll`"),
+        (
+            format!("kubernetes = {{ namespace = 'A' }}\n{}", source("folder = 'f'")),
+            "kubernetes: `namespace`",
+        ),
     ] {
         let error = parse(&text).expect_err(&text);
         let problem = crate::status::Problem::of_source(&error);

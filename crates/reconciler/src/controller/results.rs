@@ -442,8 +442,11 @@ impl Controller {
         (entry.running, entry.mark) = (None, mark);
         if passed.is_gone {
             self.clusters.remove(cluster);
+            self.shared.objects.iter().for_each(|objects| objects.forget(cluster));
             return;
         }
+        // Also one that was not written now: the replica before may have ended before its object was.
+        passed.status.iter().for_each(|status| self.shared.show(status));
         let generation = |status: &Option<Status>| status.as_ref()?.applied.as_ref()?.generation;
         let is_applied = passed.status.is_some() && generation(&passed.status) != generation(&entry.status);
         let source = entry.place.as_ref().map(|place| place.source);

@@ -6,18 +6,42 @@ use serde_json::{Value as Json, json};
 
 use super::NAME;
 use crate::configuration::Configuration;
+use crate::objects::{GROUP, lease_name};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The Role for the objects of Flux in a namespace.
 const OF_FLUX: &str = "slipway-controller-sources";
+/// The Role for the objects of the controller itself.
+const OF_OBJECTS: &str = "slipway-controller-objects";
 
 /// The Roles for a configuration, with their bindings to the service account in a namespace. There are none if the controller
 /// does not use the API of the cluster.
 pub(super) fn of(read: &Configuration, account_in: &str) -> Vec<Json> {
-    flux(read)
+    let mut roles: Vec<Json> = flux(read)
         .into_iter()
         .flat_map(|(namespace, rules)| role(OF_FLUX, &namespace, &rules, account_in))
-        .collect()
+        .collect();
+    // With a kubeconfig, the objects are in another cluster.
+    if let Some(settings) = read.kubernetes.as_ref().filter(|settings| settings.kubeconfig.is_none()) {
+        roles.extend(role(OF_OBJECTS, &settings.namespace, &objects(&read.name), account_in));
+    }
+    roles
+}
+
+/// The rights on `ManagedCluster`, `PlanRequest` and the Lease of a controller.
+fn objects(controller: &str) -> Vec<Json> {
+    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
+    let mut of_lease = rule("coordination.k8s.io", &["leases"], &["get", "update"]);
+    of_lease["resourceNames"] = json!([lease_name(controller)]);
+    vec![
+        rule(GROUP, &["managedclusters"], &["get", "list", "create", "patch", "delete"]),
+        rule(GROUP, &["planrequests"], &["get", "list", "watch", "delete"]),
+        rule(GROUP, &["managedclusters/status", "planrequests/status"], &["patch"]),
+        rule("events.k8s.io", &["events"], &["create", "patch"]),
+        // The name of what is created cannot be limited.
+        rule("coordination.k8s.io", &["leases"], &["create"]),
+        of_lease,
+    ]
 }
 
 /// Names by plural kind, by namespace.

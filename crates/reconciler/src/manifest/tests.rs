@@ -63,6 +63,24 @@ fn objects_of_flux_are_read_by_name() {
 }
 
 #[test]
+fn objects_in_the_cluster_bring_their_kinds_and_rights() {
+    let text =
+        format!("name = 'platform'\n{CONFIGURATION}kubernetes = {{ namespace = 'fleet' }}\n{FOLDER_SOURCE}");
+    let objects = of(&text);
+    let kind = "CustomResourceDefinition";
+    assert_eq!(kinds(&objects)[2..6], [kind, kind, "Role", "RoleBinding"]);
+    let role = &objects[4];
+    assert_eq!(role["metadata"]["namespace"], "fleet");
+    let rules = role["rules"].as_array().unwrap();
+    assert_eq!(rules.last().unwrap()["resourceNames"], json!(["slipway-controller-platform"]));
+    let of_status = |rule: &&Json| rule["resources"][0] == "managedclusters/status";
+    assert_eq!(rules.iter().find(of_status).unwrap()["verbs"], json!(["patch"]));
+    // In another cluster, the service account has no rights.
+    let elsewhere = text.replace("namespace = 'fleet'", "kubeconfig = 'other'");
+    assert!(!kinds(&of(&elsewhere)).contains(&"Role"));
+}
+
+#[test]
 fn webhooks_have_a_service() {
     let text = format!(
         "{CONFIGURATION}[webhooks]\nlisten = '0.0.0.0:9465'\n{FOLDER_SOURCE}webhook = {{ kind = 'gitea', secret-file = 's' }}\n"

@@ -133,6 +133,7 @@ impl Pass {
         let mut facts = Facts::of(plan);
         let applied =
             opened.state.as_ref().map(|state| state::spec_of(&state.snapshot)).transpose()?.flatten();
+        status.version = applied.as_ref().map(|cluster| cluster.kubernetes_version.to_string());
         if let Some(applied) = &applied {
             facts.give_up(weakened(Some(applied), &opened.spec.cluster));
         }
@@ -196,7 +197,11 @@ impl Pass {
             Verdict::Apply => {
                 // No run is open: an earlier one that this controller began has ended.
                 (status.applying, status.applying_revision) = (None, None);
-                Box::pin(self.apply(environment, Some(opened), status, &last.digest)).await
+                let end = Box::pin(self.apply(environment, Some(opened), status, &last.digest)).await?;
+                if matches!(end, End::InSync) {
+                    status.version = Some(opened.spec.cluster.kubernetes_version.to_string());
+                }
+                Ok(end)
             }
         }
     }

@@ -2,12 +2,16 @@
 #![cfg(test)]
 
 mod cluster;
+mod objects;
+mod world;
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use slipway_reconciler::Manifest;
+use tokio::task::LocalSet;
 
-use cluster::Cluster;
+use cluster::{ACCOUNT, Cluster};
 
 /// The rights that the service account has beside those of everybody, as a person has reviewed them.
 const REVIEWED: &str = include_str!("rights.txt");
@@ -15,6 +19,7 @@ const REVIEWED: &str = include_str!("rights.txt");
 const CONFIGURATION: &str = "
 data = '/var/lib/slipway/controller'
 listen = '0.0.0.0:9464'
+kubernetes = { namespace = 'slipway' }
 [webhooks]
 listen = '0.0.0.0:9465'
 [[source]]
@@ -26,35 +31,63 @@ namespace = 'flux-system'
 name = 'fleet'
 ";
 
-fn manifest() -> Manifest<'static> {
-    Manifest {
+/// All of it on one API server, whose start takes the most time.
+#[tokio::test]
+async fn a_controller_works_in_a_cluster() {
+    let cluster = Cluster::start().unwrap();
+    the_manifest_gives_the_reviewed_rights(&cluster);
+    wrong_objects_are_refused(&cluster);
+    LocalSet::new().run_until(objects::are_written_and_served(cluster)).await;
+}
+
+fn the_manifest_gives_the_reviewed_rights(cluster: &Cluster) {
+    cluster.kubectl(&["create", "namespace", "flux-system"]).unwrap();
+    let manifest = Manifest {
         image: "registry.example.com/slipway:1",
         namespace: "slipway",
         replicas: 2,
         state: "s3://bucket/state",
         configuration: CONFIGURATION,
         user_configuration: Some("[trust]\n"),
-    }
-}
-
-#[test]
-fn the_manifest_gives_the_reviewed_rights() {
-    let cluster = Cluster::start().unwrap();
-    cluster.kubectl(&["create", "namespace", "flux-system"]).unwrap();
-    let objects = manifest().objects().unwrap();
+    };
+    let objects = manifest.objects().unwrap();
     let said = cluster.apply(&objects).unwrap();
     assert_eq!(said.lines().count(), objects.len(), "{said}");
     assert!(!said.contains("Warning"), "{said}");
+    for kind in ["managedclusters", "planrequests"] {
+        let definition = format!("customresourcedefinitions/{kind}.gitops.slipway.dev");
+        cluster.kubectl(&["wait", "--for=condition=Established", "--timeout=60s", &definition]).unwrap();
+    }
     let again = cluster.apply(&objects).unwrap();
     assert!(again.lines().all(|line| line.ends_with(" unchanged")), "{again}");
 
     let mut found = String::new();
     for namespace in ["slipway", "flux-system", "default"] {
         let everybody = cluster.rights("system:serviceaccount:slipway:other", namespace).unwrap();
-        let own = cluster.rights("system:serviceaccount:slipway:slipway-controller", namespace).unwrap();
+        let own = cluster.rights(ACCOUNT, namespace).unwrap();
         let own: BTreeSet<&String> = own.difference(&everybody).collect();
         found += &format!("namespace {namespace}\n");
         own.iter().for_each(|right| found += &format!("  {right}\n"));
     }
     assert_eq!(found, REVIEWED, "the rights that were found are\n{found}");
+}
+
+fn wrong_objects_are_refused(cluster: &Cluster) {
+    for (spec, part) in [
+        (json!({}), "spec.cluster: Required"),
+        (json!({"cluster": "Prod"}), "spec.cluster"),
+        (json!({"cluster": "a/b"}), "spec.cluster"),
+        (json!({"cluster": "prod", "ttlSecondsAfterFinished": -1}), "ttlSecondsAfterFinished"),
+        (json!({"cluster": "prod", "apply": true}), "unknown field"),
+    ] {
+        let error = cluster.request("wrong", &spec).unwrap_err().to_string();
+        assert!(error.contains(part), "no `{part}` in `{error}`");
+    }
+    let spec = json!({"controller": "default", "source": "local", "path": 7, "apply": "always"});
+    let error = cluster.object("ManagedCluster", "wrong", &spec).unwrap_err().to_string();
+    assert!(error.contains("spec.path"), "{error}");
+    cluster.request("fixed", &json!({"cluster": "prod"})).unwrap();
+    let error = cluster.request("fixed", &json!({"cluster": "dev"})).unwrap_err().to_string();
+    assert!(error.contains("a request cannot be changed"), "{error}");
+    cluster.kubectl(&["-n", "slipway", "delete", "planrequest", "fixed"]).unwrap();
 }
