@@ -7,6 +7,7 @@ mod check;
 mod flux;
 mod kubernetes;
 mod notification;
+mod object;
 mod oci;
 mod order;
 mod pull_requests;
@@ -27,6 +28,8 @@ pub(crate) use check::is_plain;
 pub use flux::{FluxKind, FluxSettings};
 pub use kubernetes::KubernetesSettings;
 pub use notification::{Notification, NotificationKind};
+pub(crate) use object::Location;
+pub use object::ObjectSettings;
 pub use oci::OciSettings;
 pub use order::Waves;
 pub use pull_requests::{ForgeKind, PullRequests};
@@ -175,8 +178,12 @@ impl Configuration {
             let files = [&mut receiver.url_file, &mut receiver.token_file];
             files.into_iter().flatten().for_each(|path| *path = path_in(path, folder, home));
         }
+        let kubeconfig = self.kubernetes.as_ref().and_then(|kubernetes| kubernetes.kubeconfig.clone());
         for source in &mut self.sources {
             source.place_paths(folder, home);
+            if let Some(object) = &mut source.object {
+                object.kubeconfig.clone_from(&kubeconfig);
+            }
         }
     }
 

@@ -113,6 +113,22 @@ pub enum Error {
         /// Its kind, namespace and name.
         object: String,
     },
+    /// A `Source` object cannot be read at the moment.
+    #[error("the {object} cannot be read: {reason}")]
+    Object {
+        /// Its kind, namespace and name.
+        object: String,
+        /// Why.
+        reason: String,
+    },
+    /// A `Source` object is suspended, or names what it may not.
+    #[error("the {object} is not used: {reason}")]
+    ObjectRefused {
+        /// Its kind, namespace and name.
+        object: String,
+        /// Why.
+        reason: String,
+    },
     /// A bucket was changed while it was read.
     #[error("the bucket {url} was changed while it was read")]
     Moved {
@@ -221,6 +237,8 @@ impl Error {
             Self::PlanTimeout { .. } => "RECON0014",
             Self::Flux { .. } => "RECON0015",
             Self::FluxNotReady { .. } | Self::FluxSuspended { .. } => "RECON0016",
+            Self::Object { .. } => "RECON0018",
+            Self::ObjectRefused { .. } => "RECON0019",
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
@@ -250,6 +268,12 @@ impl Error {
             }
             Self::FluxSuspended { .. } => {
                 "set `spec.suspend` to false, as `flux resume source` does; until then nothing of it is applied".to_owned()
+            }
+            Self::Object { .. } => {
+                "check the table `[kubernetes]` and the rights in the cluster; the controller tries again by itself".to_owned()
+            }
+            Self::ObjectRefused { .. } => {
+                "change the object, or `urls` of the source in the configuration; until then nothing of it is applied".to_owned()
             }
             Self::Moved { .. } => "the controller reads it again by itself".to_owned(),
             Self::NoReference { .. } => {
@@ -291,6 +315,7 @@ impl Error {
                 | Self::Oci { .. }
                 | Self::Flux { .. }
                 | Self::FluxNotReady { .. }
+                | Self::Object { .. }
                 | Self::Moved { .. }
                 | Self::NoGit { .. }
                 | Self::File { .. }

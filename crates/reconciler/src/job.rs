@@ -214,11 +214,12 @@ pub(crate) async fn tell(shared: Shared, source: String, mut status: SourceStatu
         (found.as_ref() != Some(&status)).then(|| status.clone())
     };
     let written = match controllers::source(&source) {
-        Ok(key) => controllers::change(&shared.backend, &key, wanted).await.map(drop),
+        Ok(key) => controllers::change(&shared.backend, &key, wanted).await,
         Err(error) => Err(error),
     };
-    if let Err(error) = written {
-        tracing::debug!(source, %error, "the status of the source was not written");
+    match written {
+        Ok(written) => written.iter().for_each(|status| shared.show_source(&source, status)),
+        Err(error) => tracing::debug!(source, %error, "the status of the source was not written"),
     }
     Done::Told
 }

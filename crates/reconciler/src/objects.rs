@@ -2,9 +2,10 @@
 //!
 //! | part | module |
 //! | --- | --- |
-//! | the kinds | `managed_cluster`, `plan_request` |
-//! | statuses that wait to be written | `queue` |
+//! | the kinds | `managed_cluster`, `plan_request`, `source` |
+//! | what waits to be written | `queue` |
 //! | each replica writes the `ManagedCluster` objects of its clusters | `publish` |
+//! | one replica writes the status of each `Source` object | `sources` |
 //! | one replica serves `PlanRequest` objects, and removes objects of clusters that are gone | `lead`, `requests`, `sweep` |
 //!
 //! The API server may be away: what was not written waits in memory, one status for each cluster.
@@ -17,6 +18,8 @@ mod plan_request;
 mod publish;
 mod queue;
 mod requests;
+mod source;
+mod sources;
 mod sweep;
 
 use serde_json::Value as Json;
@@ -25,14 +28,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::configuration::KubernetesSettings;
 use crate::shared::Shared;
+use crate::status::{SourceStatus, Status};
 use connection::Connection;
 use publish::Publisher;
+use queue::Queue;
 
 pub use common::PlanSummary;
 pub(crate) use lead::lease_name;
 pub use managed_cluster::{Applied, ManagedCluster, ManagedClusterSpec, ManagedClusterStatus, ObjectProblem};
 pub use plan_request::{PlanRequest, PlanRequestSpec, PlanRequestStatus};
-pub(crate) use queue::Queue;
+pub use source::{GitLocation, OciLocation, Source, SourceObjectStatus, SourceSpec};
 
 /// The group of all kinds.
 pub(crate) const GROUP: &str = "gitops.slipway.dev";
@@ -40,10 +45,19 @@ pub(crate) const GROUP: &str = "gitops.slipway.dev";
 /// The field manager of all writes.
 const MANAGER: &str = "slipway-controller";
 
+/// What waits to be written to objects. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    /// The statuses of clusters; `None` for a cluster that is gone.
+    pub clusters: Queue<Option<Status>>,
+    /// The statuses of sources.
+    pub sources: Queue<SourceStatus>,
+}
+
 /// The custom resource definitions of all kinds.
 #[must_use]
 pub fn definitions() -> Vec<Json> {
-    let all = [ManagedCluster::crd(), PlanRequest::crd()];
+    let all = [ManagedCluster::crd(), PlanRequest::crd(), Source::crd()];
     all.iter().map(|definition| serde_json::to_value(definition).unwrap_or_default()).collect()
 }
 
@@ -57,6 +71,8 @@ pub(crate) async fn work(
     stop: &CancellationToken,
 ) {
     let Some(connection) = Connection::open(shared, settings, replica, stop).await else { return };
-    let mut publisher = Publisher::new(&connection);
-    tokio::join!(publisher.run(stop), lead::run(&connection, stop));
+    let waiting = shared.objects.clone().unwrap_or_default();
+    let mut publisher = Publisher::new(&connection, waiting.clusters);
+    let sources = sources::run(&connection, waiting.sources, stop);
+    tokio::join!(publisher.run(stop), sources, lead::run(&connection, stop));
 }

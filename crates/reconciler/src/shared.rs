@@ -14,8 +14,8 @@ use crate::configuration::{Configuration, Source};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::notify::Notices;
-use crate::objects::Queue;
-use crate::status::Status;
+use crate::objects::Waiting;
+use crate::status::{SourceStatus, Status};
 use crate::threads::Threads;
 
 /// What all jobs of a controller share. It does not change.
@@ -27,8 +27,8 @@ pub(crate) struct Shared {
     pub health: Health,
     /// What receivers of notifications are told.
     pub notices: Notices,
-    /// The statuses that wait to be written to objects in Kubernetes, if there are such objects.
-    pub objects: Option<Queue>,
+    /// What waits to be written to objects in Kubernetes, if there are such objects.
+    pub objects: Option<Waiting>,
     /// The threads that read sources and their specs.
     pub source_threads: Threads,
     /// The threads that plan pull requests. Strangers cannot keep sources from being read.
@@ -47,7 +47,7 @@ impl Shared {
             Actor::here(configuration.actor.clone()).map_err(|error| Error::Actor(Box::new(error)))?;
         let environment = Environment { actor, ..environment };
         let notices = Notices::new(&configuration.notifications);
-        let objects = configuration.kubernetes.as_ref().map(|_| Queue::default());
+        let objects = configuration.kubernetes.as_ref().map(|_| Waiting::default());
         Ok(Self {
             configuration: Arc::new(configuration),
             backend,
@@ -68,7 +68,21 @@ impl Shared {
 
     /// Lets the status of a cluster be written to its object in Kubernetes, if there are such objects.
     pub fn show(&self, status: &Status) {
-        self.objects.iter().for_each(|objects| objects.tell(status));
+        let show = |objects: &Waiting| objects.clusters.put(&status.cluster, Some(status.clone()));
+        self.objects.iter().for_each(show);
+    }
+
+    /// Lets the object of a cluster be deleted.
+    pub fn forget(&self, cluster: &str) {
+        self.objects.iter().for_each(|objects| objects.clusters.put(cluster, None));
+    }
+
+    /// Lets the status of a source be written to its object, if it has one.
+    pub fn show_source(&self, name: &str, status: &SourceStatus) {
+        let mut sources = self.configuration.sources.iter();
+        if sources.any(|source| source.name == name && source.object.is_some()) {
+            self.objects.iter().for_each(|objects| objects.sources.put(name, status.clone()));
+        }
     }
 
     /// The trust policy for the specs of a source. They are in no folder of the operator.

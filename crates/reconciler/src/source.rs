@@ -5,6 +5,7 @@ mod bucket;
 mod flux;
 mod folder;
 pub mod git;
+mod object;
 pub(crate) mod oci;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +18,7 @@ use slipway_state_store::{Digest, Settings};
 use crate::configuration::Source;
 use crate::error::Error;
 use crate::threads::Threads;
+use object::Located;
 
 /// Numbers the checkouts of this process, so that two of one revision are different folders.
 static CHECKOUTS: AtomicU64 = AtomicU64::new(0);
@@ -91,6 +93,7 @@ enum Kind {
     Bucket(Box<bucket::Reader>),
     Artifact(Box<oci::Artifact>),
     Flux(Box<flux::Source>),
+    Object(Box<object::Source>),
 }
 
 impl Reader {
@@ -104,15 +107,18 @@ impl Reader {
     #[must_use]
     pub fn with_settings(source: &Source, data: &Path, settings: impl FnOnce() -> Settings) -> Self {
         let data = data.join(&source.name);
-        let kind = match (&source.git, &source.bucket, &source.oci, &source.flux) {
+        let kind = match (&source.git, &source.bucket, &source.oci, &source.flux, &source.object) {
             (Some(git), ..) => Kind::Git(Box::new(git::Repository::new(git, &data))),
             (None, Some(bucket), ..) => {
                 Kind::Bucket(Box::new(bucket::Reader::new(bucket, &data, settings())))
             }
-            (None, None, Some(settings), _) => Kind::Artifact(Box::new(oci::Artifact::new(settings, &data))),
-            (None, None, None, Some(settings)) => Kind::Flux(Box::new(flux::Source::new(settings, &data))),
+            (None, None, Some(settings), ..) => Kind::Artifact(Box::new(oci::Artifact::new(settings, &data))),
+            (None, None, None, Some(settings), _) => Kind::Flux(Box::new(flux::Source::new(settings, &data))),
+            (None, None, None, None, Some(settings)) => {
+                Kind::Object(Box::new(object::Source::new(settings, &data)))
+            }
             // The configuration was checked: it is a folder.
-            (None, None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
+            (None, None, None, None, None) => Kind::Folder(source.folder.clone().unwrap_or_default()),
         };
         let (paths, bases) = (source.paths.clone(), source.bases.clone());
         let wanted = paths.iter().chain(&bases).cloned().collect();
@@ -133,6 +139,15 @@ impl Reader {
             Kind::Bucket(bucket) => bucket.url().to_owned(),
             Kind::Artifact(artifact) => artifact.url().to_owned(),
             Kind::Flux(source) => source.title(),
+            Kind::Object(source) => source.title(),
+        }
+    }
+
+    /// The generation of the `Source` object that was read last; `None` for other sources.
+    pub(crate) fn generation(&self) -> Option<i64> {
+        match &self.kind {
+            Kind::Object(source) => source.generation,
+            _ => None,
         }
     }
 
@@ -162,17 +177,7 @@ impl Reader {
                 let units = units(&listing);
                 Ok(Revision { id, folder, units })
             }
-            Kind::Artifact(artifact) => {
-                let (id, found) = artifact.read(last.map(|last| last.id.as_str()), wanted).await?;
-                match (found, last) {
-                    (Some((listing, folder)), _) => {
-                        Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
-                    }
-                    (None, Some(last)) => Ok(last.clone()),
-                    // Only an artifact that was read last is not read again.
-                    (None, None) => Err(Error::Moved { url: artifact.url().to_owned() }),
-                }
-            }
+            Kind::Artifact(artifact) => of_artifact(artifact, last, wanted, units).await,
             Kind::Flux(source) => {
                 let artifact = source.artifact().await?;
                 let id = artifact.id();
@@ -182,15 +187,43 @@ impl Reader {
                 let (listing, folder) = source.unpack(&artifact, wanted).await?;
                 Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
             }
-            Kind::Git(repository) => {
-                let id = repository.commit(last.map(|last| last.id.as_str())).await?;
-                if let Some(last) = last.filter(|last| last.id == id) {
-                    return Ok(last.clone());
-                }
-                let (listing, folder) = repository.check_out(&id, wanted).await?;
-                Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
-            }
+            Kind::Git(repository) => of_repository(repository, last, wanted, units).await,
+            Kind::Object(source) => match source.locate().await? {
+                Located::Git(repository) => of_repository(repository, last, wanted, units).await,
+                Located::Artifact(artifact) => of_artifact(artifact, last, wanted, units).await,
+            },
         }
+    }
+}
+
+/// The revision of a repository now.
+async fn of_repository(
+    repository: &mut git::Repository,
+    last: Option<&Revision>,
+    wanted: &[String],
+    units: impl Fn(&Listing) -> BTreeMap<String, String>,
+) -> Result<Revision, Error> {
+    let id = repository.commit(last.map(|last| last.id.as_str())).await?;
+    if let Some(last) = last.filter(|last| last.id == id) {
+        return Ok(last.clone());
+    }
+    let (listing, folder) = repository.check_out(&id, wanted).await?;
+    Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) })
+}
+
+/// The revision of an artifact now.
+async fn of_artifact(
+    artifact: &oci::Artifact,
+    last: Option<&Revision>,
+    wanted: &[String],
+    units: impl Fn(&Listing) -> BTreeMap<String, String>,
+) -> Result<Revision, Error> {
+    let (id, found) = artifact.read(last.map(|last| last.id.as_str()), wanted).await?;
+    match (found, last) {
+        (Some((listing, folder)), _) => Ok(Revision { id, folder: Arc::new(folder), units: units(&listing) }),
+        (None, Some(last)) => Ok(last.clone()),
+        // Only an artifact that was read last is not read again.
+        (None, None) => Err(Error::Moved { url: artifact.url().to_owned() }),
     }
 }
 

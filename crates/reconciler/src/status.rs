@@ -146,6 +146,9 @@ pub struct SourceStatus {
     pub revision: String,
     /// When this revision was read first.
     pub since: Option<Timestamp>,
+    /// The generation of the `Source` object that was read last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<i64>,
     /// The number of clusters in it.
     pub clusters: usize,
     /// Why it cannot be read, or what of it.

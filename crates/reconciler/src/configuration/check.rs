@@ -41,6 +41,13 @@ impl Configuration {
                 return refused(format!("source {}", source.name), "there are two of this name");
             }
             check_source(source)?;
+            if source.object.is_some() && self.kubernetes.is_none() {
+                return refused_with(
+                    format!("source {}", source.name),
+                    "`object` needs the table `[kubernetes]`",
+                    "add `[kubernetes]` ahead of the first `[[source]]`",
+                );
+            }
         }
         self.check_reviews()?;
         self.check_notifications()?;
@@ -136,13 +143,15 @@ fn check_source(source: &Source) -> Result<(), Error> {
     if source.plan_timeout.is_some_and(|limit| limit.is_zero()) {
         return refused(place(), "`plan-timeout` is more than 0");
     }
-    let problem = match (&source.folder, &source.git, &source.bucket, &source.oci, &source.flux) {
-        (Some(_), None, None, None, None) => None,
-        (None, Some(git), None, None, None) => check_git(git).err(),
-        (None, None, Some(bucket), None, None) => bucket.problem(),
-        (None, None, None, Some(oci), None) => oci.problem(),
-        (None, None, None, None, Some(flux)) => flux.problem(),
-        _ => Some("it is one of `folder`, `git`, `bucket`, `oci` and `flux`".to_owned()),
+    let places = (&source.folder, &source.git, &source.bucket, &source.oci, &source.flux, &source.object);
+    let problem = match places {
+        (Some(_), None, None, None, None, None) => None,
+        (None, Some(git), None, None, None, None) => check_git(git).err(),
+        (None, None, Some(bucket), None, None, None) => bucket.problem(),
+        (None, None, None, Some(oci), None, None) => oci.problem(),
+        (None, None, None, None, Some(flux), None) => flux.problem(),
+        (None, None, None, None, None, Some(object)) => object.problem(),
+        _ => Some("it is one of `folder`, `git`, `bucket`, `oci`, `flux` and `object`".to_owned()),
     };
     if let Some(reason) = problem {
         return refused(place(), reason);
@@ -202,7 +211,7 @@ pub(crate) fn is_plain(part: &str) -> bool {
     !is_special && part.len() <= 255 && !part.contains(['\\', '\0', '*', '\n'])
 }
 
-fn check_git(git: &Git) -> Result<(), String> {
+pub(super) fn check_git(git: &Git) -> Result<(), String> {
     let scheme = git.url.split_once("://").map(|(scheme, _)| scheme);
     let authority =
         git.url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();

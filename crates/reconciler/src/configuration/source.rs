@@ -9,6 +9,7 @@ use slipway_trust::{Settings, path_in};
 
 use super::bucket::BucketSettings;
 use super::flux::FluxSettings;
+use super::object::ObjectSettings;
 use super::oci::OciSettings;
 use super::order::Waves;
 use super::pull_requests::PullRequests;
@@ -22,7 +23,8 @@ const PLAN_LIMIT: Duration = Duration::from_secs(600);
 /// The same for specs that are not trusted.
 const UNTRUSTED_PLAN_LIMIT: Duration = Duration::from_secs(120);
 
-/// A place with specs: a folder, a Git repository, a bucket, an OCI artifact, or the artifact of an object of Flux.
+/// A place with specs: a folder, a Git repository, a bucket, an OCI artifact, the artifact of an object of Flux, or the place that
+/// a `Source` object in Kubernetes names.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Source {
@@ -38,6 +40,8 @@ pub struct Source {
     pub oci: Option<OciSettings>,
     /// The object of Flux.
     pub flux: Option<FluxSettings>,
+    /// The `Source` object that names the place.
+    pub object: Option<ObjectSettings>,
     /// Folders and files with specs. Each is read by itself, as with `slipway plan -f PATH`. `/*` at the end names all folders
     /// in a folder.
     #[serde(default = "everything")]
@@ -103,6 +107,12 @@ pub struct Signatures {
     pub allowed_signers: Option<PathBuf>,
     /// For signatures of GPG: a home folder of gpg whose keyring has the accepted keys and no others.
     pub gpg_home: Option<PathBuf>,
+}
+
+impl Signatures {
+    fn place_paths(&mut self, place: impl Fn(&mut PathBuf)) {
+        [&mut self.allowed_signers, &mut self.gpg_home].into_iter().flatten().for_each(place);
+    }
 }
 
 /// What of a repository is followed.
@@ -270,15 +280,14 @@ impl Source {
         self.pull_requests.iter_mut().map(|reviews| &mut reviews.token_file).for_each(place);
         self.oci.iter_mut().filter_map(|oci| oci.token_file.as_mut()).for_each(place);
         self.flux.iter_mut().filter_map(|flux| flux.kubeconfig.as_mut()).for_each(place);
+        if let Some(object) = &mut self.object {
+            [&mut object.token_file, &mut object.ca_file].into_iter().flatten().for_each(place);
+            object.signatures.iter_mut().for_each(|signatures| signatures.place_paths(place));
+        }
         if let Some(git) = &mut self.git {
             let files = [&mut git.token_file, &mut git.ca_file, &mut git.identity_file, &mut git.known_hosts];
             files.into_iter().flatten().for_each(place);
-            if let Some(signatures) = &mut git.signatures {
-                [&mut signatures.allowed_signers, &mut signatures.gpg_home]
-                    .into_iter()
-                    .flatten()
-                    .for_each(place);
-            }
+            git.signatures.iter_mut().for_each(|signatures| signatures.place_paths(place));
         }
         self.trust = self.trust.take().map(|trust| trust.relative_to(folder, home));
     }
@@ -296,7 +305,7 @@ fn usual_drift_interval() -> Duration {
     Duration::from_secs(600)
 }
 
-fn usual_timeout() -> Duration {
+pub(super) fn usual_timeout() -> Duration {
     Duration::from_secs(120)
 }
 

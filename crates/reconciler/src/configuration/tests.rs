@@ -20,6 +20,8 @@ fn the_complete_example_is_read() {
     assert_eq!(policy("other").apply, Apply::Never, "no name fits");
     let flux = read.sources[1].flux.as_ref().unwrap();
     assert_eq!(flux.kubeconfig.as_deref(), Some(Path::new("/etc/slipway/flux.kubeconfig")));
+    let kubernetes = read.kubernetes.as_ref().and_then(|kubernetes| kubernetes.kubeconfig.as_deref());
+    assert_eq!(kubernetes, Some(Path::new("/etc/slipway/kubernetes.kubeconfig")));
     assert_eq!(read.sources[2].folder.as_deref(), Some(Path::new("/srv/specs")));
     assert_eq!(read.retry.longest, Duration::from_secs(600));
     assert_eq!(read.webhooks.map(|webhooks| webhooks.listen.port()), Some(9465));
@@ -122,7 +124,7 @@ fn mistakes_are_refused_with_their_place() {
     for (text, part) in [
         ("data = 'd'\n".to_owned(), "source"),
         (source("folder = 'f'\ncolour = 'red'"), "colour"),
-        (source(""), "one of `folder`, `git`, `bucket`, `oci` and `flux`"),
+        (source(""), "one of `folder`, `git`, `bucket`, `oci`, `flux` and `object`"),
         (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
         (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
         (
@@ -150,7 +152,7 @@ fn mistakes_are_refused_with_their_place() {
         (source("bucket = { url = 'gs://specs', region = 'x' }"), "do not belong to gs://"),
         (
             source("folder = 'f'\nbucket = { url = 's3://specs' }"),
-            "one of `folder`, `git`, `bucket`, `oci` and `flux`",
+            "one of `folder`, `git`, `bucket`, `oci`, `flux` and `object`",
         ),
         (git("url = 'http://git.example.com/a'"), "names this machine only"),
         (
@@ -211,6 +213,11 @@ fn mistakes_are_refused_with_their_place() {
         (git("url = 'https://a/b'\nsignatures = {}"), "allowed-signers"),
         (format!("name = 'a/b'\n{}", source("folder = 'f'")), "`name`"),
         (format!("poll = '1ms'\n{}", source("folder = 'f'")), "`poll`"),
+        (
+            source("object = { namespace = 'a', name = 'b', urls = ['https://a/*'] }"),
+            "`object` needs the table `[kubernetes]`",
+        ),
+        (source("object = { namespace = 'a', name = 'b', urls = [] }"), "at least one URL"),
         (
             format!("kubernetes = {{ namespace = 'A' }}\n{}", source("folder = 'f'")),
             "kubernetes: `namespace`",

@@ -262,6 +262,7 @@ impl Controller {
         let mut status = SourceStatus {
             controller: self.shared.configuration.name.clone(),
             place: state.place.clone(),
+            generation: state.reader.as_ref().and_then(Reader::generation),
             ..SourceStatus::default()
         };
         if let Some(content) = &state.content {
@@ -442,7 +443,7 @@ impl Controller {
         (entry.running, entry.mark) = (None, mark);
         if passed.is_gone {
             self.clusters.remove(cluster);
-            self.shared.objects.iter().for_each(|objects| objects.forget(cluster));
+            self.shared.forget(cluster);
             return;
         }
         // Also one that was not written now: the replica before may have ended before its object was.

@@ -11,6 +11,8 @@ use crate::objects::{GROUP, lease_name};
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// The Role for the objects of Flux in a namespace.
 const OF_FLUX: &str = "slipway-controller-sources";
+/// The Role for the `Source` objects in a namespace.
+const OF_PLACES: &str = "slipway-controller-source-objects";
 /// The Role for the objects of the controller itself.
 const OF_OBJECTS: &str = "slipway-controller-objects";
 
@@ -24,40 +26,64 @@ pub(super) fn of(read: &Configuration, account_in: &str) -> Vec<Json> {
     // With a kubeconfig, the objects are in another cluster.
     if let Some(settings) = read.kubernetes.as_ref().filter(|settings| settings.kubeconfig.is_none()) {
         roles.extend(role(OF_OBJECTS, &settings.namespace, &objects(&read.name), account_in));
+        let places = sources(read).into_iter();
+        roles.extend(places.flat_map(|(namespace, rules)| role(OF_PLACES, &namespace, &rules, account_in)));
     }
     roles
 }
 
+/// The rights on the `Source` objects that the configuration names, by namespace: to get each of them, and to write its status.
+fn sources(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
+    let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for object in read.sources.iter().filter_map(|source| source.object.as_ref()) {
+        all.entry(object.namespace.clone()).or_default().insert(object.name.clone());
+    }
+    let rules = |names: BTreeSet<String>| {
+        vec![
+            named(&names, rule(GROUP, &["sources"], &["get"])),
+            named(&names, rule(GROUP, &["sources/status"], &["patch"])),
+        ]
+    };
+    all.into_iter().map(|(namespace, names)| (namespace, rules(names))).collect()
+}
+
 /// The rights on `ManagedCluster`, `PlanRequest` and the Lease of a controller.
 fn objects(controller: &str) -> Vec<Json> {
-    let rule = |group: &str, resources: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": resources, "verbs": verbs});
-    let mut of_lease = rule("coordination.k8s.io", &["leases"], &["get", "update"]);
-    of_lease["resourceNames"] = json!([lease_name(controller)]);
+    const LEASES: &str = "coordination.k8s.io";
     vec![
         rule(GROUP, &["managedclusters"], &["get", "list", "create", "patch", "delete"]),
         rule(GROUP, &["planrequests"], &["get", "list", "watch", "delete"]),
         rule(GROUP, &["managedclusters/status", "planrequests/status"], &["patch"]),
         rule("events.k8s.io", &["events"], &["create", "patch"]),
         // The name of what is created cannot be limited.
-        rule("coordination.k8s.io", &["leases"], &["create"]),
-        of_lease,
+        rule(LEASES, &["leases"], &["create"]),
+        named(&BTreeSet::from([lease_name(controller)]), rule(LEASES, &["leases"], &["get", "update"])),
     ]
 }
 
-/// Names by plural kind, by namespace.
-type Named = BTreeMap<String, BTreeMap<&'static str, BTreeSet<String>>>;
-
 /// The rights on the objects of Flux that are sources, by namespace: to get each of them.
 fn flux(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
-    let mut named = Named::new();
+    let mut all: BTreeMap<String, BTreeMap<&'static str, BTreeSet<String>>> = BTreeMap::new();
     let sources = read.sources.iter().filter_map(|source| source.flux.as_ref());
     // An object that is read with a kubeconfig has the rights of that.
     for object in sources.filter(|object| object.kubeconfig.is_none()) {
-        let kinds = named.entry(object.namespace.clone()).or_default();
+        let kinds = all.entry(object.namespace.clone()).or_default();
         kinds.entry(object.kind.plural()).or_default().insert(object.name.clone());
     }
-    let rule = |(kind, names): (&'static str, BTreeSet<String>)| json!({"apiGroups": ["source.toolkit.fluxcd.io"], "resources": [kind], "resourceNames": names, "verbs": ["get"]});
-    named.into_iter().map(|(namespace, kinds)| (namespace, kinds.into_iter().map(rule).collect())).collect()
+    let of_kind = |(kind, names): (&'static str, BTreeSet<String>)| {
+        named(&names, rule("source.toolkit.fluxcd.io", &[kind], &["get"]))
+    };
+    all.into_iter().map(|(namespace, kinds)| (namespace, kinds.into_iter().map(of_kind).collect())).collect()
+}
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Json {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+/// A rule for the objects with these names only.
+fn named(names: &BTreeSet<String>, mut rule: Json) -> Json {
+    rule["resourceNames"] = json!(names);
+    rule
 }
 
 /// A Role, and its binding to the service account.

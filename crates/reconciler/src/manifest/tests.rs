@@ -68,8 +68,8 @@ fn objects_in_the_cluster_bring_their_kinds_and_rights() {
         format!("name = 'platform'\n{CONFIGURATION}kubernetes = {{ namespace = 'fleet' }}\n{FOLDER_SOURCE}");
     let objects = of(&text);
     let kind = "CustomResourceDefinition";
-    assert_eq!(kinds(&objects)[2..6], [kind, kind, "Role", "RoleBinding"]);
-    let role = &objects[4];
+    assert_eq!(kinds(&objects)[2..7], [kind, kind, kind, "Role", "RoleBinding"]);
+    let role = &objects[5];
     assert_eq!(role["metadata"]["namespace"], "fleet");
     let rules = role["rules"].as_array().unwrap();
     assert_eq!(rules.last().unwrap()["resourceNames"], json!(["slipway-controller-platform"]));

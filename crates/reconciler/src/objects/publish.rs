@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::MANAGER;
 use super::connection::{Connection, Failure, REQUEST, answered, delete};
 use super::managed_cluster::{ManagedCluster, ManagedClusterSpec, ManagedClusterStatus};
-use super::queue::{Batch, Queue};
+use super::queue::Queue;
 use crate::metrics::outcome;
 use crate::status::Status;
 
@@ -33,7 +33,7 @@ const NOTE: usize = 1_000;
 /// Writes the objects of this replica's clusters.
 pub(super) struct Publisher<'a> {
     connection: &'a Connection,
-    queue: Queue,
+    queue: Queue<Option<Status>>,
     objects: Api<ManagedCluster>,
     known: BTreeMap<String, Known>,
 }
@@ -60,9 +60,8 @@ struct Written {
 type Done = (String, Option<Status>, Result<Option<Known>, Failure>);
 
 impl<'a> Publisher<'a> {
-    pub fn new(connection: &'a Connection) -> Self {
+    pub fn new(connection: &'a Connection, queue: Queue<Option<Status>>) -> Self {
         let objects = Api::namespaced(connection.client.clone(), &connection.namespace);
-        let queue = connection.shared.objects.clone().unwrap_or_default();
         Self { connection, queue, objects, known: BTreeMap::new() }
     }
 
@@ -108,7 +107,7 @@ impl<'a> Publisher<'a> {
     }
 
     /// Writes statuses. Returns why some were not written; they wait again.
-    async fn write(&mut self, batch: Batch) -> Option<String> {
+    async fn write(&mut self, batch: BTreeMap<String, Option<Status>>) -> Option<String> {
         let mut problem = None;
         let mut waiting: Vec<(String, Option<Status>)> = batch.into_iter().collect();
         while !waiting.is_empty() {

@@ -31,6 +31,7 @@ pub async fn are_written_and_served(mut cluster: Cluster) {
     clusters_are_shown(&cluster).await;
     requests_are_served(&cluster).await;
     changes_of_others_are_reverted(&cluster).await;
+    sources_are_read(&cluster, &world).await;
 
     // The API server is away: the loop goes on, and the objects follow later.
     cluster.0.stop_api();
@@ -112,6 +113,31 @@ async fn requests_are_served(cluster: &Cluster) {
     let headings: Vec<&str> = table.lines().next().unwrap().split_whitespace().collect();
     let expected = ["NAME", "CLUSTER", "READY", "OUTCOME", "CREATE", "UPDATE", "REPLACE", "DELETE", "AGE"];
     assert_eq!(headings, expected);
+}
+
+/// A source whose place is an object reads what the object names, if the configuration allows that.
+async fn sources_are_read(cluster: &Cluster, world: &World) {
+    let commit = world.repository.push_file("spec.yaml", &world.text("team", 1));
+    let elsewhere = json!({"git": {"url": "https://git.example.com/a.git"}});
+    cluster.object("Source", "team", &elsewhere).unwrap();
+    let source = ("sources.gitops.slipway.dev", "team");
+    let refused = until_condition(cluster, source, "False RECON0019").await;
+    assert_eq!(condition(&refused, "Stalled"), "True RECON0019");
+    assert!(refused["status"]["problems"][0]["message"].as_str().unwrap().contains("does not allow"));
+
+    let allowed = json!({"git": {"url": world.repository.url()}});
+    cluster.object("Source", "team", &allowed).unwrap();
+    let read = until_condition(cluster, source, "True Read").await;
+    assert_eq!(read["status"]["revision"], commit.as_str());
+    assert_eq!(read["status"]["clusters"], 1);
+    assert_eq!(read["status"]["observedGeneration"], read["metadata"]["generation"]);
+    let team = until_condition(cluster, ("managedcluster", "team"), "True InSync").await;
+    assert_eq!(team["spec"]["source"], "team");
+
+    let suspended = json!({"git": {"url": world.repository.url()}, "suspend": true});
+    cluster.object("Source", "team", &suspended).unwrap();
+    until_condition(cluster, source, "False RECON0019").await;
+    until_condition(cluster, ("managedcluster", "team"), "False SourceProblem").await;
 }
 
 /// What others write into the spec has no effect, and is reverted with the next status.

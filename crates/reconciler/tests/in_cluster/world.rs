@@ -14,12 +14,15 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::cluster::Cluster;
+use crate::repository::Repository;
 
 /// How long something may take to happen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct World {
     folder: TempDir,
+    /// The repository of the source whose place is an object.
+    pub repository: Repository,
     store: Arc<dyn Backend>,
 }
 
@@ -42,17 +45,18 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         cluster.write_kubeconfig(&folder.path().join("pod.conf")).unwrap();
         std::fs::create_dir_all(folder.path().join("specs/clusters")).unwrap();
-        Self { folder, store: Arc::new(MemoryBackend::new()) }
+        let repository = Repository::new(&folder.path().join("git"));
+        Self { folder, repository, store: Arc::new(MemoryBackend::new()) }
     }
 
     fn spec(&self, name: &str) -> PathBuf {
         self.folder.path().join("specs/clusters").join(name)
     }
 
-    /// Writes the spec of a cluster with this number of workers.
-    pub fn write(&self, name: &str, workers: u32) {
+    /// The spec of a cluster with this number of workers.
+    pub fn text(&self, name: &str, workers: u32) -> String {
         let cloud = self.folder.path().join("clouds").join(name);
-        let text = format!(
+        format!(
             "apiVersion: slipway.dev/v1alpha1
 kind: Cluster
 metadata: {{name: {name}}}
@@ -73,9 +77,13 @@ metadata: {{name: workers}}
 spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
 ",
             cloud.display()
-        );
+        )
+    }
+
+    /// Writes the spec of a cluster with this number of workers.
+    pub fn write(&self, name: &str, workers: u32) {
         std::fs::create_dir_all(self.spec(name)).unwrap();
-        std::fs::write(self.spec(name).join("spec.yaml"), text).unwrap();
+        std::fs::write(self.spec(name).join("spec.yaml"), self.text(name, workers)).unwrap();
     }
 
     /// Removes the spec of a cluster.
@@ -85,6 +93,7 @@ spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
 
     /// Starts a controller.
     pub async fn start(&self, replica: &str) -> Running {
+        let folder = self.folder.path();
         let text = format!(
             "listen = '127.0.0.1:0'
 data = 'data-{replica}'
@@ -103,9 +112,20 @@ apply = 'always'
 [[source.cluster]]
 name = 'prod'
 apply = 'never'
-"
+[[source]]
+name = 'team'
+interval = '200ms'
+trust = {{ file-roots = ['clouds'] }}
+[source.object]
+namespace = 'slipway'
+name = 'team'
+urls = ['file://{}/git/*']
+[[source.cluster]]
+name = 'team'
+apply = 'always'
+",
+            folder.display()
         );
-        let folder = self.folder.path();
         let configuration = Configuration::parse(&text, &folder.join("controller.toml"), folder).unwrap();
         let policy = Policy::new(Settings::default(), Mode::Own);
         let actor = Actor::new("controller", "laptop").unwrap();
