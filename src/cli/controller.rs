@@ -100,11 +100,14 @@ pub(crate) struct InstallArguments {
     /// Print a manifest for `kubectl apply` that runs a controller in a Kubernetes cluster.
     #[arg(long, group = "form", requires = "image")]
     pub kubernetes: bool,
+    /// Print the definitions of the kinds of objects, for a controller that has objects in a cluster in which it does not run.
+    #[arg(long, group = "form")]
+    pub definitions: bool,
     /// Image with `slipway` and the executables of the providers in its PATH, and `git` for sources in Git.
-    #[arg(long, value_name = "IMAGE", requires = "kubernetes")]
+    #[arg(long, value_name = "IMAGE", requires = "kubernetes", value_parser = reference)]
     pub image: Option<String>,
     /// Namespace of the controller. The manifest creates it.
-    #[arg(long, default_value = "slipway", value_name = "NAME", requires = "kubernetes")]
+    #[arg(long, default_value = "slipway", value_name = "NAME", requires = "kubernetes", value_parser = label)]
     pub namespace: String,
     /// Number of replicas in the cluster.
     #[arg(
@@ -118,4 +121,22 @@ pub(crate) struct InstallArguments {
     /// Configuration of the controller (TOML). It is checked.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
+}
+
+/// The name of a namespace, which is a DNS label.
+fn label(text: &str) -> Result<String, String> {
+    let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_label = !text.is_empty() && text.len() <= 63 && text.bytes().all(is_inner);
+    if is_label && !text.starts_with('-') && !text.ends_with('-') {
+        return Ok(text.to_owned());
+    }
+    Err("write up to 63 lower-case letters, digits and hyphens, as in `slipway`".to_owned())
+}
+
+/// The reference of an image. Runtimes check the rest.
+fn reference(text: &str) -> Result<String, String> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Ok(text.to_owned());
+    }
+    Err("write a reference without spaces, as in `registry.example.com/slipway:1.0`".to_owned())
 }

@@ -4,6 +4,8 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use serde_json::Value as Json;
+use slipway_reconciler::objects::definitions;
 use slipway_reconciler::{Configuration, Manifest, systemd_unit};
 
 use crate::cli::controller::InstallArguments;
@@ -17,6 +19,7 @@ pub(super) fn run(context: &Context, arguments: &InstallArguments) -> Result<Exi
     let image = arguments.image.as_deref().filter(|_| arguments.kubernetes && !arguments.systemd);
     let text = match image {
         Some(image) => manifest(context, arguments, image)?,
+        None if arguments.definitions => written("--definitions", &definitions())?,
         None => unit(context, arguments, &configuration)?,
     };
     context.output.result(&text)?;
@@ -35,18 +38,23 @@ fn manifest(context: &Context, arguments: &InstallArguments, image: &str) -> Res
         configuration: &configuration,
         user_configuration: user_configuration.as_deref(),
     };
-    let mut written = String::from("# Written by `slipway controller install --kubernetes`.\n");
-    for object in manifest.objects()? {
-        let document = serde_yaml::to_string(&object)
-            .map_err(|error| CommandError::internal("the manifest cannot be written", &error))?;
-        written.push_str("---\n");
-        written.push_str(&document);
+    written("--kubernetes", &manifest.objects()?)
+}
+
+/// The text of a manifest.
+fn written(flag: &str, objects: &[Json]) -> Result<String, CommandError> {
+    let mut text = format!("# Written by `slipway controller install {flag}`.\n");
+    for object in objects {
+        let document = serde_yaml::to_string(object)
+            .map_err(|error| CommandError::internal("the manifest cannot be written", error))?;
+        text.push_str("---\n");
+        text.push_str(&document);
     }
-    Ok(written)
+    Ok(text)
 }
 
 fn text(what: &str, path: &Path) -> Result<String, CommandError> {
-    let failure = |error: Error| CommandError::file(what, path, &error);
+    let failure = |error: Error| CommandError::file(what, path, error);
     files::read(path).map_err(failure)?.ok_or_else(|| failure(Error::from(ErrorKind::NotFound)))
 }
 
