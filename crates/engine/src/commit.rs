@@ -44,8 +44,11 @@ pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
     for change in &plan.changes {
         let (rank, word) = match change.action {
             ChangeAction::Create => (0, "created"),
+            // As a plan counts it.
+            ChangeAction::NoOp | ChangeAction::Update | ChangeAction::Record if change.rolls() => {
+                (2, "rolled")
+            }
             ChangeAction::Update => (1, "updated"),
-            ChangeAction::NoOp if !change.machines.is_empty() => (2, "rolled"),
             ChangeAction::ReplaceDeleteFirst | ChangeAction::ReplaceCreateFirst => (3, "replaced"),
             ChangeAction::Delete => (4, "deleted"),
             ChangeAction::Forget => (5, "forgotten"),

@@ -162,9 +162,9 @@ mod tests {
         assert_eq!(problem.to_string(), "it cannot go on");
         let source = StdError::source(&problem).map(|source| source.to_string());
         assert_eq!(source.as_deref(), Some("one"));
-        let refused = ProviderError::new(ErrorClass::Permission, "it is forbidden");
+        let refused = ProviderError::new(ErrorClass::Conflict, "it is in use");
         let Error::Provider(refused) = Error::from(refused).hint("wait") else { panic!() };
-        assert_eq!(refused.message, "it is forbidden");
+        assert_eq!(refused.message, "it is in use");
         assert!(refused.hint.is_none());
     }
 }

@@ -77,7 +77,8 @@ pub struct ResourceChange {
 impl ResourceChange {
     /// Whether its machines are rolled: some are replaced, or all leave although the resource itself does not change. The
     /// machines of a resource that is replaced or deleted are not rolled, and a pool that only gets smaller is updated.
-    pub(crate) fn rolls(&self) -> bool {
+    #[must_use]
+    pub fn rolls(&self) -> bool {
         let (machines, action) = (&self.machines, self.action);
         !action.is_replace()
             && action != ChangeAction::Delete

@@ -131,7 +131,7 @@ fn addresses_and_what_they_have_now_and_then() -> Result<()> {
 
     let diff = place.expect(0, &["state", "diff", "line", "1", "2"])?.out;
     ensure!(diff.contains("sim.medium") && diff.contains("sim.large"), "{diff}");
-    ensure!(diff.contains("generation 1 to generation 2: 0 to create") && !diff.contains("forces"), "{diff}");
+    ensure!(diff.contains("generation 1 to generation 2: 0 created") && !diff.contains("forces"), "{diff}");
     let diff = json(&place, &["state", "diff", "line", "2", "1"])?;
     let changed = &diff["resource_changes"];
     ensure!(changed[0]["change"]["after"]["machine_type"] == "sim.medium", "{diff}");

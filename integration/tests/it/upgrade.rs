@@ -26,6 +26,8 @@ fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
     let preview = place.expect(2, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"])?;
     ensure!(preview.out.contains("then Kubernetes 1.36.0"), "{}", preview.out);
     ensure!(preview.out.contains("sim_machine_pool.workers"), "workers follow: {}", preview.out);
+    // A reason names the line of the version, also for add-ons that follow it.
+    ensure!(!preview.out.contains("(addons["), "{}", preview.out);
     place.expect(0, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes"])?;
     let written = std::fs::read_to_string(path)?;
     ensure!(written == spec.replace("1.34.2", "1.36.0"), "{written}");
@@ -33,6 +35,10 @@ fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
         ensure!(machine.kubernetes_version == "1.36.0", "{machine:?}");
     }
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    let history = place.expect(0, &["state", "history", "roll", "--limit", "1"])?.out;
+    for part in [" rolled", "; Kubernetes 1.35.", " → 1.36.0"] {
+        ensure!(history.contains(part), "no `{part}`: {history}");
+    }
     Ok(())
 }
 

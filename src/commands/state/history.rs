@@ -20,7 +20,10 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     let backend = context.backend()?;
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
-    let entries = history::list(&*backend, &cluster, limit).await?;
+    // The version before the oldest generation that is shown is that of the one before it.
+    let mut entries = history::list(&*backend, &cluster, limit.saturating_add(1)).await?;
+    let versions = version_changes(&entries);
+    entries.truncate(limit);
     let mut runs = runs::list(&*backend, &cluster).await?;
     let mut unfinished = None;
     let mut running = None;
@@ -39,7 +42,8 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     missing.retain(|gap| oldest.is_none_or(|oldest| gap.last >= oldest));
     let text = match arguments.output {
         ReportFormat::Text => {
-            text(&entries, &runs, unfinished.as_ref(), running.as_ref()) + &lacks(&cluster, &missing)
+            text(&entries, &versions, &runs, unfinished.as_ref(), running.as_ref())
+                + &lacks(&cluster, &missing)
         }
         ReportFormat::Json => {
             let generations: Vec<_> = entries.iter().map(entry_json).collect();
@@ -93,8 +97,20 @@ async fn under_way(
     Ok(run.map(|run| Running { run, is_gone }))
 }
 
+/// The change of the Kubernetes version that each generation made, newest first, as `Kubernetes 1.35.2 → 1.36.1`.
+fn version_changes(entries: &[Entry]) -> Vec<Option<String>> {
+    let version = |entry: &Entry| entry.commit.about.get("version").cloned();
+    let earlier = entries.iter().skip(1).map(Some).chain([None]);
+    let change = |(entry, earlier): (&Entry, Option<&Entry>)| {
+        let (before, after) = (version(earlier?)?, version(entry)?);
+        (before != after).then(|| format!("Kubernetes {before} → {after}"))
+    };
+    entries.iter().zip(earlier).map(change).collect()
+}
+
 fn text(
     entries: &[Entry],
+    versions: &[Option<String>],
     runs: &[Run],
     unfinished: Option<&CommitMeta>,
     running: Option<&Running>,
@@ -124,11 +140,15 @@ fn text(
         .chain(unfinished.map(&without))
         .collect();
     let mut runs = runs.iter().peekable();
-    for entry in entries {
+    for (entry, version) in entries.iter().zip(versions) {
         while let Some(run) = runs.next_if(|run| run.generation >= entry.generation) {
             rows.push(without(&run.run));
         }
-        rows.push(row(entry.generation.to_string(), &entry.commit, entry.commit.outcome.as_str()));
+        let mut cells = row(entry.generation.to_string(), &entry.commit, entry.commit.outcome.as_str());
+        if let (Some(what), Some(version)) = (cells.last_mut(), version) {
+            *what = if what.is_empty() { version.clone() } else { format!("{what}; {version}") };
+        }
+        rows.push(cells);
     }
     rows.extend(runs.map(|run| without(&run.run)));
     table(&["GENERATION", "WHEN", "WHO", "OPERATION", "OUTCOME", "PLAN", "WHAT"], &rows)

@@ -1,13 +1,13 @@
 //! One change as lines: its address, its attributes and its notes.
 
 use slipway_resource::Identity;
-use slipway_resource::provider::Disruption;
+use slipway_resource::provider::{Disruption, operation};
 
 use super::attribute::{Attribute, changed, layout, leaves};
 use super::clean::{clean, plural};
 use super::group::{Group, View};
 use super::line::{Line, Mark, Style};
-use super::reason::because;
+use super::reason::{because, sentences};
 use super::roll::{self, wrapped};
 use super::screen::sensitive_paths;
 use super::text::TextOptions;
@@ -167,7 +167,7 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
     let warn = |text: String| {
         wrapped(&text, INDENT, options, Style::Warning).into_iter().map(|line| line.marked(Mark::Attention))
     };
-    let text = disruption(change);
+    let text = disruption(change, view);
     if let Some(node) = &change.drained {
         let text =
             format!("cordon and drain {0} before, uncordon {0} after", clean(&node.address.to_string()));
@@ -200,41 +200,44 @@ fn notes(change: &ResourceChange, view: &View<'_>, options: &TextOptions) -> Vec
 }
 
 /// The effect on users of the cluster, as a sentence without a full stop.
-pub(super) fn disruption(change: &ResourceChange) -> Option<&'static str> {
+pub(super) fn disruption(change: &ResourceChange, view: &View<'_>) -> Option<&'static str> {
     let machines = &change.machines;
     let shrinks = !machines.is_empty() && machines.iter().all(|machine| !machine.replaced);
+    // Machines of a bastion are no nodes, and have no drain.
+    let are_nodes = machines.is_empty() || is_drained(change, view);
     match change.disruption {
         Disruption::None => None,
         Disruption::Rolling if change.action == ChangeAction::Delete => {
             let drains = machines.iter().any(|machine| machine.node.is_some());
             Some(if drains { "its machines are drained and removed" } else { "its machines are removed" })
         }
-        Disruption::Rolling if shrinks => Some("nodes are removed one after the other, within their budgets"),
-        Disruption::Rolling => Some("nodes are replaced one after the other, within their budgets"),
+        Disruption::Rolling => Some(match (shrinks, are_nodes) {
+            (true, true) => "nodes are removed one after the other, within their budgets",
+            (true, false) => "machines are removed one after the other, without a drain",
+            (false, true) => "nodes are replaced one after the other, within their budgets",
+            (false, false) => "machines are replaced one after the other, without a drain",
+        }),
         Disruption::Brief => Some("a short interruption"),
         Disruption::Outage => Some("an outage until the change is through"),
     }
 }
 
+/// Whether machines of a change are drained before they leave.
+fn is_drained(change: &ResourceChange, view: &View<'_>) -> bool {
+    view.steps(&change.address).iter().any(|step| step.action.verb() == operation::DRAIN)
+}
+
 fn reasons(change: &ResourceChange, options: &TextOptions) -> Vec<Line> {
-    let mut sentences: Vec<String> = Vec::new();
-    for reason in change.reasons.iter().filter(|reason| options.verbose || is_news(reason, change)) {
-        let sentence = because(reason);
-        if !sentences.contains(&sentence) {
-            sentences.push(sentence);
-        }
-        if sentences.len() > REASONS && !options.verbose {
-            break;
-        }
-    }
     let limit = if options.verbose { usize::MAX } else { REASONS };
+    let news = change.reasons.iter().filter(|reason| options.verbose || is_news(reason, change));
+    let sentences = sentences(news, limit);
     let mut out: Vec<Line> = sentences
         .iter()
         .take(limit)
         .flat_map(|sentence| wrapped(&format!("because {sentence}"), INDENT, options, Style::Faint))
         .collect();
     if sentences.len() > limit {
-        let more = plural(change.reasons.len().saturating_sub(limit), "more reason", "more reasons");
+        let more = plural(sentences.len().saturating_sub(limit), "more reason", "more reasons");
         out.push(Line::at(INDENT).with(Style::Faint, format!("… and {more}")));
     }
     out

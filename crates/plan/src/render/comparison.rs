@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::clean::clean;
-use super::group::View;
+use super::group::{Counts, View};
 use super::json;
 use super::line::{Line, Style};
 use super::text::{TextOptions, changes_of};
@@ -32,9 +32,24 @@ pub fn comparison(comparison: &Comparison, title: &str, options: &TextOptions) -
         }
         out.push('\n');
     }
-    let counts = if comparison.is_empty() { "nothing differs".to_owned() } else { view.counts.to_string() };
+    let counts = if comparison.is_empty() { "nothing differs".to_owned() } else { done(&view.counts) };
     out.push_str(&format!("{}, {}: {counts}.\n", clean(&comparison.plan.cluster), clean(title)));
     out
+}
+
+/// The number of resources by what was done to them between the two states.
+fn done(counts: &Counts) -> String {
+    let all = [
+        (counts.create, "created"),
+        (counts.update, "updated"),
+        (counts.replace, "replaced"),
+        (counts.delete, "deleted"),
+    ];
+    let mut parts: Vec<String> = all.iter().map(|(count, what)| format!("{count} {what}")).collect();
+    if counts.record > 0 {
+        parts.push(format!("{} recorded", counts.record));
+    }
+    format!("{}; {} unchanged", parts.join(", "), counts.unchanged)
 }
 
 /// The comparison for tools: `resource_changes` in the form of a plan's JSON, `spec_changes` beside them.

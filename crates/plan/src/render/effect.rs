@@ -32,7 +32,7 @@ pub(super) fn effects<'p>(view: &View<'p>) -> Vec<Effect<'p>> {
             blockers.dedup();
             Effect {
                 address: &change.address,
-                how: disruption(change).unwrap_or("machines are rolled"),
+                how: disruption(change, view).unwrap_or("machines are rolled"),
                 machines: change.machines.len(),
                 blockers,
                 work_ms: view

@@ -1,6 +1,8 @@
 //! The machines that a change rolls, and the gates they go through.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use slipway_resource::Address;
 
 use super::clean::{clean, plural, wrap};
 use super::duration::duration;
@@ -10,7 +12,7 @@ use super::names;
 use super::text::TextOptions;
 use crate::change::{MachineChange, ResourceChange};
 use crate::file::Plan;
-use crate::step::{Step, StepAction};
+use crate::step::{Step, StepAction, StepId};
 
 /// Maximum number of machines, including new ones, whose gates are listed one by one without `--verbose`.
 const LISTED: usize = 16;
@@ -79,8 +81,8 @@ fn blockers(machines: &[MachineChange], options: &TextOptions, indent: usize) ->
 
 /// What a change waits for before its roll, and the gates of each machine in their order.
 pub(super) struct Turns<'p> {
-    /// Gates on other resources that come before.
-    pub(super) first: Vec<&'p Step>,
+    /// The gates on other resources and the rolls of other pools that come before, as `snapshot sim_backup_store.etcd-main`.
+    pub(super) first: Vec<String>,
     /// The machines, each with its gates, in the order in which each has its first one.
     pub(super) machines: Vec<(String, Vec<&'p Step>)>,
 }
@@ -89,6 +91,7 @@ impl<'p> Turns<'p> {
     /// The turns of the machines of a change.
     pub(super) fn of(change: &ResourceChange, view: &View<'p>) -> Self {
         let mut turns = Self { first: Vec::new(), machines: Vec::new() };
+        let mut first: Vec<&Step> = Vec::new();
         let mut place: HashMap<String, usize> = HashMap::new();
         let names: HashMap<&str, &str> = change
             .machines
@@ -104,12 +107,43 @@ impl<'p> Turns<'p> {
             if let Some((_, gates)) = turns.machines.get_mut(position) {
                 gates.push(step);
             }
-            turns.first.extend(prerequisites(step, view.plan));
+            first.extend(prerequisites(step, view.plan));
         }
-        turns.first.sort_by_key(|step| step.id);
-        turns.first.dedup_by_key(|step| step.id);
+        first.sort_by_key(|step| step.id);
+        first.dedup_by_key(|step| step.id);
+        turns.first = before(&first, view);
         turns
     }
+}
+
+/// The gates before a roll in words. Gates of another roll are one entry if that roll ends with them.
+fn before(gates: &[&Step], view: &View<'_>) -> Vec<String> {
+    let ids: HashSet<StepId> = gates.iter().map(|step| step.id).collect();
+    let mut rolls: HashMap<&Address, bool> = HashMap::new();
+    let mut out = Vec::new();
+    for step in gates {
+        let pool = step.pool();
+        let is_first = !rolls.contains_key(pool);
+        let is_roll = *rolls.entry(pool).or_insert_with(|| ends_with(pool, &ids, view));
+        match (is_roll, is_first) {
+            (true, true) => out.push(format!("roll {pool}")),
+            (true, false) => {}
+            (false, _) => out.push(view.titles.title(step)),
+        }
+    }
+    out
+}
+
+/// Whether the machines of a pool are rolled, and none of its gates comes after all of these.
+fn ends_with(pool: &Address, gates: &HashSet<StepId>, view: &View<'_>) -> bool {
+    let is_rolled = |change: &ResourceChange| change.address == *pool && change.rolls();
+    if !view.plan.changes.iter().any(is_rolled) {
+        return false;
+    }
+    let is_gate = |step: &&&Step| matches!(step.action, StepAction::Operation { .. });
+    let own: Vec<&Step> = view.steps(pool).iter().filter(is_gate).copied().collect();
+    let followed: HashSet<StepId> = own.iter().flat_map(|step| step.depends_on.iter().copied()).collect();
+    own.iter().filter(|step| !followed.contains(&step.id)).all(|step| gates.contains(&step.id))
 }
 
 /// The gates by machine, in the order in which each has its first one.
@@ -123,10 +157,8 @@ pub(super) fn gates(
         return Vec::new();
     }
     let Turns { first, machines } = Turns::of(change, view);
-    let mut out: Vec<Line> = first
-        .iter()
-        .map(|step| Line::at(indent + 2).text(format!("first {}", clean(&view.titles.title(step)))))
-        .collect();
+    let mut out: Vec<Line> =
+        first.iter().map(|title| Line::at(indent + 2).text(format!("first {}", clean(title)))).collect();
     let shown = if options.verbose || machines.len() <= LISTED { machines.len() } else { LISTED / 4 };
     let width = machines.iter().take(shown).map(|(subject, _)| subject.chars().count()).max();
     let width = width.unwrap_or(0);

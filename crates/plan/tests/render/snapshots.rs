@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 use slipway_plan::render::{self, TextOptions};
-use slipway_plan::{Ignored, Mode, Plan};
+use slipway_plan::{Ignored, Mode, Plan, StepId};
 use slipway_resource::Path;
 
 use crate::fixture;
@@ -37,6 +37,41 @@ fn text_of_a_long_roll() {
     let mut plan = fixture::empty();
     fixture::roll(&mut plan, "sim_machine_pool.workers", 40, &[]);
     assert_snapshot!(text(&plan));
+}
+
+#[test]
+fn a_roll_names_the_whole_roll_before_it_and_no_nodes_where_nothing_is_drained() {
+    let mut plan = fixture::empty();
+    fixture::roll(&mut plan, "sim_machine_pool.control-plane", 2, &[]);
+    let ids: Vec<StepId> = plan.steps.iter().map(|step| step.id).collect();
+    let (last, before) = (ids[ids.len() - 1], ids[ids.len() - 2]);
+    fixture::roll(&mut plan, "sim_machine_pool.workers", 2, &[]);
+    let surge =
+        plan.steps.iter().position(|step| step.address.name() == "workers" && step.action.verb() == "surge");
+    let surge = surge.unwrap();
+    plan.steps[surge].depends_on = vec![before];
+    let part = text(&plan);
+    assert!(
+        part.contains("first drain sim_machine_pool.control-plane") && !part.contains("first roll"),
+        "{part}"
+    );
+    plan.steps[surge].depends_on = vec![before, last];
+    for shown in [text(&plan), render::html(&plan)] {
+        assert_eq!(shown.matches("first roll sim_machine_pool.control-plane").count(), 1, "{shown}");
+        assert!(!shown.contains("first drain") && !shown.contains("first remove"), "{shown}");
+    }
+    assert!(!text(&plan).contains("without a drain"), "nodes are drained");
+    for step in &mut plan.steps {
+        if matches!(step.action.verb(), "cordon" | "drain") {
+            step.action = fixture::gate("console", "member", "machine-1");
+        }
+    }
+    let shown = text(&plan);
+    assert_eq!(
+        shown.matches("machines are replaced one after the other, without a drain").count(),
+        2,
+        "{shown}"
+    );
 }
 
 #[test]

@@ -57,9 +57,14 @@ fn daemon(builder: &Builder<'_>, name: &str, origin: &str) -> super::build::Draf
 fn add(builder: &mut Builder<'_>, addon: &Addon, home: Role) {
     let cluster = builder.cluster;
     let field = |name: &str| format!("addons[{}].{name}", addon.name);
-    let version = addon.version.clone().unwrap_or_else(|| {
-        format!("of Kubernetes {}.{}", cluster.kubernetes_version.major, cluster.kubernetes_version.minor)
-    });
+    let (version, version_field) = match &addon.version {
+        Some(version) => (version.clone(), field("version")),
+        None => {
+            let version = &cluster.kubernetes_version;
+            let version = format!("of Kubernetes {}.{}", version.major, version.minor);
+            (version, "kubernetesVersion".to_owned())
+        }
+    };
     let manifest = addon.manifest.as_ref().map(|manifest| match manifest {
         Manifest::File(path) => format!("file {path}"),
         Manifest::Url { url, sha256 } => format!("{url} sha256:{sha256}"),
@@ -70,7 +75,7 @@ fn add(builder: &mut Builder<'_>, addon: &Addon, home: Role) {
         .draft("sim_workload", &addon.name, format!("addons[{}]", addon.name))
         .set("cluster", cluster.name.as_str(), "name")
         .set("name", addon.name.as_str(), field("name"))
-        .set("version", version, field("version"))
+        .set("version", version, version_field)
         .set("replicas", replicas, field("replicas"))
         .set(
             "minimum_available",

@@ -21,7 +21,7 @@ const GATES: [&str; 7] = ["surge", "verify", "cordon", "drain", "uncordon", "rem
 /// The machines of one change, or the nodes whose changes take turns.
 struct Lane<'p> {
     title: String,
-    first: Vec<&'p Step>,
+    first: Vec<String>,
     rows: Vec<(String, Vec<&'p Step>)>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn section(view: &View<'_>) -> Option<Section> {
     push_legend(&mut body, &lanes);
     push_scale(&mut body, &axis);
     for lane in &lanes {
-        push_lane(&mut body, lane, &axis, view);
+        push_lane(&mut body, lane, &axis);
     }
     let machines: usize = lanes.iter().map(|lane| lane.rows.len()).sum();
     Some(Section {
@@ -139,14 +139,14 @@ fn push_scale(out: &mut String, axis: &Axis) {
     out.push_str("</p>\n");
 }
 
-fn push_lane(out: &mut String, lane: &Lane<'_>, axis: &Axis, view: &View<'_>) {
+fn push_lane(out: &mut String, lane: &Lane<'_>, axis: &Axis) {
     let turns = plural(lane.rows.len(), "turn", "turns");
     out.push_str(&format!(
         "<details class=\"lane\" open><summary><span class=\"name\">{}</span> <span class=\"count\">{turns}</span></summary>\n",
         markup::text(&lane.title)
     ));
-    for step in &lane.first {
-        out.push_str(&format!("<p class=\"first\">first {}</p>\n", markup::text(&view.titles.title(step))));
+    for title in &lane.first {
+        out.push_str(&format!("<p class=\"first\">first {}</p>\n", markup::text(title)));
     }
     let (shown, folded) = lane.rows.split_at(ROWS.min(lane.rows.len()));
     push_rows(out, shown, 1, axis);
