@@ -135,10 +135,13 @@ pub(crate) enum Command {
     /// people that the policy names approve a plan.
     Review(review::ReviewArguments),
     /// Show changes that were made outside Slipway since the last apply. Changes nothing.
+    #[command(override_usage = "slipway drift [OPTIONS] <CLUSTER|--file <FILE>...|--all>")]
     Drift(DriftArguments),
     /// Replace the machines of pools one after the other, even if nothing in the spec changed.
     Roll(RollArguments),
     /// Upgrade a cluster to another Kubernetes version, one minor version at a time.
+    ///
+    /// Slipway supports Kubernetes 1.31 to 1.37.
     Upgrade(UpgradeArguments),
     /// Rotate a key or an authority of a cluster on hosts, one stage at a time.
     ///
@@ -444,7 +447,7 @@ pub(crate) struct RollArguments {
     #[arg(long, value_name = "POOL")]
     pub pool: Vec<String>,
     /// Show the plan and change nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,
@@ -471,7 +474,7 @@ pub(crate) struct UpgradeArguments {
     #[arg(long, value_name = "VERSION", requires = "to")]
     pub via: Vec<String>,
     /// Show the first plan and change nothing.
-    #[arg(long, requires = "to")]
+    #[arg(long, requires = "to", conflicts_with = "yes")]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,
@@ -492,7 +495,7 @@ pub(crate) struct DeleteArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
     /// Show the plan and change nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,

@@ -50,7 +50,7 @@ impl From<&DriftArguments> for Selection {
 
 /// Loads the selected clusters; warnings and notes go to standard error.
 pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<ClusterSpec>, CommandError> {
-    let Specs { clusters, remarks } = Specs::read(&context.policy, &selection.files)?;
+    let Specs { clusters, environments, remarks } = Specs::read(&context.policy, &selection.files)?;
     if !remarks.is_empty() {
         context.output.message(&text(&remarks));
     }
@@ -73,6 +73,13 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
             )),
             false => error,
         };
+        if let Some(clusters) = environments.get(name) {
+            let clusters: Vec<String> = clusters.iter().map(|cluster| format!("`{cluster}`")).collect();
+            let is = if clusters.len() == 1 { "its cluster is" } else { "its clusters are" };
+            return Err(
+                error.hint(format!("{name} is the name of an Environment: {is} {}", clusters.join(", ")))
+            );
+        }
         return Err(match diagnostic::closest(name, names.iter().map(String::as_str)) {
             Some(meant) => error.hint(format!("did you mean `{meant}`?")),
             None => error.hint(format!("the clusters of the specs are: {}", names.join(", "))),

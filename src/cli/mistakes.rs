@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 
 use super::help;
 
@@ -45,6 +46,9 @@ const OPTIONS: &[(&[&str], &str, &str)] = &[
     (&["init"], "-o", "`--out FILE` names the file that is written"),
 ];
 
+/// The commands that take a cluster by its spec only. The others also take the name of a cluster in the state.
+const SPEC_ONLY: [&str; 3] = ["plan", "roll", "upgrade"];
+
 /// What to type instead, where a mistake is a frequent one.
 pub(crate) fn hint(error: &clap::Error, arguments: &[String]) -> Option<String> {
     let command = arguments.iter().skip(1).find(|word| !word.starts_with('-'))?;
@@ -56,6 +60,12 @@ pub(crate) fn hint(error: &clap::Error, arguments: &[String]) -> Option<String> 
             };
             if let Some((_, _, hint)) = OPTIONS.iter().find(known) {
                 return Some((*hint).to_owned());
+            }
+            let is_name = !word.starts_with('-') && !word.contains(['.', '/']) && !Path::new(word).exists();
+            if is_name && SPEC_ONLY.contains(&command.as_str()) {
+                return Some(format!(
+                    "name the spec of the cluster: `slipway {command} -f FILE`, with `--cluster {word}` if the file has several clusters"
+                ));
             }
             let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
             let is_spec = Path::new(word).exists() && usage.contains("--file");
@@ -101,8 +111,18 @@ fn of_missing(error: &clap::Error, arguments: &[String]) -> Option<String> {
         );
     }
     let example = help::example(&path)?;
-    let list = if lacks("<CLUSTER>") { "; `slipway get clusters` lists the clusters" } else { "" };
-    Some(format!("for example, `{example}`{list}"))
+    let more = if lacks("<CLUSTER>") {
+        "; `slipway get clusters` lists the clusters".to_owned()
+    } else if path == "upgrade" && lacks("--to ") {
+        format!(
+            "; Slipway supports Kubernetes 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}, and `slipway get clusters` shows the version \
+             that each cluster has"
+        )
+    } else {
+        String::new()
+    };
+    let all = if path == "drift" { "; `--all` looks at all of them" } else { "" };
+    Some(format!("for example, `{example}`{more}{all}"))
 }
 
 /// The words of the command in the arguments, as `state` and `list`.
@@ -193,11 +213,41 @@ mod tests {
     }
 
     #[test]
+    fn a_dry_run_takes_no_yes() {
+        for line in
+            ["roll -f a.yaml", "upgrade -f a.yaml --to 1.36.0", "delete demo", "rotate sa-key -f a.yaml"]
+        {
+            let line = format!("slipway {line} --dry-run --yes");
+            let error = crate::cli::command().try_get_matches_from(line.split(' ')).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ArgumentConflict, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_help_of_an_upgrade_names_the_supported_versions() {
+        let command = crate::cli::command();
+        let upgrade = command.find_subcommand("upgrade").unwrap();
+        let help = upgrade.get_long_about().unwrap().to_string();
+        assert!(help.contains(&format!("1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}")), "{help}");
+    }
+
+    #[test]
+    fn the_name_of_a_cluster_leads_to_its_spec() {
+        for command in SPEC_ONLY {
+            let hint = hint_of(&format!("slipway {command} minimal"));
+            assert!(hint.contains(&format!("`slipway {command} -f FILE`")), "{hint}");
+            assert!(hint.contains("`--cluster minimal`"), "{hint}");
+        }
+    }
+
+    #[test]
     fn a_missing_argument_leads_to_a_call_that_works() {
         for (line, meant) in [
             ("plan", "`slipway plan -f clusters/prod`"),
             ("--color never drift", "`slipway drift demo`"),
+            ("drift", "`--all` looks at all of them"),
             ("validate", "`slipway get clusters`"),
+            ("upgrade -f cluster.yaml --yes", "Kubernetes 1.31 to 1.37"),
             ("roll", "`slipway roll -f cluster.yaml --pool general --dry-run`"),
             ("state list", "`slipway state list demo sim_machine_pool.*`"),
             ("node token delete", "`slipway node token delete abcdef`"),

@@ -74,7 +74,7 @@ pub(crate) struct RotateArguments {
     #[arg(long)]
     pub back: bool,
     /// Show the plan of the stage and change nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
     #[command(flatten)]
     pub show: ShowOptions,

@@ -294,6 +294,12 @@ pub enum Error {
         /// The requested version.
         to: KubernetesVersion,
     },
+    /// An upgrade to a version that this version of Slipway does not support.
+    #[error("Kubernetes {to}, to which the cluster would be upgraded, is not supported; nothing was done")]
+    UnsupportedVersion {
+        /// The requested version.
+        to: KubernetesVersion,
+    },
     /// A version that an upgrade is asked to take is none of its steps.
     #[error("Kubernetes {version} is no step of an upgrade from {from} to {to}")]
     NotOnTheWay {

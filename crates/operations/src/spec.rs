@@ -373,6 +373,8 @@ fn load_in(policy: &Policy, around: &Tree, files: &[PathBuf]) -> Loaded {
 pub struct Specs {
     /// The clusters.
     pub clusters: Vec<ClusterSpec>,
+    /// The names of the clusters of each environment that is no base of another one.
+    pub environments: BTreeMap<String, BTreeSet<String>>,
     /// Warnings and notes.
     pub remarks: Vec<Diagnostic>,
 }
@@ -401,7 +403,7 @@ impl Specs {
         if !loaded.is_valid() {
             return Err(Error::Specs(loaded.diagnostics));
         }
-        let Loaded { clusters, sources, bases, base_clusters, diagnostics: remarks } = loaded;
+        let Loaded { clusters, sources, bases, base_clusters, environments, diagnostics: remarks } = loaded;
         let base_clusters = Arc::new(base_clusters);
         // Without environments, no two clusters have a value from one place.
         let mut shared = match bases.is_empty() {
@@ -433,7 +435,7 @@ impl Specs {
             spec.find_files();
             spec
         };
-        Ok(Self { clusters: clusters.into_iter().map(spec).collect(), remarks })
+        Ok(Self { clusters: clusters.into_iter().map(spec).collect(), environments, remarks })
     }
 }
 

@@ -5,7 +5,7 @@ mod baseline;
 use slipway_spec::diagnostic::Severity;
 use slipway_spec::model::Programs;
 use slipway_spec::releases::newest_patch;
-use slipway_spec::validate::NEWEST_MINOR;
+use slipway_spec::validate::{NEWEST_MINOR, is_supported};
 use slipway_spec::value::KubernetesVersion;
 
 use crate::environment::Environment;
@@ -146,9 +146,13 @@ async fn complete_version(
     applied_version(complete.as_ref())
 }
 
-/// Refuses a way on which the spec would not be valid: a release that is not supported, or pools with versions of their own that
+/// Refuses a way with a release that is not supported, or on which the spec would not be valid: pools with versions of their own
 /// would be too old.
 fn check_specs(written: &ClusterSpec, way: &[KubernetesVersion]) -> Result<(), Error> {
+    // The last one first: it is the one that was asked for.
+    if let Some(version) = way.iter().rev().find(|version| !is_supported(version)) {
+        return Err(Error::UnsupportedVersion { to: version.clone() });
+    }
     for version in way {
         let next = at_version(written, written, version);
         let mut problems = slipway_spec::validate::cluster(&next.cluster, &next.sources, &[]);

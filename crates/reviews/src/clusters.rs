@@ -163,7 +163,7 @@ impl Side {
         };
         let mut side = Self::default();
         for unit in units(paths, tree)? {
-            let Specs { clusters, remarks } = Specs::read_with_bases(&policy, &bases, &unit)?;
+            let Specs { clusters, remarks, .. } = Specs::read_with_bases(&policy, &bases, &unit)?;
             if let Some(name) = clusters.iter().map(|spec| &spec.cluster.name).find(|name| side.has(name)) {
                 return Err(Error::Duplicate { name: name.to_string() });
             }

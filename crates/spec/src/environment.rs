@@ -4,7 +4,11 @@
 //! base, in a patch or in `values`, each with its own place. So the readers of kinds, messages and plans treat it like a document
 //! of one file.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 use slipway_limits::count;
 
@@ -52,6 +56,8 @@ pub(crate) struct Rendered {
     pub(crate) bases: BTreeSet<String>,
     /// The names of clusters in those files of bases that the caller gave.
     pub(crate) base_clusters: BTreeSet<String>,
+    /// The names of the clusters of each environment that is no base of another one.
+    pub(crate) environments: BTreeMap<String, BTreeSet<String>>,
     /// The problems.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }

@@ -43,6 +43,8 @@ pub struct Loaded {
     /// The names of clusters in those files of bases that were given, which no loaded cluster has: only environments use these
     /// documents.
     pub base_clusters: BTreeSet<String>,
+    /// The names of the clusters of each environment that is no base of another one.
+    pub environments: BTreeMap<String, BTreeSet<String>>,
     /// Everything that is wrong or worth knowing, in the order of files and lines.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -152,10 +154,11 @@ fn read_files(
                 .hint("`slipway init` writes one to begin with"),
         );
     }
-    let Rendered { own, units, files: read, bases, base_clusters, diagnostics } =
+    let Rendered { own, units, files: read, bases, base_clusters, environments, diagnostics } =
         environment::render(parsed, &readers, bases);
     loaded.diagnostics.extend(diagnostics);
     loaded.bases = bases;
+    loaded.environments = environments;
     files.extend(read);
     let mut sorted = Sorting::new(&readers);
     for Parsed { file, documents } in own {

@@ -30,7 +30,7 @@ use context::Context;
 use crate::{diagnostic::Diagnostic, model::Cluster, source::FieldSources};
 
 pub use components::reserved_arguments;
-pub use versions::{NEWEST_MINOR, OLDEST_MINOR, PROVEN_MINOR};
+pub use versions::{NEWEST_MINOR, OLDEST_MINOR, PROVEN_MINOR, is_supported};
 
 /// Checks a cluster: errors and probable mistakes. `refused` are the paths in the model whose values replace
 /// refused ones.

@@ -178,6 +178,12 @@ fn an_upgrade_to_a_release_that_is_not_supported_is_refused() -> Result<()> {
         let refused =
             place.expect(1, &[&["upgrade", "-f", "spec.yaml", "--to", "1.99.0"], &more[..]].concat())?;
         ensure!(refused.err.contains("SPEC0040") && refused.err.contains("1.31 to 1.37"), "{}", refused.err);
+        // The version of the spec is right, that of the command is wrong.
+        ensure!(
+            refused.err.contains("Kubernetes 1.99.0") && !refused.err.contains("spec.yaml"),
+            "{}",
+            refused.err
+        );
     }
     ensure!(std::fs::read_to_string(place.path().join("spec.yaml"))? == spec, "the spec was changed");
     place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())

@@ -3,6 +3,8 @@
 use slipway_engine::{Foreign, Owner};
 use slipway_limits::Exceeded;
 use slipway_resource::ErrorClass;
+use slipway_spec::diagnostic::code::UNSUPPORTED_VERSION;
+use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 
 use super::{DownloadProblem, Error, KubeletProblem};
 use crate::decide::Declined;
@@ -34,6 +36,7 @@ impl Error {
             Self::Protected { .. } => "CLI0010",
             Self::VersionBack { .. } => "CLI0011",
             Self::VersionSkipped { .. } | Self::NoWay { .. } => "CLI0012",
+            Self::UnsupportedVersion { .. } => UNSUPPORTED_VERSION.id,
             Self::CannotWork(_) => "CLI0013",
             Self::UnknownPool { .. } => "CLI0016",
             Self::Interrupted { .. } => "CLI0030",
@@ -257,6 +260,12 @@ impl Error {
                 Some(place) => format!("write `kubernetesVersion: {from}` into {}", place.file),
                 None => format!("set `kubernetesVersion` to {from} or later"),
             }],
+            Self::VersionBack { cluster: None, from, .. } => {
+                vec![format!("the cluster has {from}: name a later version with `--to`; {}", supported())]
+            }
+            Self::NoWay { .. } | Self::UnsupportedVersion { .. } => {
+                vec![format!("name another version with `--to`; {}", supported())]
+            }
             Self::VersionSkipped { to, .. } => {
                 vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
             }
@@ -373,6 +382,11 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// The supported versions of Kubernetes, as a part of a hint.
+fn supported() -> String {
+    format!("supported are 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}")
 }
 
 /// The chain of sources, without texts that say the same as the error before.

@@ -1,6 +1,6 @@
 //! Documents of environments, made of those of their bases.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_limits::count;
 
@@ -28,6 +28,7 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
     let known = diagnostics.len();
     let mut renderer = Renderer { graph: &graph, budget: Budget::default(), diagnostics, known };
     let mut units = Vec::new();
+    let mut environments: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (index, environment) in graph.environments.iter().enumerate() {
         let is_base = graph.files.get(environment.file).is_some_and(|file| file.is_base);
         if is_base || !environment.ends {
@@ -40,6 +41,10 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
         let part = renderer.environment(index, &Values::new());
         // Mistakes in documents of which something is missing say nothing.
         if part.is_whole && renderer.diagnostics.len() == known {
+            environments
+                .entry(environment.name().to_owned())
+                .or_default()
+                .extend(clusters_of(&part.documents));
             units.push(part.documents);
         }
         if renderer.budget.is_spent() {
@@ -48,7 +53,7 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
         }
     }
     let diagnostics = renderer.diagnostics;
-    let mut rendered = Rendered { units, diagnostics, ..Rendered::default() };
+    let mut rendered = Rendered { units, environments, diagnostics, ..Rendered::default() };
     for (index, file) in graph.files.into_iter().enumerate() {
         if file.is_base {
             rendered.bases.insert(file.parsed.file.path().to_owned());
@@ -58,12 +63,16 @@ pub(super) fn all(graph: Graph, given: usize, diagnostics: Vec<Diagnostic>) -> R
         } else if !file.is_base {
             rendered.own.push(file.parsed);
         } else {
-            let documents = file.parsed.documents.iter().map(|found| &found.document);
-            let clusters = documents.filter(|document| document.kind == CLUSTER);
-            rendered.base_clusters.extend(clusters.filter_map(|document| document.name().map(str::to_owned)));
+            rendered.base_clusters.extend(clusters_of(&file.parsed.documents));
         }
     }
     rendered
+}
+
+/// The names of the clusters among some documents.
+fn clusters_of(documents: &[Found]) -> impl Iterator<Item = String> {
+    let clusters = documents.iter().map(|found| &found.document).filter(|document| document.kind == CLUSTER);
+    clusters.filter_map(|document| document.name().map(str::to_owned))
 }
 
 /// What an environment renders.

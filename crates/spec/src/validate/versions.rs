@@ -1,5 +1,6 @@
 use super::context::{Context, error};
 use crate::diagnostic::code::{UNSUPPORTED_VERSION, VERSION_SKEW};
+use crate::value::KubernetesVersion;
 
 /// The oldest minor of Kubernetes 1 that is supported.
 pub const OLDEST_MINOR: u64 = 31;
@@ -10,11 +11,17 @@ pub const PROVEN_MINOR: u64 = 35;
 /// How many minors a kubelet may be older than the API server (kubernetes.io/releases/version-skew-policy).
 const KUBELET_SKEW: u64 = 3;
 
+/// Whether this version of Slipway supports a version of Kubernetes.
+#[must_use]
+pub fn is_supported(version: &KubernetesVersion) -> bool {
+    version.major == 1 && (OLDEST_MINOR..=NEWEST_MINOR).contains(&version.minor)
+}
+
 /// The releases are known, and fit together.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     let version = &cluster.kubernetes_version;
-    if version.major != 1 || !(OLDEST_MINOR..=NEWEST_MINOR).contains(&version.minor) {
+    if !is_supported(version) {
         let wanted = version.minor.clamp(OLDEST_MINOR, NEWEST_MINOR);
         let complaint = error(
             UNSUPPORTED_VERSION,

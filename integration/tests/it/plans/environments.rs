@@ -36,6 +36,10 @@ fn a_base_with_three_environments_is_three_clusters() -> Result<()> {
             && pools.contains("deletionProtection: true")
     );
 
+    // An environment is not selected by its own name; the error names its cluster.
+    let refused = place.expect(1, &["plan", "-f", "fleet", "--cluster", "dev"])?.err;
+    ensure!(refused.contains("dev is the name of an Environment: its cluster is `shop-dev`"), "{refused}");
+
     // The full form is the same cluster without its environment.
     place.expect(0, &["apply", "-f", "fleet/dev", "--yes"])?;
     let nothing = place.expect(0, &["plan", "-f", "fleet", "--cluster", "shop-dev"])?;
