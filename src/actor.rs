@@ -1,5 +1,6 @@
 //! The actor of a command, as the head, the history and the approvals record it.
 
+use rustix::process::getuid;
 use slipway_operations::{Actor, Error};
 use slipway_state_store::process;
 
@@ -13,17 +14,19 @@ const PIPELINES: [(&str, &str); 5] = [
 ];
 
 /// The actor of this call: from `SLIPWAY_ACTOR`, the configuration, the pipeline's variables, or the user of
-/// this host. No file is opened for it, because a plan with `--untrusted` has an actor, too.
+/// this host. No file is opened for it, because a plan with `--untrusted` has an actor, too: a user without a name in the
+/// environment, as in a container, is `root` or has the number of the user.
 ///
 /// # Errors
 /// When the name can be taken for that of another person.
 pub(crate) fn current(configured: Option<String>) -> Result<Actor, Error> {
-    of(&variable, configured, &process::host())
+    of(&variable, configured, getuid().as_raw(), &process::host())
 }
 
 fn of(
     variable: &dyn Fn(&str) -> Option<String>,
     configured: Option<String>,
+    user_id: u32,
     host: &str,
 ) -> Result<Actor, Error> {
     let pipeline = || {
@@ -32,7 +35,8 @@ fn of(
     };
     let user = || variable("USER").or_else(|| variable("LOGNAME"));
     let person = variable("SLIPWAY_ACTOR").or(configured).or_else(pipeline).or_else(user);
-    Actor::new(person.unwrap_or_else(|| "unknown".to_owned()), host)
+    let numbered = || if user_id == 0 { "root".to_owned() } else { format!("uid{user_id}") };
+    Actor::new(person.unwrap_or_else(numbered), host)
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -47,12 +51,13 @@ mod tests {
         let variable = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        of(&variable, configured.map(str::to_owned), "laptop").unwrap().who
+        of(&variable, configured.map(str::to_owned), 1000, "laptop").unwrap().who
     }
 
     #[test]
     fn the_nearest_word_counts() {
-        assert_eq!(who(&[], None), "unknown@laptop");
+        assert_eq!(who(&[], None), "uid1000@laptop");
+        assert_eq!(of(&|_| None, None, 0, "laptop").unwrap().who, "root@laptop");
         assert_eq!(who(&[("USER", "ada")], None), "ada@laptop");
         let pipeline = [("USER", "runner"), ("GITHUB_ACTIONS", "true"), ("GITHUB_ACTOR", "ada")];
         assert_eq!(who(&pipeline, None), "ada@laptop");

@@ -169,6 +169,10 @@ fn not_found(
     error: &slipway_protocol::Error,
     place: Option<&Location>,
 ) -> Error {
+    if let slipway_protocol::Error::NotFound { undescribed: Some(_), .. } = error {
+        // Its executable is there, so no other provider was meant.
+        return diagnose::provider_not_found(error, error.hint().unwrap_or_default(), place);
+    }
     let (installed, _) = environment.search_path.list();
     let locked = lock_file(granted).unwrap_or_else(|_| LockFile::empty());
     let mut names: Vec<&str> = vec![EMBEDDED, HOSTS];

@@ -14,6 +14,8 @@ pub enum Error {
         name: String,
         /// The directories, for people.
         searched: String,
+        /// An executable of its name in one of them, which no file describes.
+        undescribed: Option<PathBuf>,
     },
     /// A provider that is described and whose executable is not there.
     #[error("provider {name} is described in {file}, but {executable} is not there")]
@@ -149,7 +151,12 @@ impl Error {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::NotFound { name, .. } => Some(format!(
+            Self::NotFound { name, undescribed: Some(executable), .. } => Some(format!(
+                "{} is there, and no file describes it: write slipway-provider-{name}.toml beside it, with name, version, protocol \
+                 and description",
+                executable.display()
+            )),
+            Self::NotFound { name, undescribed: None, .. } => Some(format!(
                 "install slipway-provider-{name} with its provider.toml, or name its directory in SLIPWAY_PROVIDER_PATH; \
                  for `plan --offline`, slipway-provider-{name}.toml and its offline executable must be beside `slipway`"
             )),

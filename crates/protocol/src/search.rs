@@ -79,7 +79,10 @@ impl SearchPath {
             }
         }
         let searched: Vec<String> = self.directories.iter().map(|path| path.display().to_string()).collect();
-        Err(Error::NotFound { name: name.to_owned(), searched: searched.join(", ") })
+        let executable = executable_name(name);
+        let undescribed =
+            self.directories.iter().map(|directory| directory.join(&executable)).find(|path| path.is_file());
+        Err(Error::NotFound { name: name.to_owned(), searched: searched.join(", "), undescribed })
     }
 
     /// Finds a provider beside the running executable. Runs nothing.
@@ -256,7 +259,14 @@ mod tests {
     fn what_is_missing_or_misnamed_is_refused() {
         let root = tempfile::tempdir().unwrap();
         let path = SearchPath::new([root.path().to_owned()]);
-        assert_eq!(path.find("sim").unwrap_err().code(), "PROVIDER0001");
+        let missing = path.find("sim").unwrap_err();
+        assert_eq!(missing.code(), "PROVIDER0001");
+        assert!(missing.hint().unwrap().contains("install slipway-provider-sim"), "{missing:?}");
+        // The executable alone is not enough, and the hint names the file that is missing.
+        std::fs::write(root.path().join("slipway-provider-sim"), "").unwrap();
+        let hint = path.find("sim").unwrap_err().hint().unwrap();
+        let executable = root.path().join("slipway-provider-sim").display().to_string();
+        assert!(hint.starts_with(&executable) && hint.contains("write slipway-provider-sim.toml"), "{hint}");
         assert_eq!(path.find("../sim").unwrap_err().code(), "PROVIDER0002");
         install(&root.path().join("sim/provider.toml"), "aws", "1.0.0");
         assert_eq!(path.find("sim").unwrap_err().code(), "PROVIDER0003");

@@ -25,7 +25,13 @@ fn an_unknown_provider_is_told_at_its_place_with_the_one_that_was_meant() -> Res
     let place = place(&SMALL.replace("name: sim }", "name: smi }"))?;
     tells(&place.expect(1, PLAN)?, &["PROVIDER0001", "did you mean `sim`?", "spec.yaml:5:"])?;
     place.write("spec.yaml", &SMALL.replace("name: sim }", "name: gcp }"))?;
-    tells(&place.expect(1, PLAN)?, &["PROVIDER0001", "the providers here are hosts, sim", "spec.yaml:5:"])
+    tells(&place.expect(1, PLAN)?, &["PROVIDER0001", "the providers here are hosts, sim", "spec.yaml:5:"])?;
+    // The executable alone is not a provider.
+    place.write("providers/slipway-provider-gcp", "")?;
+    let path = place.path().join("providers");
+    let refused = Ended::of(place.command(PLAN).env("SLIPWAY_PROVIDER_PATH", &path).output()?)?;
+    ensure!(!refused.err.contains("the providers here are"), "{}", refused.err);
+    tells(&refused, &["PROVIDER0001", "write slipway-provider-gcp.toml beside it", "spec.yaml:5:"])
 }
 
 #[test]
