@@ -95,13 +95,13 @@ fn by_kind(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waitin
     match policy.apply {
         Apply::Never => {
             let why = if policy.is_unnamed() {
-                "no `[[source.cluster]]` of the source matches this cluster, so its plans are not applied"
+                "no `[[source.cluster]]` of the source matches this cluster, so the controller applies no plan of it"
             } else {
-                "the policy applies no plans"
+                "with `apply = \"never\"` the controller applies no plan of it"
             };
             let by_hand = match place {
                 "" => String::new(),
-                place => format!("; `slipway apply {place}` applies this one"),
+                place => format!("; to apply this plan, run `slipway apply {place}`"),
             };
             Some(Waiting::new(Reason::PlanOnly, format!("{facts}; {why}{by_hand}")))
         }

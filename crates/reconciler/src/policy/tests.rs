@@ -52,7 +52,8 @@ fn a_cluster_without_a_policy_is_told_apart_from_one_whose_plans_are_not_applied
     let unnamed = message(&ClusterPolicy::unnamed());
     assert!(unnamed.contains("no `[[source.cluster]]` of the source matches this cluster"), "{unnamed}");
     let named = message(&ClusterPolicy { name: "*".to_owned(), ..ClusterPolicy::unnamed() });
-    assert!(named.contains("the policy applies no plans; `slipway apply state:prod/0123abcd`"), "{named}");
+    assert!(named.ends_with("to apply this plan, run `slipway apply state:prod/0123abcd`"), "{named}");
+    assert!(named.contains("with `apply = \"never\"` the controller applies no plan"), "{named}");
 }
 
 #[test]
