@@ -376,6 +376,9 @@ pub(crate) struct ApplyArguments {
     /// Skip the preflight checks: permissions, quotas, capacity, name conflicts, hosts.
     #[arg(long)]
     pub no_preflight: bool,
+    /// Format of the result. With JSON, the plan is shown on standard error.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
 }
 
 #[derive(Debug, Args)]

@@ -12,7 +12,7 @@ use slipway_operations::{
 use slipway_plan::{Confirmation, Mode, Plan};
 use slipway_resource::{Address, ErrorClass};
 
-use crate::cli::RunArguments;
+use crate::cli::{OutputFormat, RunArguments, ShowOptions};
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::program::Context;
@@ -29,6 +29,8 @@ pub(crate) struct Dialogue<'a> {
     pub full: bool,
     /// Whether the user accepts that machines do not become nodes.
     pub infrastructure_only: bool,
+    /// Whether the result is JSON. The plan is shown on standard error then.
+    pub json: bool,
     /// The other plans of the command.
     pub others: Others<'a>,
 }
@@ -48,7 +50,12 @@ pub(crate) enum Others<'a> {
 impl<'a> Dialogue<'a> {
     /// The dialogue about the only plan of a command.
     pub fn new(run: &'a RunArguments, full: bool) -> Self {
-        Self { run, full, infrastructure_only: false, others: Others::None }
+        Self { run, full, infrastructure_only: false, json: false, others: Others::None }
+    }
+
+    /// The same for a command with the options of a plan, of which only JSON has a meaning for a result.
+    pub fn showing(run: &'a RunArguments, show: &ShowOptions) -> Self {
+        Self { json: show.output == OutputFormat::Json, ..Self::new(run, show.full) }
     }
 }
 
@@ -61,7 +68,25 @@ pub(crate) async fn carry_out(
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
     let place = context.state_url();
-    report(context, &outcome_at(context, place, environment, plannable, request, dialogue).await?)
+    let outcome = outcome_at(context, place, environment, plannable, request, dialogue).await?;
+    report_in(context, plannable.cluster(), &outcome, dialogue)
+}
+
+/// Shows how an operation on a cluster ended, in the format of a dialogue. Returns whether everything is done.
+pub(crate) fn report_in(
+    context: &Context,
+    cluster: &str,
+    outcome: &Outcome,
+    dialogue: Dialogue<'_>,
+) -> Result<bool, CommandError> {
+    if !dialogue.json {
+        return report(context, outcome);
+    }
+    if let Outcome::Applied(applied) | Outcome::Completed(applied) = outcome {
+        ui::report::failures(context, &applied.plan, &applied.report);
+    }
+    context.output.outcome(&ui::report::json(cluster, outcome).to_string())?;
+    Ok(outcome.is_complete())
 }
 
 /// The same for a state in another place than that of the settings, without a report.
@@ -191,7 +216,13 @@ impl Decide for Asking<'_> {
         }
         let several = matches!(self.dialogue.others, Others::Clusters(_));
         let shown = ui::show::Shown { full: self.dialogue.full, several };
-        output.result(&ui::show::text(self.context, &self.place, plan, shown))?;
+        let text = ui::show::text(self.context, &self.place, plan, shown);
+        match (self.dialogue.json, self.dialogue.run.yes) {
+            (false, _) => output.result(&text)?,
+            (true, true) => output.message(&text),
+            // A question follows.
+            (true, false) => output.notice(&text),
+        }
         Ok(self.check_names(plan, occasion)?)
     }
 

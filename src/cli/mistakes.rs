@@ -152,12 +152,15 @@ fn value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
     None
 }
 
-/// The error without suggestions that lead nowhere: an option that does not exist is no value either, and a command with
-/// a similar name is not the one that has a [`hint`].
+/// The error without suggestions that lead nowhere: an option that does not exist is no value either, and an option or a command
+/// with a similar name is not the one that has a [`hint`].
 pub(crate) fn without_wrong_tips(mut error: clap::Error, has_hint: bool) -> clap::Error {
     let is_option = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(word)) if word.starts_with('-'));
     if error.kind() == ErrorKind::UnknownArgument && is_option {
         error.remove(ContextKind::Suggested);
+    }
+    if error.kind() == ErrorKind::UnknownArgument && has_hint {
+        error.remove(ContextKind::SuggestedArg);
     }
     if error.kind() == ErrorKind::InvalidSubcommand && has_hint {
         error.remove(ContextKind::SuggestedSubcommand);
@@ -196,7 +199,9 @@ mod tests {
         let error = crate::cli::command().try_get_matches_from(&words).unwrap_err();
         let hint = hint(&error, &words);
         let shown = without_wrong_tips(error, hint.is_some()).to_string();
-        assert!(!shown.contains("as a value") && !shown.contains("similar subcommand"), "{shown}");
+        for tip in ["as a value", "similar subcommand", "similar argument"] {
+            assert!(!shown.contains(tip), "{shown}");
+        }
         hint.unwrap_or_default()
     }
 
@@ -247,7 +252,7 @@ mod tests {
             ("--color never drift", "`slipway drift demo`"),
             ("drift", "`--all` looks at all of them"),
             ("validate", "`slipway get clusters`"),
-            ("upgrade -f cluster.yaml --yes", "Kubernetes 1.31 to 1.37"),
+            ("upgrade --yes", "`slipway upgrade -f cluster.yaml`"),
             ("roll", "`slipway roll -f cluster.yaml --pool general --dry-run`"),
             ("state list", "`slipway state list demo sim_machine_pool.*`"),
             ("node token delete", "`slipway node token delete abcdef`"),

@@ -7,7 +7,7 @@ use slipway_engine::{State, StopSignal};
 use slipway_operations::{ClusterSpec, Manner, Opened, Request};
 
 use super::done;
-use crate::cli::ApplyArguments;
+use crate::cli::{ApplyArguments, ReportFormat};
 use crate::deciding::{self, Asking, Dialogue, Others, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
@@ -69,7 +69,8 @@ fn with_untried(error: CommandError, untried: &[String]) -> CommandError {
 
 fn dialogue(arguments: &ApplyArguments) -> Dialogue<'_> {
     let infrastructure_only = arguments.infrastructure_only;
-    Dialogue { infrastructure_only, ..Dialogue::new(&arguments.run, arguments.full) }
+    let json = arguments.output == ReportFormat::Json;
+    Dialogue { infrastructure_only, json, ..Dialogue::new(&arguments.run, arguments.full) }
 }
 
 /// Carries a saved plan out exactly as it was saved.
@@ -85,8 +86,9 @@ async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Re
         false => State::read(&*context.backend()?, &saved.plan.cluster).await?,
     };
     let decide = Asking { context, place: context.state_url(), dialogue, state: state.as_ref() };
+    let cluster = saved.plan.cluster.clone();
     let outcome = saved.apply(&environment, Manner { terms: &terms, decide: &decide, stop }).await?;
-    Ok(done(deciding::report(context, &outcome)?))
+    Ok(done(deciding::report_in(context, &cluster, &outcome, dialogue)?))
 }
 
 #[cfg(test)]

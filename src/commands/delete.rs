@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use slipway_operations::{Opened, Request, protection, state};
 
 use super::{done, pending};
-use crate::cli::DeleteArguments;
+use crate::cli::{DeleteArguments, OutputFormat};
 use crate::deciding::{Dialogue, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
@@ -42,13 +42,15 @@ pub(crate) async fn run(context: &Context, arguments: &DeleteArguments) -> Resul
         return Ok(pending(&planned.plan));
     }
     if let Err(error) = allowed {
-        // Protection hides nothing: the whole plan is shown before it is refused.
-        let mut plan = opened.plan(&request).await?.plan;
-        plan.notes.push(protection::will_be_refused());
-        ui::show::plan(context, &plan, &arguments.show)?;
+        // Protection hides nothing: the whole plan is shown before it is refused. The JSON of a real run is its result only.
+        if arguments.show.output != OutputFormat::Json {
+            let mut plan = opened.plan(&request).await?.plan;
+            plan.notes.push(protection::will_be_refused());
+            ui::show::plan(context, &plan, &arguments.show)?;
+        }
         return Err(error.into());
     }
-    let dialogue = Dialogue::new(&arguments.run, arguments.show.full);
+    let dialogue = Dialogue::showing(&arguments.run, &arguments.show);
     let through = carry_out(context, &environment, &opened, &request, dialogue).await?;
     if !through {
         tell_forgotten(context, &opened);

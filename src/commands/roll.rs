@@ -29,6 +29,6 @@ pub(crate) async fn run(context: &Context, arguments: &RollArguments) -> Result<
         return Ok(pending(&planned.plan));
     }
     let infrastructure_only = arguments.infrastructure_only;
-    let dialogue = Dialogue { infrastructure_only, ..Dialogue::new(&arguments.run, arguments.show.full) };
+    let dialogue = Dialogue { infrastructure_only, ..Dialogue::showing(&arguments.run, &arguments.show) };
     Ok(done(carry_out(context, &environment, &opened, &request, dialogue).await?))
 }

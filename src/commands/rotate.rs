@@ -36,7 +36,7 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
         ui::show::plan(context, &planned.plan, &arguments.show)?;
         return Ok(pending(&planned.plan));
     }
-    let dialogue = Dialogue::new(&arguments.run, arguments.show.full);
+    let dialogue = Dialogue::showing(&arguments.run, &arguments.show);
     let is_complete = carry_out(context, &environment, opened, request, dialogue).await?;
     if is_complete {
         context.output.message(&reached(subject, *to, *is_last));

@@ -58,7 +58,7 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         let dialogue = Dialogue {
             infrastructure_only: arguments.infrastructure_only,
             others: if number > 1 { Others::Earlier } else { Others::None },
-            ..Dialogue::new(&arguments.run, arguments.show.full)
+            ..Dialogue::showing(&arguments.run, &arguments.show)
         };
         let baseline = Baseline::take(&opened).await;
         if !carry_out(context, &environment, &opened, &request, dialogue).await? {

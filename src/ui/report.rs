@@ -1,17 +1,69 @@
-//! How a run ended, for people.
+//! How a run ended, for people and for programs.
 
 use std::fmt::Write as _;
 
-use slipway_engine::Report;
+use serde_json::{Value as Json, json};
+use slipway_engine::{Report, StepFailure};
+use slipway_limits::size;
+use slipway_limits::text::shorten;
+use slipway_operations::Outcome;
 use slipway_plan::render;
 use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId, Titles};
+use slipway_resource::Address;
 use slipway_resource::provider::operation;
 
 use crate::error::CommandError;
 use crate::program::Context;
 
+/// The result of an operation on a cluster, for programs.
+pub(crate) fn json(cluster: &str, outcome: &Outcome) -> Json {
+    let (plan, report) = match outcome {
+        Outcome::Nothing => return json!({ "cluster": cluster, "outcome": "nothing" }),
+        Outcome::Undecided(plan) => {
+            let word = slipway_state_store::Outcome::Deferred.as_str();
+            return json!({ "cluster": cluster, "outcome": word, "undecided": undecided_of(plan) });
+        }
+        Outcome::Completed(applied) | Outcome::Applied(applied) => (&applied.plan, &applied.report),
+    };
+    let titles = Titles::of(plan);
+    let failure = |failure: &StepFailure| {
+        let step = plan.steps.get(failure.step.index());
+        json!({
+            "step": step.map(|step| titles.title(step)),
+            "address": step.map(|step| &step.address),
+            "class": failure.error.class.to_string(),
+            "message": shorten(&failure.error.message, size::MESSAGE),
+            "hint": failure.error.hint.as_deref().map(|hint| shorten(hint, size::MESSAGE)),
+            "blocked": failure.blocked.len(),
+        })
+    };
+    json!({
+        "cluster": cluster,
+        "outcome": slipway_engine::outcome(plan, report).as_str(),
+        "generation": report.generation,
+        "plan": plan.digest().ok(),
+        "steps": {
+            "done": report.done,
+            "done_before": report.done_before,
+            "failed": report.failures.len(),
+            "under_way": report.under_way,
+            "not_begun": report.not_begun,
+        },
+        "failures": report.failures.iter().map(failure).collect::<Vec<Json>>(),
+        "undecided": undecided_of(plan),
+        "kept": plan.kept.iter().map(|change| &change.address).collect::<Vec<&Address>>(),
+        "elapsed_ms": u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
+    })
+}
+
 /// Shows what was done, what failed, and what that held back.
 pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
+    failures(context, plan, report);
+    closing(context, plan, report)
+}
+
+/// Shows the steps that failed, and what that held back.
+pub(crate) fn failures(context: &Context, plan: &Plan, report: &Report) {
     let output = context.output;
     let titles = Titles::of(plan);
     let title =
@@ -43,6 +95,10 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let (cluster, steps) = (plan.cluster.clone(), report.unresolved.clone());
         CommandError::from(slipway_engine::Error::Unresolved { cluster, steps }).report(&output);
     }
+}
+
+/// Shows the counts of a run and its generation.
+fn closing(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
     let took = render::duration(u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX));
     let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     let mut line = if report.is_complete() {
@@ -81,7 +137,7 @@ pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<()
         let kept: Vec<String> = plan.kept.iter().map(|change| change.address.to_string()).collect();
         let _ = write!(line, "\nKept in the cloud: {}.", kept.join(", "));
     }
-    output.outcome(&line)
+    context.output.outcome(&line)
 }
 
 /// Whether machines are replaced because a person asked for it, and not because of the spec.
@@ -110,9 +166,14 @@ pub(crate) fn undecided(context: &Context, plan: &Plan) -> Result<(), CommandErr
     context.output.result(&format!("Nothing was done. {}", not_decided(plan).unwrap_or_default()))
 }
 
-fn not_decided(plan: &Plan) -> Option<String> {
+/// The resources about which a plan decides nothing.
+fn undecided_of(plan: &Plan) -> Vec<String> {
     let deferred = plan.changes.iter().filter(|change| change.action == ChangeAction::Deferred);
-    let open: Vec<String> = deferred.map(|change| change.address.to_string()).collect();
+    deferred.map(|change| change.address.to_string()).collect()
+}
+
+fn not_decided(plan: &Plan) -> Option<String> {
+    let open = undecided_of(plan);
     (!open.is_empty()).then(|| {
         format!(
             "Not decided, and not done: {}. `slipway plan` says why; run the command again when that has passed.",

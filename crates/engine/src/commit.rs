@@ -17,7 +17,8 @@ pub(crate) fn record_dependencies(plan: &Plan, snapshot: &mut Snapshot) {
 }
 
 /// The outcome of a run.
-pub(crate) fn outcome(plan: &Plan, report: &Report) -> Outcome {
+#[must_use]
+pub fn outcome(plan: &Plan, report: &Report) -> Outcome {
     if !report.failures.is_empty() {
         Outcome::Failed
     } else if !report.is_complete() {

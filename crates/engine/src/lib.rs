@@ -33,7 +33,7 @@ pub mod trace;
 mod wait;
 
 pub use adopt::{Adopted, Adoption, establish};
-pub use commit::about;
+pub use commit::{about, outcome};
 pub use error::Error;
 pub use event::{Event, EventHandler};
 pub use observe::{Foreign, Looked, Observed, Owner, look, observe};

@@ -34,7 +34,13 @@ fn results_are_as_the_schema_says() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", SMALL)?;
     checked(&place, (0, "version"), &["version"])?;
-    place.expect(0, APPLY)?;
+    let applied = checked(&place, (0, "applied"), APPLY)?;
+    ensure!(applied["outcome"] == "complete" && applied["generation"] == 1, "{applied}");
+    ensure!(
+        applied["steps"]["done"].as_u64() > Some(0) && applied["failures"] == serde_json::json!([]),
+        "{applied}"
+    );
+    ensure!(checked(&place, (0, "applied"), APPLY)?["outcome"] == "nothing");
     place.expect(2, &["plan", "-f", "spec.yaml", "--replace", "sim_network.main", "--out", "state:"])?;
     place.expect(0, &["controller", "pause", "line", "--for", "1h", "--reason", "test"])?;
     let clusters = checked(&place, (0, "clusters"), &["get", "clusters"])?;
@@ -49,6 +55,17 @@ fn results_are_as_the_schema_says() -> Result<()> {
     ensure!(history["generations"][0]["generation"] == 1, "{history}");
     let verification = checked(&place, (0, "verification"), &["state", "verify"])?;
     ensure!(verification["sound"] == true, "{verification}");
+    // A step that fails is a result; an error before the run is a diagnostic.
+    place.write("spec.yaml", &SMALL.replace("sim.medium", "sim.large"))?;
+    let fault = r#"[{"method": "update", "kind": "fail-before", "class": "permanent"}]"#;
+    place.write(".slipway/sim/faults.json", fault)?;
+    let failed = checked(&place, (1, "applied"), APPLY)?;
+    ensure!(failed["outcome"] == "failed" && failed["generation"].is_null(), "{failed}");
+    ensure!(failed["failures"][0]["class"] == "permanent", "{failed}");
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
+    checked(&place, (1, "diagnostics"), &["delete", "line", "--yes"])?;
+    let deleted = checked(&place, (0, "applied"), &["delete", "line", "--yes", "--confirm", "line"])?;
+    ensure!(deleted["outcome"] == "complete", "{deleted}");
     // Errors of specs, and other errors.
     place.write("bad.yaml", &SMALL.replace("region:", "regoin:"))?;
     checked(&place, (1, "diagnostics"), &["plan", "-f", "bad.yaml"])?;

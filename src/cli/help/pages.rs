@@ -36,6 +36,7 @@ pub(crate) const PAGES: &[Page] = &[
             ("Show the plan, ask, and apply it", "slipway apply -f cluster.yaml"),
             ("Apply a saved plan", "slipway apply cluster.plan"),
             ("Apply in CI, only with an approval", "slipway apply cluster.plan --yes --require-approval"),
+            ("Apply in a script that reads the result", "slipway apply -f cluster.yaml --yes -o json"),
         ],
     ),
     page(
