@@ -65,7 +65,7 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
                 json!({ "name": name, "version": version, "status": status, "executable": executable })
             })
             .collect();
-        context.output.result(&json!(rows).to_string())?;
+        context.output.result(&json!({ "providers": rows }).to_string())?;
         return Ok(code);
     }
     let width = |column: fn(&Row) -> usize| rows.iter().map(column).max().unwrap_or(0);

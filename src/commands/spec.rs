@@ -4,6 +4,7 @@ mod convert;
 
 use std::process::ExitCode;
 
+use serde_json::json;
 use slipway_spec::diagnostic;
 
 use crate::cli::{ReportFormat, SpecCheckArguments, SpecCommand, SpecShowArguments};
@@ -73,7 +74,7 @@ fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, 
             }
         }
         ReportFormat::Json => {
-            let text = serde_json::to_string_pretty(&loaded.diagnostics)
+            let text = serde_json::to_string_pretty(&json!({ "diagnostics": loaded.diagnostics }))
                 .map_err(|error| CommandError::internal("the report cannot be written", error))?;
             context.output.result(&text)?;
         }

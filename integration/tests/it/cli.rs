@@ -520,7 +520,7 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
     };
     let json = |arguments: &[&str]| -> Result<Json> { Ok(serde_json::from_str(&expect(0, arguments)?.out)?) };
     let status = |list: &Json, executable: bool| {
-        let rows = list.as_array().cloned().unwrap_or_default();
+        let rows = list["providers"].as_array().cloned().unwrap_or_default();
         let row = rows.into_iter().find(|row| (row["executable"].as_str() != Some("")) == executable);
         row.and_then(|row| row["status"].as_str().map(str::to_owned)).unwrap_or_default()
     };

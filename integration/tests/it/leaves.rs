@@ -299,7 +299,7 @@ impl World {
         }
         let checked = self.run(&["spec", "check", "-f", &file, "-o", "json"])?;
         let diagnostics: Json = serde_json::from_str(&checked.out)?;
-        let at_place = diagnostics.as_array().into_iter().flatten().any(|diagnostic| {
+        let at_place = diagnostics["diagnostics"].as_array().into_iter().flatten().any(|diagnostic| {
             let line = diagnostic["location"]["line"].as_u64();
             line.is_some_and(|line| lines.contains(&line))
         });

@@ -34,6 +34,12 @@ fn results_are_as_the_schema_says() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", SMALL)?;
     checked(&place, (0, "version"), &["version"])?;
+    let created = checked(&place, (0, "store"), &["state", "init"])?;
+    ensure!(created["made"] == true, "{created}");
+    let providers = checked(&place, (0, "providers"), &["provider", "list"])?;
+    ensure!(providers["providers"][0]["name"] == "sim", "{providers}");
+    let problems = checked(&place, (0, "diagnostics"), &["spec", "check", "-f", "spec.yaml"])?;
+    ensure!(problems["diagnostics"] == serde_json::json!([]), "{problems}");
     let applied = checked(&place, (0, "applied"), APPLY)?;
     ensure!(applied["outcome"] == "complete" && applied["generation"] == 1, "{applied}");
     ensure!(
@@ -68,6 +74,7 @@ fn results_are_as_the_schema_says() -> Result<()> {
     ensure!(deleted["outcome"] == "complete", "{deleted}");
     // Errors of specs, and other errors.
     place.write("bad.yaml", &SMALL.replace("region:", "regoin:"))?;
+    checked(&place, (1, "diagnostics"), &["spec", "check", "-f", "bad.yaml"])?;
     checked(&place, (1, "diagnostics"), &["plan", "-f", "bad.yaml"])?;
     checked(&place, (1, "diagnostics"), &["state", "list", "nope"])?;
     checked(&place, (1, "diagnostics"), &["state", "list"])?;

@@ -177,7 +177,7 @@ fn one_life(life: &Life<'_>) -> Result<()> {
 fn remarks_have_places(life: &Life<'_>, planned: &Ended) -> Result<()> {
     let checked = life.expect(0, &["spec", "check", "-f", "spec.yaml", "-o", "json"])?;
     let remarks: Json = serde_json::from_str(&checked.out)?;
-    for remark in remarks.as_array().into_iter().flatten() {
+    for remark in remarks["diagnostics"].as_array().into_iter().flatten() {
         let line = remark["location"]["line"].as_u64().with_context(|| format!("no line: {remark}"))?;
         let message = remark["message"].as_str().unwrap_or_default();
         ensure!(planned.err.contains(message), "not on standard error: {message}");

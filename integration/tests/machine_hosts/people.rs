@@ -7,16 +7,23 @@ use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::Value as Json;
+use slipway_integration::json_schema::misfits;
 use slipway_testkit::Machine;
 use slipway_testkit::wait::until;
 
 use crate::lab::{Lab, etcdctl};
+
+/// The published schema of results.
+const RESULTS: &str = include_str!("../../../src/commands/schema/results.v1.schema.json");
 
 /// The cluster's health as JSON, with the exit code that tells the same.
 fn health(lab: &Lab) -> Json {
     let said = lab.run(&["validate", "hosts-single", "-o", "json"]);
     let health: Json = serde_json::from_str(&said.out).unwrap_or_else(|_| panic!("{said:?}"));
     assert_eq!(said.code, Some(if health["healthy"] == true { 0 } else { 1 }), "{said:?}");
+    let mut schema: Json = serde_json::from_str(RESULTS).unwrap();
+    schema["$ref"] = "#/$defs/health".into();
+    assert_eq!(misfits(&schema, &health), [""; 0], "{health}");
     health
 }
 
