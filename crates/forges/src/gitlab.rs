@@ -200,7 +200,8 @@ impl Forge for GitLab {
         }
         let path = self.path(&format!("statuses/{of}"));
         match self.client.write::<Json>(Method::POST, &path, &body).await {
-            // GitLab refuses to set a status that is pending to pending: it is already as it should be.
+            // GitLab refuses to set a status that is pending to pending: it is already as it should be. The answer has no code beside
+            // the message.
             Err(Error::Refused { status: 400, message, .. })
                 if status.state == StatusState::Pending && message.contains("Cannot transition status") =>
             {

@@ -21,6 +21,12 @@ use place::Place;
 
 pub(crate) use measure::Measure;
 
+/// The most memory that one more resource may need, in kilobytes.
+const MEMORY_KB: f64 = 6.5;
+
+/// How many more resources are enough to measure the memory of one.
+const ENOUGH: usize = 5_000;
+
 /// Measure plan and apply of large specs, and the same with terraform.
 #[derive(Args)]
 pub(crate) struct Bench {
@@ -85,8 +91,9 @@ impl Bench {
         ratio("no-op plan, 10 times the resources", &large.plan, &small.plan);
         ratio("apply, 10 times the resources", &large.apply, &small.apply);
         let more = self.resources - self.resources / 10;
-        memory_each("no-op plan, memory of one more resource", (&large.plan, &small.plan), more);
-        memory_each("apply, memory of one more resource", (&large.apply, &small.apply), more);
+        let mut over = Vec::new();
+        over.extend(memory_each("no-op plan, memory of one more resource", (&large.plan, &small.plan), more));
+        over.extend(memory_each("apply, memory of one more resource", (&large.apply, &small.apply), more));
         let remote = grpc::measure(&program, self.resources, self.runs)?;
         ratio("no-op plan over gRPC, to embedded", &remote.plan, &large.plan);
         ratio("apply over gRPC, to embedded", &remote.apply, &large.apply);
@@ -99,6 +106,9 @@ impl Bench {
             let own = self.slipway(&program, self.peer_resources)?;
             ratio(&format!("no-op plan of {}, to terraform", self.peer_resources), &own.plan, &peer.plan);
             ratio(&format!("apply of {}, to terraform", self.peer_resources), &own.apply, &peer.apply);
+        }
+        if !over.is_empty() {
+            bail!("{}", over.join("\n"));
         }
         Ok(())
     }
@@ -162,12 +172,33 @@ fn row(what: &str, usage: &Usage) {
     say(&format!("{what:46} {:6.2} s  {:5} MB  {:5.2} s", usage.cpu, usage.memory_mb, usage.wall));
 }
 
-/// The memory of a resource, without that of the program itself: from the difference between two runs.
-fn memory_each(what: &str, (large, small): (&Usage, &Usage), more: usize) {
+/// The memory of a resource, without that of the program itself: from the difference between two runs. Returns a sentence if it
+/// is more than allowed.
+fn memory_each(what: &str, (large, small): (&Usage, &Usage), more: usize) -> Option<String> {
     let kilobytes = 1024.0 * large.memory_mb.saturating_sub(small.memory_mb) as f64;
-    say(&format!("{what:46} {:6.1} KB", kilobytes / more.max(1) as f64));
+    let each = kilobytes / more.max(1) as f64;
+    say(&format!("{what:46} {each:6.1} KB"));
+    too_much(what, each, more)
+}
+
+/// The sentence about too much memory for one more resource. The kernel counts in megabytes, so few resources tell nothing.
+fn too_much(what: &str, kilobytes: f64, more: usize) -> Option<String> {
+    let is_over = more >= ENOUGH && kilobytes > MEMORY_KB;
+    is_over.then(|| format!("{what}: {kilobytes:.1} KB, and {MEMORY_KB:.1} KB is the most"))
 }
 
 fn ratio(what: &str, own: &Usage, other: &Usage) {
     say(&format!("{what:46} {:6.2}x", own.cpu / other.cpu.max(0.001)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_much_memory_for_a_resource_is_found() {
+        assert_eq!(too_much("apply", 6.4, 9_000), None);
+        assert_eq!(too_much("apply", 14.0, 900), None);
+        assert_eq!(too_much("apply", 14.04, 9_000).unwrap(), "apply: 14.0 KB, and 6.5 KB is the most");
+    }
 }

@@ -181,7 +181,7 @@ impl Etcd {
                     }
                     let message = body.get("message").or_else(|| body.get("error")).and_then(Json::as_str);
                     let message = message.unwrap_or("it does not say why").to_owned();
-                    // A learner answers, and does nothing.
+                    // A learner answers, and does nothing. Other failures have the same code, so the message decides.
                     if message.contains("not supported for learner") {
                         lost = Some(Failure(format!("{endpoint}: {message}")));
                         continue;

@@ -136,6 +136,7 @@ fn is_written(reading: &Reading, read: &impl Fn(&str) -> Reading) -> bool {
 /// Reads a kubeconfig, and takes from it all that programs take.
 pub(super) fn kubeconfig(input: &[u8]) -> Verdict {
     text(input, |text| match Kubeconfig::parse(text) {
+        // Only the statistics depend on the sentence.
         Err(error) if error.to_string().contains("not valid YAML") => Verdict::syntax(error),
         Err(error) => Verdict::content(error),
         Ok(read) => {

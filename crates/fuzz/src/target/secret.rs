@@ -53,6 +53,7 @@ pub(super) fn sops(input: &[u8]) -> Verdict {
         let syntax = if text.trim_start().starts_with('{') { Syntax::Json } else { Syntax::Yaml };
         match sops_files_of::read(text, syntax, "etcd.encryption_key", &IDENTITIES) {
             Ok(_) => Verdict::taken("taken"),
+            // Only the statistics depend on the sentence.
             Err(error) if error.to_string().contains("does not have the key `sops`") => {
                 Verdict::syntax(error)
             }
@@ -67,6 +68,7 @@ pub(super) fn age(input: &[u8]) -> Verdict {
     if input.starts_with(b"age-") {
         return match age::decrypt(&identities, input) {
             Ok(opened) => Verdict::taken(if opened.is_some() { "opened" } else { "for others" }),
+            // Only the statistics depend on the sentence.
             Err(error) if error.to_string().contains("form of one") => Verdict::syntax(error),
             Err(error) => Verdict::content(error),
         };

@@ -109,6 +109,8 @@ impl Repository {
             &refspec,
         ]);
         let ended = self.caller.run(call).await?;
+        // Git ends with 128 for every failed fetch, so only its message tells that the reference does not exist. The locale of the
+        // call is C. Without the message, the failure is reported as that of git.
         let is_gone = |text: &str| {
             text.contains("couldn't find remote ref")
                 || text.contains("not our ref")

@@ -60,7 +60,7 @@ impl Refusal {
             (_, Some(plain)) if !plain.trim().is_empty() => plain.trim().to_owned(),
             _ => format!("the cluster's API refuses with HTTP status {status}"),
         };
-        // A manifest with a field that does not exist comes back as an internal error without a reason.
+        // A manifest with a field that does not exist comes back as an internal error without a reason, so its message decides.
         let status = if status == 500 && message.starts_with(UNKNOWN_FIELD) { 422 } else { status };
         Self { status, reason: of("/reason"), message, causes: causes.map(cause).collect() }
     }
@@ -86,6 +86,7 @@ impl Refusal {
     pub(crate) fn into_error(self) -> ProviderError {
         let class = match self.status {
             401 => ErrorClass::Unauthenticated,
+            // A quota and a missing permission have the same status and reason, and no cause.
             403 if self.message.contains("exceeded quota") => ErrorClass::Permanent,
             403 => ErrorClass::Permission { action: action_of(&self.message) },
             404 => ErrorClass::NotFound,

@@ -68,7 +68,8 @@ impl KubernetesSession {
                 // The answer is a Status: the object is gone.
                 Answer::Done { .. } => return Ok(()),
                 Answer::Refused(refusal) if refusal.is_not_found() => return Ok(()),
-                // Another object of the same name: this one is gone.
+                // Another object of the same name: this one is gone. Only the message tells which precondition failed; the request has
+                // no other than the UID.
                 Answer::Refused(refusal) if refusal.status == 409 && refusal.message.contains("UID") => {
                     return Ok(());
                 }

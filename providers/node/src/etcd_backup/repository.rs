@@ -144,7 +144,7 @@ impl Repository {
 
     /// Reads the saved parts back, and compares the digest.
     async fn compare(&self, name: &str, parts: &[Part], sha256: &str) -> Result<(), ProviderError> {
-        let mut digest = Digest::default();
+        let mut digest = TrailingDigest::default();
         for (index, part) in parts.iter().enumerate() {
             digest.add(&self.open_part(name, index, part).await?);
         }
@@ -348,19 +348,19 @@ pub(super) async fn remove_all(backend: &dyn Backend, cluster: &str) -> Result<(
 }
 
 /// The digest of a database, from the parts of a snapshot.
-struct Digest {
+struct TrailingDigest {
     context: aws_lc_rs::digest::Context,
     /// The last bytes, which may be the digest behind the database.
     held: Vec<u8>,
 }
 
-impl Default for Digest {
+impl Default for TrailingDigest {
     fn default() -> Self {
         Self { context: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256), held: Vec::new() }
     }
 }
 
-impl Digest {
+impl TrailingDigest {
     fn add(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
         let database = self.held.len().saturating_sub(database::DIGEST);

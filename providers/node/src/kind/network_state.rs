@@ -80,6 +80,7 @@ impl Kind for NetworkState {
         for name in now.interfaces.difference(&before.interfaces) {
             work.host().disk.at("remove interface");
             let output = program::run(work.host(), "ip", &["link", "delete", "dev", name]).await?;
+            // `ip` and `nft` have one exit code for all failures: only the message tells that the object is gone already.
             if !output.success && !output.text.contains("Cannot find device") {
                 return Err(permanent(format!("interface {name} cannot be removed: {}", output.text)));
             }
