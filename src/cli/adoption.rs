@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 
 use super::SpecArguments;
-use super::state::ChangeArguments;
+use super::state::{ChangeArguments, ResultArguments};
 
 #[derive(Debug, Args)]
 pub(crate) struct AdoptArguments {
@@ -16,6 +16,8 @@ pub(crate) struct AdoptArguments {
     pub dry_run: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 /// Write the desired resources in the format of another tool.

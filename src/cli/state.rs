@@ -134,6 +134,14 @@ pub(crate) struct ChangeArguments {
     pub wait: Option<std::time::Duration>,
 }
 
+/// How the result of a change is written.
+#[derive(Debug, Args)]
+pub(crate) struct ResultArguments {
+    /// Format of the result. With JSON, what was found is shown on standard error.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct MoveArguments {
     /// Name of the cluster.
@@ -151,10 +159,12 @@ pub(crate) struct MoveArguments {
     #[arg(long, value_name = "FROM")]
     pub confirm: Option<String>,
     /// Approve the change instead of making it, for a configuration that has `require-approval`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Debug, Args)]
@@ -166,10 +176,12 @@ pub(crate) struct RemoveArguments {
     #[arg(value_name = "ADDRESS", required = true)]
     pub addresses: Vec<String>,
     /// Approve the change instead of making it, for a configuration that has `require-approval`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Debug, Args)]
@@ -197,10 +209,12 @@ pub(crate) struct ImportArguments {
     #[arg(long, value_name = "UID", requires = "force")]
     pub confirm: Option<String>,
     /// Approve the change instead of making it, for a configuration that has `require-approval`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Debug, Args)]
@@ -227,10 +241,12 @@ pub(crate) struct RebuildArguments {
     #[arg(long)]
     pub key_lost: bool,
     /// Approve the change instead of making it, for a configuration that has `require-approval`.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     pub approve: bool,
     #[command(flatten)]
     pub change: ChangeArguments,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }
 
 #[derive(Debug, Args)]

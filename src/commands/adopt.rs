@@ -18,7 +18,7 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     let name = spec.cluster.name.clone();
     let environment = context.environment()?;
     let adopting = Adopting::look(&environment, spec).await?;
-    context.output.result(&report(adopting.found()))?;
+    ui::report::found(context, &arguments.result, &report(adopting.found()))?;
     adopting.refuse_ambiguous()?;
     if arguments.dry_run {
         context.output.message("Nothing was written.");
@@ -28,9 +28,8 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
         ui::prompt::confirm(context, "Take this over?")?;
     }
     let generation = adopting.take_over(&environment, arguments.change.wait).await?;
-    context
-        .output
-        .result(&format!("{name} is at generation {generation}. Nothing in the cloud was changed."))?;
+    let text = format!("{name} is at generation {generation}. Nothing in the cloud was changed.");
+    ui::report::changed(context, &arguments.result, (&name, generation), &text)?;
     context.output.message("`slipway plan` shows what differs from the spec.");
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,10 @@ use slipway_plan::render;
 use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId, Titles};
 use slipway_resource::Address;
 use slipway_resource::provider::operation;
+use slipway_state_store::Generation;
 
+use crate::cli::ReportFormat;
+use crate::cli::state::ResultArguments;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -54,6 +57,33 @@ pub(crate) fn json(cluster: &str, outcome: &Outcome) -> Json {
         "kept": plan.kept.iter().map(|change| &change.address).collect::<Vec<&Address>>(),
         "elapsed_ms": u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX),
     })
+}
+
+/// Shows that the state of a cluster was changed without a run: in a sentence, or as the result for programs.
+pub(crate) fn changed(
+    context: &Context,
+    arguments: &ResultArguments,
+    (cluster, generation): (&str, Generation),
+    text: &str,
+) -> Result<(), CommandError> {
+    match arguments.output {
+        ReportFormat::Text => context.output.outcome(text),
+        ReportFormat::Json => {
+            let result = json!({ "cluster": cluster, "outcome": "complete", "generation": generation });
+            context.output.outcome(&result.to_string())
+        }
+    }
+}
+
+/// Shows what a change of the state would be. Programs read the result only, so they get it on standard error.
+pub(crate) fn found(context: &Context, arguments: &ResultArguments, text: &str) -> Result<(), CommandError> {
+    match arguments.output {
+        ReportFormat::Text => context.output.result(text),
+        ReportFormat::Json => {
+            context.output.message(text);
+            Ok(())
+        }
+    }
 }
 
 /// Shows what was done, what failed, and what that held back.

@@ -30,6 +30,20 @@ fn the_schema_only_grows() -> Result<()> {
 }
 
 #[test]
+fn a_rebuilt_and_an_imported_state_are_results() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    place.expect(0, &["state", "export", "line", "--out", "line.archive"])?;
+    let rebuild = ["state", "rebuild", "line", "-f", "spec.yaml", "--force", "--yes"];
+    let rebuilt = checked(&place, (0, "applied"), &rebuild)?;
+    ensure!(rebuilt["generation"] == 2 && rebuilt["outcome"] == "complete", "{rebuilt}");
+    let import = ["state", "import", "line.archive", "--force", "2", "--yes"];
+    ensure!(checked(&place, (0, "applied"), &import)?["generation"] == 3);
+    Ok(())
+}
+
+#[test]
 fn results_are_as_the_schema_says() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     place.write("spec.yaml", SMALL)?;
@@ -61,6 +75,12 @@ fn results_are_as_the_schema_says() -> Result<()> {
     ensure!(history["generations"][0]["generation"] == 1, "{history}");
     let verification = checked(&place, (0, "verification"), &["state", "verify"])?;
     ensure!(verification["sound"] == true, "{verification}");
+    // Changes of the state without a run.
+    let (from, to) = ("sim_network.main", "sim_network.other");
+    for (number, (from, to)) in [(from, to), (to, from)].into_iter().enumerate() {
+        let moved = checked(&place, (0, "applied"), &["state", "mv", "line", from, to, "--yes"])?;
+        ensure!(moved["generation"] == 2 + number, "{moved}");
+    }
     // A step that fails is a result; an error before the run is a diagnostic.
     place.write("spec.yaml", &SMALL.replace("sim.medium", "sim.large"))?;
     let fault = r#"[{"method": "update", "kind": "fail-before", "class": "permanent"}]"#;

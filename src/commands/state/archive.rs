@@ -84,7 +84,7 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
         Compared::Import(import) => import,
         Compared::Same(generation) => {
             let text = format!("{cluster} is as the archive has it, at generation {generation}.");
-            context.output.result(&text)?;
+            ui::report::changed(context, &arguments.result, (cluster.as_str(), generation), &text)?;
             return Ok(ExitCode::SUCCESS);
         }
     };
@@ -107,7 +107,8 @@ pub(crate) async fn import(context: &Context, arguments: &ImportArguments) -> Re
     }
     let is_new = import.is_new();
     let generation = import.put_back(&environment, &allowed, arguments.change.wait).await?;
-    context.output.outcome(&format!("{cluster} is at generation {generation}, as it was at {imported}."))?;
+    let text = format!("{cluster} is at generation {generation}, as it was at {imported}.");
+    ui::report::changed(context, &arguments.result, (cluster.as_str(), generation), &text)?;
     context.output.message("`slipway plan` shows what the cloud has become since.");
     if is_new {
         // Nothing tells a copy from the store of origin, which may be lost.

@@ -32,7 +32,7 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         return Err(Error::NotDamaged { cluster: name }.into());
     }
     let rebuilding = Rebuilding::look(&environment, spec, &damage).await?;
-    context.output.result(&report(rebuilding.found()))?;
+    ui::report::found(context, &arguments.result, &report(rebuilding.found()))?;
     if arguments.dry_run {
         context.output.message("Nothing was written.");
         return Ok(ExitCode::from(2));
@@ -46,7 +46,8 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         ui::prompt::confirm(context, "Make this the state?")?;
     }
     let generation = rebuilding.commit(&environment, &allowed, arguments.change.wait).await?;
-    context.output.outcome(&format!("{name} is at generation {generation}."))?;
+    let text = format!("{name} is at generation {generation}.");
+    ui::report::changed(context, &arguments.result, (&name, generation), &text)?;
     context.output.message("`slipway plan` shows what there is left to do.");
     Ok(ExitCode::SUCCESS)
 }

@@ -73,10 +73,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
         }
     }
     let generation = holding.commit(&snapshot, format!("{from} is {to}")).await?;
-    context.output.outcome(&format!(
-        "{from} is {to} from now on. {} is at generation {generation}.",
-        arguments.cluster
-    ))?;
+    let text = format!("{from} is {to} from now on. {} is at generation {generation}.", arguments.cluster);
+    ui::report::changed(context, &arguments.result, (&arguments.cluster, generation), &text)?;
     context.output.message(&format!(
         "The ownership tags of the object still have the address {from}. The next plan changes them if the spec has {to}. \
          If the spec has {from} and not {to}, the next plan gives the object that address again."
@@ -136,7 +134,8 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     let generation = holding.commit(&snapshot, format!("forgot {}", names.join(", "))).await?;
     let count = if names.len() == 1 { "1 resource".to_owned() } else { format!("{} resources", names.len()) };
     let cluster = &arguments.cluster;
-    context.output.outcome(&format!("Forgot {count}. {cluster} is at generation {generation}."))?;
+    let text = format!("Forgot {count}. {cluster} is at generation {generation}.");
+    ui::report::changed(context, &arguments.result, (cluster, generation), &text)?;
     context.output.message(
         "The objects are in the cloud as before and keep the cluster's ownership. They are left alone, also when the \
          cluster is deleted, unless the spec asks for their address: then the next apply takes them over again instead \
