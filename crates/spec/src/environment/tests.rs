@@ -308,6 +308,12 @@ fn a_patch_cannot_bypass_the_allowed_values_of_a_variable() {
         let names = ["SPEC0102", "prod/environment.yaml:9", "`spec.machineType`", "\"sim.large\""];
         one(&patched(change), &names);
     }
+    // A value that is not allowed is reported once, and not as one of a patch.
+    let other = "  patches:\n  - target: { kind: NodePool, name: workers }\n    merge: { spec: { nodeLabels: { a: b } } }\n";
+    one(
+        &with_values(&format!("  values: {{ zones: [a], machineType: sim.huge }}\n{other}")),
+        &["SPEC0102", "prod/environment.yaml:6", "not an allowed one"],
+    );
     let allowed = patched("merge: { spec: { machineType: sim.large, size: { fixed: 7 } } }");
     assert!(allowed.diagnostics.is_empty(), "{:#?}", allowed.diagnostics);
     let zones = "  - target: { kind: Cluster, name: shop }\n    merge: { spec: { zones: [b, z] } }";

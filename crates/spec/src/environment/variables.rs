@@ -37,6 +37,8 @@ struct Variable<'a> {
     value: Option<&'a Node>,
     /// Its allowed values; empty when all values of its type are allowed.
     allowed: &'a [Node],
+    /// Whether its value is an allowed one; if not, this was reported.
+    is_allowed: bool,
     /// The span of its declaration.
     span: Span,
     is_used: bool,
@@ -126,12 +128,9 @@ impl<'a> Variables<'a> {
             diagnostics.push(diagnostic);
         }
         let value = value.filter(|_| is_right);
-        if let Some(value) = value
-            && !allowed.is_empty()
-        {
-            check_allowed(file, name, value, allowed, diagnostics);
-        }
-        self.by_name.insert(name, Variable { value, allowed, span, is_used: false });
+        let is_allowed = value
+            .is_none_or(|value| allowed.is_empty() || check_allowed(file, name, value, allowed, diagnostics));
+        self.by_name.insert(name, Variable { value, allowed, is_allowed, span, is_used: false });
     }
 
     /// The names of the variables.
@@ -139,10 +138,11 @@ impl<'a> Variables<'a> {
         self.by_name.keys().copied()
     }
 
-    /// The allowed values of a variable, with its name. `None` where it has no valid value, or all values are allowed.
+    /// The allowed values of a variable, with its name. `None` where it has no valid and allowed value, or all values are allowed.
     pub(super) fn allowed(&self, name: &str) -> Option<(&'a str, &'a [Node])> {
         let (name, variable) = self.by_name.get_key_value(name)?;
-        (variable.value.is_some() && !variable.allowed.is_empty()).then_some((*name, variable.allowed))
+        let is_restricted = variable.value.is_some() && variable.is_allowed && !variable.allowed.is_empty();
+        is_restricted.then_some((*name, variable.allowed))
     }
 
     /// Replaces the references inside of a value by the values of the variables. Returns whether each of them has a value; the
@@ -255,15 +255,15 @@ fn is_integer(node: &Node) -> bool {
     matches!(&node.value, Value::Number(number) if number.is_i64() || number.is_u64())
 }
 
-/// Checks that a value, or each item of a list, is one of the allowed ones.
+/// Checks that a value, or each item of a list, is one of the allowed ones. Returns whether it is; if not, this was reported.
 fn check_allowed(
     file: &SourceFile,
     name: &str,
     value: &Node,
     allowed: &[Node],
     diagnostics: &mut Vec<Diagnostic>,
-) {
-    let Some(refused) = allowed::refused(value, allowed) else { return };
+) -> bool {
+    let Some(refused) = allowed::refused(value, allowed) else { return true };
     let shown: Vec<String> = allowed.iter().map(|allowed| allowed.to_json().to_string()).collect();
     let diagnostic = Diagnostic::error(
         code::VARIABLE,
@@ -272,6 +272,7 @@ fn check_allowed(
     .at(file, refused.span)
     .hint(format!("the allowed values are {}", listed(shown.iter().map(String::as_str))));
     diagnostics.push(diagnostic);
+    false
 }
 
 /// A reference in the place of a value.
