@@ -37,4 +37,7 @@ pub(crate) struct ProviderLockArguments {
     /// Names of the providers.
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
+    /// Format of the result.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
 }

@@ -352,4 +352,6 @@ pub(crate) struct ApproveArguments {
     /// Show the plan without folded changes and shortened values.
     #[arg(long)]
     pub full: bool,
+    #[command(flatten)]
+    pub result: ResultArguments,
 }

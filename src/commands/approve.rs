@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
+use serde_json::json;
 use slipway_operations::{plans, stop_at_findings};
 use slipway_state_store::approvals::{self, Approval};
-use slipway_state_store::{Backend, ClusterName, Digest, Generation};
+use slipway_state_store::{ClusterName, Digest, Generation};
 
+use crate::cli::ReportFormat;
 use crate::cli::state::ApproveArguments;
 use crate::error::CommandError;
 use crate::program::Context;
@@ -17,14 +19,18 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     let digest = plans::digest(&plan)?;
     let cluster = ClusterName::new(plan.cluster.as_str())?;
     if arguments.revoke {
-        return revoke(context, &cluster, digest).await;
+        return revoke(context, arguments, &cluster, digest).await;
     }
     // A plan that does not fit the state any more could never be applied.
     plans::check_fits(&context.environment()?, &plan).await?;
     let shown = ui::show::Shown { full: arguments.full, several: false };
-    context.output.result(&ui::show::text(context, &context.state_url(), &plan, shown))?;
+    let text = ui::show::text(context, &context.state_url(), &plan, shown);
+    ui::report::found(context, &arguments.result, &text)?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
+        if arguments.result.output == ReportFormat::Json {
+            tell(context, arguments, (&cluster, digest), "nothing", "").await?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     stop_at_findings(&plan)?;
@@ -49,32 +55,41 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     } else {
         format!("{} approved {digest} before, on {:.0}.", counts.who, counts.when)
     };
-    context.output.outcome(&text)?;
-    list(context, &*backend, &counts.cluster, digest).await?;
+    tell(context, arguments, (&counts.cluster, digest), "approved", &text).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Removes the approval of the caller. A plan that does not fit the state any more can be named too.
-async fn revoke(context: &Context, cluster: &ClusterName, plan: Digest) -> Result<ExitCode, CommandError> {
+async fn revoke(
+    context: &Context,
+    arguments: &ApproveArguments,
+    cluster: &ClusterName,
+    plan: Digest,
+) -> Result<ExitCode, CommandError> {
     let (backend, actor) = (context.backend()?, context.actor()?);
-    let text = match approvals::revoke(&*backend, cluster, plan, &actor.person).await? {
-        Some(approval) => format!("Took the approval of {plan} by {} back.", approval.who),
-        None => format!("{} has not approved {plan}; nothing was changed.", actor.who),
+    let (outcome, text) = match approvals::revoke(&*backend, cluster, plan, &actor.person).await? {
+        Some(approval) => ("revoked", format!("Took the approval of {plan} by {} back.", approval.who)),
+        None => ("nothing", format!("{} has not approved {plan}; nothing was changed.", actor.who)),
     };
-    context.output.outcome(&text)?;
-    list(context, &*backend, cluster, plan).await?;
+    tell(context, arguments, (cluster, plan), outcome, &text).await?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names the persons who approve a plan.
-async fn list(
+/// Says what became of an approval, and names the persons who approve the plan.
+async fn tell(
     context: &Context,
-    backend: &dyn Backend,
-    cluster: &ClusterName,
-    plan: Digest,
+    arguments: &ApproveArguments,
+    (cluster, plan): (&ClusterName, Digest),
+    outcome: &str,
+    text: &str,
 ) -> Result<(), CommandError> {
-    let given = approvals::of(backend, cluster, plan).await?;
+    let given = approvals::of(&*context.backend()?, cluster, plan).await?;
     let names: Vec<&str> = given.iter().map(|approval| approval.who.as_str()).collect();
+    if arguments.result.output == ReportFormat::Json {
+        let result = json!({ "cluster": cluster, "plan": plan, "outcome": outcome, "approvals": names });
+        return context.output.outcome(&result.to_string());
+    }
+    context.output.outcome(text)?;
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     context.output.message(&format!("Approvals: {names}."));
     Ok(())

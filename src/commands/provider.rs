@@ -113,10 +113,17 @@ fn attributes(kind: &ResourceType) -> String {
 
 async fn lock(context: &Context, arguments: &ProviderLockArguments) -> Result<ExitCode, CommandError> {
     let mut file = LockFile::read(context.policy.lock_file())?;
+    let mut all = Vec::new();
     for name in &arguments.names {
         let installed = context.search_path().find(name)?;
         let locked = slipway_protocol::lock(&installed, &mut file).await?;
-        context.output.result(&format!("{name} {} is locked to {}", locked.version, locked.digest))?;
+        if arguments.output == ReportFormat::Text {
+            context.output.result(&format!("{name} {} is locked to {}", locked.version, locked.digest))?;
+        }
+        all.push(json!({ "name": name, "version": locked.version, "digest": locked.digest }));
+    }
+    if arguments.output == ReportFormat::Json {
+        context.output.outcome(&json!({ "locked": all }).to_string())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -536,7 +536,9 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
         expect(0, &["provider", "info", "sim", "-o", "json"])?.out,
     ];
 
-    expect(0, &["provider", "lock", "sim"])?;
+    let locked = json(&["provider", "lock", "sim", "-o", "json"])?;
+    let digest = locked["locked"][0]["digest"].as_str().unwrap_or_default();
+    ensure!(locked["locked"][0]["name"] == "sim" && digest.starts_with("sha256:"), "{locked}");
     let list = json(&["provider", "list", "-o", "json"])?;
     ensure!(status(&list, true) == "locked" && status(&list, false).contains("replaced"), "{list}");
     let over_the_wire = [

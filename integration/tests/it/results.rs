@@ -69,6 +69,13 @@ fn results_are_as_the_schema_says() -> Result<()> {
     ensure!(pools["pools"][0]["cluster"] == "line", "{pools}");
     let plans = checked(&place, (0, "plans"), &["get", "plans"])?;
     ensure!(plans["plans"][0]["fits"] == true, "{plans}");
+    let plan = plans["plans"][0]["plan"].as_str().context("the digest of the plan")?;
+    let stored = format!("state:{}", plan.trim_start_matches("sha256:"));
+    let approved = checked(&place, (0, "approval"), &["approve", &stored, "--yes"])?;
+    ensure!(approved["outcome"] == "approved" && approved["plan"] == plan, "{approved}");
+    ensure!(approved["approvals"].as_array().is_some_and(|all| all.len() == 1), "{approved}");
+    let revoked = checked(&place, (0, "approval"), &["approve", &stored, "--revoke"])?;
+    ensure!(revoked["outcome"] == "revoked" && revoked["approvals"] == serde_json::json!([]), "{revoked}");
     let resources = checked(&place, (0, "resources"), &["state", "list", "line"])?;
     ensure!(resources["resources"].as_array().is_some_and(|all| !all.is_empty()), "{resources}");
     let history = checked(&place, (0, "history"), &["state", "history", "line"])?;
