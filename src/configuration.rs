@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::code;
 use crate::error::CommandError;
 use crate::keys::Encryption;
 use state::StatePlace;
@@ -62,7 +63,7 @@ impl Configuration {
         }
         // Each file was understood alone.
         toml::Value::Table(settings).try_into().map_err(|error: toml::de::Error| {
-            CommandError::new("CLI0003", "the configuration files cannot be understood together")
+            CommandError::new(code::CONFIGURATION, "the configuration files cannot be understood together")
                 .cause(error.to_string().trim_end())
         })
     }
@@ -84,7 +85,7 @@ fn table(path: &Path, named: Option<&Path>) -> Result<toml::Table, CommandError>
         },
     )?;
     let understood = |error: toml::de::Error| {
-        CommandError::new("CLI0003", format!("{} cannot be understood", path.display()))
+        CommandError::new(code::CONFIGURATION, format!("{} cannot be understood", path.display()))
             .cause(error.to_string().trim_end())
     };
     toml::from_str::<Configuration>(&text).map_err(understood)?;

@@ -13,6 +13,7 @@ use slipway_plan::{Confirmation, Mode, Plan};
 use slipway_resource::{Address, ErrorClass};
 
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
+use crate::code;
 use crate::error::CommandError;
 use crate::output::Output;
 use crate::program::Context;
@@ -177,7 +178,7 @@ impl Asking<'_> {
             [] => "remove it: this plan needs no confirmation by name".to_owned(),
             needed => format!("this plan needs {}", needed.join(", ")),
         };
-        Err(CommandError::new("CLI0096", format!("{message}; nothing was done")).hint(hint))
+        Err(CommandError::new(code::CONFIRMS_NOTHING, format!("{message}; nothing was done")).hint(hint))
     }
 
     /// Whether a name begins with another cluster of the command.

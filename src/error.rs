@@ -16,6 +16,7 @@ use slipway_resource::ProviderError;
 use slipway_spec::diagnostic::{self, Diagnostic};
 use slipway_trust::Refusal;
 
+use crate::code;
 use crate::output::Output;
 
 /// The cause of a failure: an error of a library, or a sentence.
@@ -74,19 +75,19 @@ impl CommandError {
         let message = format!("{what} {} cannot be used", path.display());
         let failure = match Exceeded::of(&error) {
             Some(exceeded) => Self::new(exceeded.code(), message).hint(exceeded.hint()),
-            None => Self::new("CLI0001", message),
+            None => Self::new(code::FILE, message),
         };
         failure.cause(error)
     }
 
     /// A failure that should not be.
     pub fn internal(message: &str, cause: impl Into<Cause>) -> Self {
-        Self::new("CLI0002", message).cause(cause)
+        Self::new(code::INTERNAL, message).cause(cause)
     }
 
     /// Nothing more to say: the reader of standard output has gone.
     pub fn broken_pipe() -> Self {
-        Self { kind: Kind::ReaderGone, ..Self::new("CLI0001", "") }
+        Self { kind: Kind::ReaderGone, ..Self::new(code::FILE, "") }
     }
 
     /// The exit code of a command that fails in this way: 1, whatever the kind. A plan with changes ends with 2.
@@ -320,7 +321,7 @@ impl From<slipway_reviews::Error> for CommandError {
             Failure::File { what, path, source } => Self::file(what, &path, source),
             error => {
                 let (code, hint) = (error.code(), error.hints().into_iter().next());
-                Self::of(code.unwrap_or("FORGE0013"), error, hint)
+                Self::of(code.unwrap_or(slipway_reviews::REPOSITORY), error, hint)
             }
         }
     }
@@ -435,7 +436,7 @@ impl From<Refusal> for CommandError {
 
 impl From<ProviderError> for CommandError {
     fn from(error: ProviderError) -> Self {
-        let mut failure = Self::new("PROVIDER0000", error.message.clone());
+        let mut failure = Self::new(code::PROVIDER, error.message.clone());
         failure.causes.push(format!("class {}", error.class));
         failure.hints.extend(error.hint.clone());
         failure.source = Some(Box::new(error));
@@ -448,7 +449,7 @@ impl From<std::io::Error> for CommandError {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::broken_pipe();
         }
-        Self::new("CLI0001", "input or output failed").cause(error)
+        Self::new(code::FILE, "input or output failed").cause(error)
     }
 }
 

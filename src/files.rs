@@ -7,6 +7,7 @@ use std::path::Path;
 
 use slipway_limits::Exceeded;
 
+use crate::code;
 use crate::error::CommandError;
 
 pub(crate) use slipway_limits::replace::{Readers, check_replaceable, write};
@@ -50,7 +51,7 @@ pub(crate) fn check_out(path: &Path, written: Written) -> Result<(), CommandErro
         if !is_one {
             let message =
                 format!("{} exists and is not {}; it was left as it is", path.display(), written.what);
-            return Err(CommandError::new("CLI0090", message)
+            return Err(CommandError::new(code::OTHER_OUTPUT, message)
                 .hint("name a file that does not exist yet with `--out FILE`"));
         }
     }
@@ -79,7 +80,7 @@ pub(crate) fn check_is_file(path: &Path, found: &fs::Metadata) -> Result<(), Com
         () if kind.is_socket() => "a socket",
         () => "a device",
     };
-    Err(CommandError::new("CLI0094", format!("{} is {what}, not a file", path.display()))
+    Err(CommandError::new(code::NO_FILE, format!("{} is {what}, not a file", path.display()))
         .hint("name a file with `--out FILE`"))
 }
 
@@ -89,7 +90,7 @@ fn check_new(path: &Path) -> Result<(), CommandError> {
     if let Ok(target) = fs::read_link(path) {
         let message =
             format!("{} is a symbolic link to {}, which does not exist", path.display(), target.display());
-        return Err(CommandError::new("CLI0094", message)
+        return Err(CommandError::new(code::NO_FILE, message)
             .hint("remove the link, or name another file with `--out FILE`"));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -97,7 +98,7 @@ fn check_new(path: &Path) -> Result<(), CommandError> {
         return Ok(());
     }
     let message = format!("{} cannot be written: {} is not a folder", path.display(), folder.display());
-    Err(CommandError::new("CLI0094", message)
+    Err(CommandError::new(code::NO_FILE, message)
         .hint("make the folder first, or name another file with `--out FILE`"))
 }
 

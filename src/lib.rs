@@ -5,6 +5,7 @@
 #[allow(clippy::disallowed_methods, reason = "the variables by which pipelines say who runs them")]
 mod actor;
 mod cli;
+mod code;
 #[allow(clippy::disallowed_methods, reason = "files and folders that arguments name")]
 mod commands;
 #[allow(clippy::disallowed_methods, reason = "the user's own file")]

@@ -16,6 +16,7 @@ use slipway_trust::{Mode, Policy};
 
 use crate::actor;
 use crate::cli::{Cli, Command, Global, LogFormat, format, mistakes};
+use crate::code;
 use crate::commands;
 use crate::configuration::{self, Configuration};
 use crate::deciding::Follower;
@@ -130,7 +131,8 @@ impl Program {
         let system = self.system_configuration.as_deref().unwrap_or(Path::new(configuration::SYSTEM));
         let configuration = Configuration::read(system, named)?;
         let settings = configuration.trust.clone().with_arguments(&cli.global.trust);
-        let settings = settings.map_err(|error| CommandError::new("TRUST0014", error.to_string()))?;
+        let settings =
+            settings.map_err(|error| CommandError::new(code::TRUST_ARGUMENT, error.to_string()))?;
         let mode = if cli.command.is_untrusted() { Mode::Untrusted } else { Mode::Own };
         let policy = Policy::new(settings, mode).read_only(cli.command.only_shows());
         let context = Context {

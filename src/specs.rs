@@ -8,6 +8,7 @@ use slipway_spec::diagnostic::{self, Diagnostic};
 use slipway_state_store::{ClusterName, read_head};
 
 use crate::cli::{ClusterArguments, DriftArguments, SpecArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -66,7 +67,7 @@ pub(crate) fn wanted(context: &Context, selection: &Selection) -> Result<Vec<Clu
     }
     if wanted.is_empty() {
         let name = selection.cluster.as_deref().unwrap_or("");
-        let error = CommandError::new("CLI0004", format!("the specs have no cluster `{name}`"));
+        let error = CommandError::new(code::NO_CLUSTER, format!("the specs have no cluster `{name}`"));
         let error = match is_base {
             true => error.hint(format!(
                 "environments have the documents of {name} as a base, and no cluster of this name"
@@ -142,7 +143,7 @@ pub(crate) fn one(context: &Context, selection: &Selection) -> Result<ClusterSpe
             let message =
                 format!("the specs have several clusters ({}), and this needs one", names.join(", "));
             let example = names.first().map_or("NAME", String::as_str);
-            Err(CommandError::new("CLI0005", message)
+            Err(CommandError::new(code::SEVERAL_CLUSTERS, message)
                 .hint(format!("name it with `--cluster NAME`, as in `--cluster {example}`")))
         }
     }
@@ -160,8 +161,11 @@ pub(crate) fn override_provider(wanted: &mut ClusterSpec, selection: &Selection)
     if let Some(text) = &selection.provider_config {
         let settings: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(text).map_err(|error| {
-                CommandError::new("CLI0006", "the settings of `--provider-config` are not a JSON object")
-                    .cause(error)
+                CommandError::new(
+                    code::PROVIDER_CONFIG,
+                    "the settings of `--provider-config` are not a JSON object",
+                )
+                .cause(error)
             })?;
         if !provider.config.is_object() {
             provider.config = serde_json::Value::Object(serde_json::Map::new());

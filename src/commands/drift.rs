@@ -8,6 +8,7 @@ use slipway_state_store::{ClusterName, list_clusters, read_head};
 
 use super::worse;
 use crate::cli::{DriftArguments, OutputFormat};
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -22,7 +23,7 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     let is_json = arguments.show.output == OutputFormat::Json;
     if several && !is_json && arguments.show.output != OutputFormat::Text {
         let message = format!("{} are several clusters, and this format shows one", names.join(", "));
-        return Err(CommandError::new("CLI0005", message)
+        return Err(CommandError::new(code::SEVERAL_CLUSTERS, message)
             .hint("name one of them: `slipway drift NAME`; `-o json` writes one document for each cluster"));
     }
     if names.is_empty() {

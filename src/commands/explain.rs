@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use slipway_spec::diagnostic::closest;
 
 use crate::cli::ExplainArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -36,7 +37,7 @@ fn is_code(text: &str) -> bool {
 }
 
 fn unknown_field(path: &str, message: &str) -> CommandError {
-    let error = CommandError::new("CLI0018", message);
+    let error = CommandError::new(code::NO_FIELD, message);
     match path.contains('.') {
         true => error,
         false => error.hint("an error code has letters and digits, as in `slipway explain SPEC0042`"),
@@ -46,7 +47,7 @@ fn unknown_field(path: &str, message: &str) -> CommandError {
 fn unknown_code(code: &str) -> CommandError {
     let codes = ERROR_PAGES.iter().map(|(known, _)| *known);
     let meant = closest(&code.to_ascii_uppercase(), codes);
-    let error = CommandError::new("CLI0018", format!("there is no error code `{code}`"));
+    let error = CommandError::new(code::NO_CODE, format!("there is no error code `{code}`"));
     match meant {
         Some(meant) => error.hint(format!("did you mean `{meant}`?")),
         None => error.hint("an error shows its code in brackets, as in `error[SPEC0042]`"),

@@ -12,6 +12,7 @@ use slipway_plan::terraform::{Export, SOURCES};
 use slipway_spec::model::{Addon, Cluster};
 
 use crate::cli::adoption::{ExportCommand, TerraformArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
 use crate::program::Context;
@@ -95,7 +96,7 @@ fn source<'a>(provider: &str, arguments: &'a TerraformArguments) -> Result<&'a s
 fn without_terraform(provider: &str) -> CommandError {
     let message =
         format!("provider {provider} has no Terraform provider with its resource types; nothing was written");
-    CommandError::new("CLI0097", message)
+    CommandError::new(code::NO_TERRAFORM, message)
         .hint("if one exists, name its source in Terraform's registry with `--source NAMESPACE/NAME`")
 }
 

@@ -8,6 +8,7 @@ use slipway_operations::{Entry, Opened, state};
 
 use crate::cli::ClusterArguments;
 use crate::cli::clusters::KubeconfigArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::program::Context;
@@ -86,7 +87,7 @@ fn usual_file() -> Result<PathBuf, CommandError> {
     let named = std::env::var_os("KUBECONFIG").and_then(|paths| std::env::split_paths(&paths).next());
     let usual = || std::env::home_dir().map(|home| home.join(".kube/config"));
     named.or_else(usual).ok_or_else(|| {
-        CommandError::new("CLI0042", "it is not known where your kubeconfig is")
+        CommandError::new(code::MERGE, "it is not known where your kubeconfig is")
             .hint("name it with `--out FILE`")
     })
 }
@@ -102,7 +103,7 @@ fn check_replaceable(kubeconfig: &Kubeconfig, file: &Path) -> Result<(), Command
         "{} exists and is not a kubeconfig of this cluster alone; it was left as it is",
         file.display()
     );
-    Err(CommandError::new("CLI0090", message).hint(
+    Err(CommandError::new(code::OTHER_OUTPUT, message).hint(
         "name a file that does not exist yet with `--out FILE`, or add the cluster to this kubeconfig with `--merge`",
     ))
 }
@@ -111,7 +112,7 @@ fn merge(kubeconfig: &Kubeconfig, file: &Path) -> Result<Kubeconfig, CommandErro
     let text = files::read(file).map_err(|error| CommandError::file("the kubeconfig", file, error))?;
     let Some(text) = text else { return Ok(kubeconfig.clone()) };
     let failed = |error: slipway_bootstrap::kubeconfig::Error| {
-        CommandError::new("CLI0042", format!("{} cannot be merged into", file.display())).cause(error)
+        CommandError::new(code::MERGE, format!("{} cannot be merged into", file.display())).cause(error)
     };
     let known = Kubeconfig::parse(&text).map_err(failed)?;
     Ok(kubeconfig.merged_over(&known, true, false).map_err(failed)?.kubeconfig)

@@ -10,6 +10,7 @@ use slipway_spec::model::Host;
 use slipway_state_store::list_clusters;
 
 use crate::cli::clusters::NodeLogsArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -61,12 +62,15 @@ fn access(host: &Host, networks: &[String], component: &str) -> Result<Remote, C
     let name = &host.name;
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
     if component.is_empty() || !component.bytes().all(plain) {
-        return Err(CommandError::new("CLI0045", format!("`{component}` is not the name of a component"))
-            .hint("a name has letters, digits, `-` and `.`: kubelet, containerd, kube-apiserver, etcd"));
+        return Err(CommandError::new(
+            code::NO_COMPONENT,
+            format!("`{component}` is not the name of a component"),
+        )
+        .hint("a name has letters, digits, `-` and `.`: kubelet, containerd, kube-apiserver, etcd"));
     }
     Remote::to(&host.clone().into(), networks)?.ok_or_else(|| {
         CommandError::new(
-            "CLI0046",
+            code::NO_LOGS,
             format!("{name} is entered by its agent only, which has no logs to show"),
         )
         .hint("`slipway node logs` on the machine itself shows them")
@@ -89,11 +93,11 @@ async fn host(context: &Context, arguments: &NodeLogsArguments) -> Result<Host, 
     }
     match (found.pop(), found.is_empty()) {
         (Some((_, host)), true) => Ok(host),
-        (None, _) => Err(CommandError::new("CLI0043", format!("no cluster has a node {}", arguments.node))
+        (None, _) => Err(CommandError::new(code::NO_NODE, format!("no cluster has a node {}", arguments.node))
             .hint("a machine of the simulated cloud has no logs; `slipway validate CLUSTER` lists the nodes of other clusters")),
         (Some((last, _)), false) => {
             let mut error =
-                CommandError::new("CLI0044", format!("several clusters have a node {}", arguments.node));
+                CommandError::new(code::SEVERAL_NODES, format!("several clusters have a node {}", arguments.node));
             for (cluster, _) in found.iter().map(|(name, host)| (name, host)) {
                 error = error.cause(cluster.clone());
             }

@@ -21,6 +21,7 @@ mod virtual_address;
 use std::process::ExitCode;
 
 use crate::cli::node::NodeCommand;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -57,5 +58,5 @@ fn unexpandable(error: slipway_bootstrap::expand::ExpandError) -> CommandError {
 }
 
 fn no_randomness(error: impl std::fmt::Display) -> CommandError {
-    CommandError::new("CLI0002", "the system gives no random numbers").cause(error.to_string())
+    CommandError::new(code::INTERNAL, "the system gives no random numbers").cause(error.to_string())
 }

@@ -10,6 +10,7 @@ use slipway_state_store::Locality;
 use super::controller::tell_pauses;
 use super::{pending, worse};
 use crate::cli::{OutputFormat, PlanArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::plan_source;
 use crate::program::Context;
@@ -58,7 +59,9 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
 /// Says where the plans of several clusters can be saved.
 fn one_file(error: CommandError, is_file: bool) -> CommandError {
     match error.code() {
-        Some("CLI0005") if is_file => error.hint("`--out state:` stores a plan for each cluster"),
+        Some(code::SEVERAL_CLUSTERS) if is_file => {
+            error.hint("`--out state:` stores a plan for each cluster")
+        }
         _ => error,
     }
 }

@@ -10,6 +10,7 @@ use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
 use crate::cli::UpgradeArguments;
+use crate::code;
 use crate::deciding::{Dialogue, Others, carry_out};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
@@ -101,7 +102,7 @@ fn check_baseline(version: &KubernetesVersion, lost: &[String]) -> Result<(), Co
 /// The version in an argument.
 fn version(flag: &str, text: &str) -> Result<KubernetesVersion, CommandError> {
     text.parse::<KubernetesVersion>().map_err(|error| {
-        CommandError::new("CLI0017", format!("`{text}` is not a Kubernetes version"))
+        CommandError::new(code::NO_VERSION, format!("`{text}` is not a Kubernetes version"))
             .cause(format!("{error}"))
             .hint(format!("write all three numbers, as in `{flag} 1.35.2`"))
     })
@@ -144,7 +145,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
     let keep = "leave the spec as it is with `--keep-spec`";
     if &*location.file == "<stdin>" {
         return Err(CommandError::new(
-            "CLI0093",
+            code::NOT_WRITTEN,
             "the new version cannot be written into a spec from standard input; nothing was done",
         )
         .hint(format!("name the file with `-f FILE`, or {keep}")));
@@ -153,7 +154,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
         let message = format!(
             "{location}: the new version cannot be written here, because other environments may have this base; nothing was done"
         );
-        return Err(CommandError::new("CLI0093", message)
+        return Err(CommandError::new(code::NOT_WRITTEN, message)
             .hint(format!(
                 "write the current version into the environment, in `values` or a patch, and run the command again; or {keep}"
             )));
@@ -162,7 +163,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
         let message = format!(
             "{location}: the new version cannot be written here, because {other} refers to the same variable; nothing was done"
         );
-        return Err(CommandError::new("CLI0093", message)
+        return Err(CommandError::new(code::NOT_WRITTEN, message)
             .hint(format!("let {other} have a value or a variable of its own, or {keep}")));
     }
     if let Some(other) = written.shares_version_with() {
@@ -170,7 +171,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
             "{location}: the new version cannot be written here, because the cluster {other} refers to the same variable; nothing \
              was done"
         );
-        return Err(CommandError::new("CLI0093", message)
+        return Err(CommandError::new(code::NOT_WRITTEN, message)
             .hint(format!("let the cluster {other} have a version or a variable of its own, or {keep}")));
     }
     if replace_at(&read(location)?, location, &to.to_string()).is_some() {
@@ -178,7 +179,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
             let message = format!(
                 "{location}: the new version cannot be written into this file: {error}; nothing was done"
             );
-            CommandError::new("CLI0093", message)
+            CommandError::new(code::NOT_WRITTEN, message)
                 .hint(format!("make the file and its folder writable, or {keep}"))
         });
     }
@@ -186,7 +187,7 @@ fn check_writable(written: &ClusterSpec, to: &KubernetesVersion) -> Result<(), C
         "{location}: the new version cannot be written here, because kubernetesVersion is not plain text, as with a YAML anchor or \
          alias; nothing was done"
     );
-    Err(CommandError::new("CLI0093", message).hint(format!(
+    Err(CommandError::new(code::NOT_WRITTEN, message).hint(format!(
         "write `kubernetesVersion: {}` without an anchor or an alias, or {keep}",
         written.cluster.kubernetes_version
     )))

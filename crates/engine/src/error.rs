@@ -4,6 +4,15 @@ use slipway_plan::{Confirmation, Error as PlanError};
 use slipway_resource::{Address, Identity, ProviderError};
 use slipway_state_store::Error as StoreError;
 
+/// The code of a plan that was made for another state than the present one.
+pub const STALE: &str = "RUN0004";
+
+/// The code of a plan that cannot begin because another run is open.
+pub const OTHER_RUN: &str = "RUN0005";
+
+/// The code of a plan without a confirmation by name that it needs.
+pub const UNCONFIRMED: &str = "RUN0008";
+
 /// Why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -185,11 +194,11 @@ impl Error {
             Self::NewerFormat { .. } => "RUN0002",
             Self::Provider { .. } => "RUN0003",
             Self::Plan(error) => error.code(),
-            Self::Stale { .. } | Self::OtherState { .. } | Self::OtherCluster { .. } => "RUN0004",
-            Self::OtherRunOpen { .. } => "RUN0005",
+            Self::Stale { .. } | Self::OtherState { .. } | Self::OtherCluster { .. } => STALE,
+            Self::OtherRunOpen { .. } => OTHER_RUN,
             Self::OtherProvider { .. } => "RUN0006",
             Self::OtherAccount { .. } => "RUN0007",
-            Self::Unconfirmed(_) => "RUN0008",
+            Self::Unconfirmed(_) => UNCONFIRMED,
             Self::Secret(_) => "RUN0009",
             Self::Lost { .. } => "RUN0010",
             Self::Sealed(error) => error.code(),

@@ -34,7 +34,7 @@ mod wait;
 
 pub use adopt::{Adopted, Adoption, establish};
 pub use commit::{about, outcome};
-pub use error::Error;
+pub use error::{Error, OTHER_RUN, STALE, UNCONFIRMED};
 pub use event::{Event, EventHandler};
 pub use observe::{Foreign, Looked, Observed, Owner, look, observe};
 pub use preconditions::READ_AGE;

@@ -37,6 +37,7 @@ mod usage;
 pub use self::core::check_endpoint;
 pub use erase::{ErasedFrom, erase};
 pub use error::Error;
+pub(crate) use error::SYSTEM;
 pub use serve::serve;
 pub use settings::{CoreSettings, Limits, Settings, TlsFiles};
 pub use tenant::{InvalidTenant, Tenant};

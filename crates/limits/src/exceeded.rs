@@ -2,6 +2,12 @@ use std::io;
 
 use crate::Size;
 
+/// The code of a pipe, a device, a socket or a folder where a file belongs.
+pub const NOT_A_FILE: &str = "LIMIT0001";
+
+/// The code of a file that is larger than its kind may be.
+pub const TOO_LARGE: &str = "LIMIT0002";
+
 /// Input that is not read because of its kind or its size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Exceeded {
@@ -24,8 +30,8 @@ impl Exceeded {
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::NotAFile { .. } => "LIMIT0001",
-            Self::TooLarge { .. } => "LIMIT0002",
+            Self::NotAFile { .. } => NOT_A_FILE,
+            Self::TooLarge { .. } => TOO_LARGE,
         }
     }
 

@@ -16,5 +16,5 @@ pub mod text;
 
 mod exceeded;
 
-pub use exceeded::Exceeded;
+pub use exceeded::{Exceeded, NOT_A_FILE, TOO_LARGE};
 pub use size::Size;

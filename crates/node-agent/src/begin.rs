@@ -80,7 +80,8 @@ fn learn(configuration: &Configuration, secrets: &mut NodeSecrets) {
 }
 
 fn random_failed(error: impl std::fmt::Display) -> Error {
-    Error::new("CLI0002", "the system gives no random numbers").cause(error.to_string())
+    Error::new(slipway_operations::code::INTERNAL, "the system gives no random numbers")
+        .cause(error.to_string())
 }
 
 /// A moment that long from now, in whole seconds as tokens have it.

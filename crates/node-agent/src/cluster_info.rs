@@ -24,7 +24,7 @@ pub async fn read(api: &Api) -> Result<ClusterInfo, Error> {
     let data = texts(&api.get(PLACE).await?.body);
     let text = data.get(KUBECONFIG).cloned().unwrap_or_default();
     let cluster = Kubeconfig::parse(&text).and_then(|kubeconfig| kubeconfig.cluster()).map_err(|error| {
-        Error::new("NODE0006", "the cluster's cluster-info cannot be used").cause(error.to_string())
+        Error::new("NODE0032", "the cluster's cluster-info cannot be used").cause(error.to_string())
     })?;
     Ok(ClusterInfo { text, cluster })
 }

@@ -166,6 +166,6 @@ fn untrusted(place: &str, error: &discovery::Error) -> Error {
 }
 
 fn unusable(place: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::new("NODE0006", format!("what {place} says of the cluster cannot be used"))
+    Error::new("NODE0032", format!("what {place} says of the cluster cannot be used"))
         .cause(error.to_string())
 }

@@ -82,13 +82,13 @@ impl Error {
             Some(exceeded) => {
                 Self::new(exceeded.code(), message).cause(exceeded.to_string()).hint(exceeded.hint())
             }
-            None => Self::new("CLI0001", message).cause(error.to_string()),
+            None => Self::new(slipway_operations::code::FILE, message).cause(error.to_string()),
         }
     }
 
     /// A problem that should not be.
     pub fn internal(message: &str, error: &dyn StdError) -> Self {
-        Self::new("CLI0002", message).cause(error.to_string())
+        Self::new(slipway_operations::code::INTERNAL, message).cause(error.to_string())
     }
 
     /// An option or a field of the documents has a value that cannot be used.

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use slipway_plan::{Confirmation, Plan};
 
+use crate::code;
+
 /// Names that confirm losses: addresses of resources, or the name of a cluster that is deleted.
 pub type Names = BTreeSet<String>;
 
@@ -49,9 +51,9 @@ impl Declined {
     #[must_use]
     pub fn code(&self) -> Option<&'static str> {
         match self {
-            Self::No => Some("CLI0015"),
-            Self::Unanswered { .. } => Some("CLI0014"),
-            Self::WrongName(_) => Some("CLI0036"),
+            Self::No => Some(code::DECLINED),
+            Self::Unanswered { .. } => Some(code::UNANSWERED),
+            Self::WrongName(_) => Some(code::WRONG_NAME),
             Self::Failed(_) => None,
         }
     }

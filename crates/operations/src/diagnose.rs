@@ -11,7 +11,7 @@ use slipway_trust::Refusal;
 use crate::error::Error;
 
 /// A failure of a provider that was asked outside of a plan's steps.
-const PROVIDER: Code = Code { id: "PROVIDER0000", title: "the provider reports a failure" };
+const PROVIDER: Code = Code { id: crate::code::PROVIDER, title: "the provider reports a failure" };
 
 /// A field of the cluster that a provider must know, and does not.
 const NOT_UNDERSTOOD: Code = Code {

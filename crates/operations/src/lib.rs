@@ -16,6 +16,7 @@ mod actor;
 mod adopting;
 mod applying;
 mod approving;
+pub mod code;
 mod composition;
 pub mod decide;
 #[allow(clippy::disallowed_methods, reason = "the lines of specs that were read")]

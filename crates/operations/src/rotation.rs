@@ -189,7 +189,7 @@ impl Finding<'_> {
 
 /// Whether no plan can be made because a machine has another key than the plan expects.
 fn overwrites_a_key(error: &Error) -> bool {
-    error.code() == Some("PLAN0020")
+    error.code() == Some(slipway_plan::IRREPLACEABLE)
 }
 
 /// What keeps the content of the key files in a stage.

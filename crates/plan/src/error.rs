@@ -6,6 +6,9 @@ use slipway_resource::{Address, Identity, Path, ProviderError};
 
 use crate::irreplaceable::{Loss, LossKind};
 
+/// The code of a plan that would replace or delete key material or data which it does not name.
+pub const IRREPLACEABLE: &str = "PLAN0020";
+
 /// Why no plan can be made or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -225,7 +228,7 @@ impl Error {
             Self::Damaged => "PLAN0013",
             Self::Unsound { .. } => "PLAN0014",
             Self::Irreplaceable { losses, .. } if losses.iter().all(is_refused) => "PLAN0021",
-            Self::Irreplaceable { .. } => "PLAN0020",
+            Self::Irreplaceable { .. } => IRREPLACEABLE,
             Self::Held { .. } => "PLAN0040",
             Self::Contradiction(_) => "PLAN0041",
             Self::Altered { .. } => "PLAN0042",

@@ -63,7 +63,7 @@ mod used;
 pub use change::{ChangeAction, ResourceChange};
 pub use compare::{Comparison, compare};
 pub use confirmation::{Confirmation, Loss};
-pub use error::Error;
+pub use error::{Error, IRREPLACEABLE};
 pub use file::{Binding, Mode, Plan, ProviderPin};
 pub use ignored::Ignored;
 pub use lint::lint;

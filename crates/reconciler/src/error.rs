@@ -242,7 +242,7 @@ impl Error {
             Self::UnknownSource { .. } => "RECON0030",
             Self::Store(error) => error.code(),
             // The code of names of actors, which is the only reason to refuse one.
-            Self::Actor(error) => error.code().unwrap_or("RUN0041"),
+            Self::Actor(error) => error.code().unwrap_or(slipway_operations::code::ACTOR),
         }
     }
 

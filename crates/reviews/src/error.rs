@@ -9,6 +9,9 @@ use slipway_limits::{Exceeded, count, size};
 use slipway_operations::store_hint;
 use slipway_spec::diagnostic;
 
+/// The code of a repository that cannot be read.
+pub const REPOSITORY: &str = "FORGE0013";
+
 /// Why a pull request was not reviewed, or why a cluster has no plan.
 ///
 /// [`Error::code`] is the stable code with a page in `docs/errors/`.
@@ -117,12 +120,14 @@ impl Error {
             Self::Forge(error) => error.code(),
             Self::Operation(error) => return error.code(),
             Self::Store(error) => error.code(),
-            Self::File { source, .. } => Exceeded::of(source).map_or("CLI0001", Exceeded::code),
+            Self::File { source, .. } => {
+                Exceeded::of(source).map_or(slipway_operations::code::FILE, Exceeded::code)
+            }
             Self::NoGit(_)
             | Self::NoCommit { .. }
             | Self::Git { .. }
             | Self::TooSlow { .. }
-            | Self::Interrupted { .. } => "FORGE0013",
+            | Self::Interrupted { .. } => REPOSITORY,
             Self::Content { .. } => "FORGE0014",
             Self::Duplicate { .. } => "FORGE0016",
         })

@@ -24,7 +24,7 @@ pub mod stale;
 
 pub use checkout::{Checkout, Interrupt, Merge};
 pub use clusters::{Finding, Paths};
-pub use error::Error;
+pub use error::{Error, REPOSITORY};
 pub use material::{Material, prepare};
 pub use posting::Review;
 pub use review::{Reviewed, plan, review, show};

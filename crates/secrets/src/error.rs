@@ -7,6 +7,15 @@ use crate::key::KeyName;
 /// A result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The code of a secret without a key at hand that opens it.
+pub const NO_KEY: &str = "SECRET0003";
+
+/// The code of a secret that the key of its name does not open.
+pub const WRONG_KEY: &str = "SECRET0004";
+
+/// The code of a key service that does not answer.
+pub const KEY_SERVICE: &str = "SECRET0010";
+
 /// An error of a secret or its key. No message has any part of a secret. The error can be cloned: callers
 /// that waited for the same key share its failure.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -129,14 +138,14 @@ impl Error {
         match self {
             Self::Malformed { .. } => "SECRET0001",
             Self::NewerFormat { .. } => "SECRET0002",
-            Self::NoKey { .. } => "SECRET0003",
-            Self::WrongKey { .. } => "SECRET0004",
+            Self::NoKey { .. } => NO_KEY,
+            Self::WrongKey { .. } => WRONG_KEY,
             Self::Misplaced { .. } => "SECRET0005",
             Self::RolledBack { .. } => "SECRET0006",
             Self::Damaged { .. } => "SECRET0007",
             Self::InvalidKey { .. } => "SECRET0008",
             Self::KeyFile { .. } => "SECRET0009",
-            Self::KeyService { .. } => "SECRET0010",
+            Self::KeyService { .. } => KEY_SERVICE,
             Self::Crypto(_) => "SECRET0011",
             Self::NoRecipients => "SECRET0012",
             Self::Missing { .. } => "SECRET0013",

@@ -29,7 +29,7 @@ pub mod store;
 
 pub use backend::SealedBackend;
 pub use envelope::{Context, Envelope, Expected};
-pub use error::{Error, Result};
+pub use error::{Error, KEY_SERVICE, NO_KEY, Result, WRONG_KEY};
 pub use fingerprint::FingerprintKey;
 pub use key::{Identity, KeyName, Keys, Recipient, WrappedKey};
 pub use keyring::{Keyring, Opened};

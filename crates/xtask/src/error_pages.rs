@@ -1,6 +1,6 @@
 //! Compares the error codes in the sources with the pages in `docs/errors/`, and with the list in their README.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::bail;
@@ -9,7 +9,11 @@ use crate::workspace;
 
 const FOLDER: &str = "docs/errors";
 
-/// Checks that every error code has its page, every page its code, both the same title, and the README every prefix.
+/// The prefix of the codes that are not declared as constants yet.
+const NODES: &str = "NODE";
+
+/// Checks that every error code is declared once and has its page, every page its code, both the same title, and the README
+/// every prefix.
 #[derive(clap::Args)]
 pub struct ErrorPages;
 
@@ -17,15 +21,17 @@ impl ErrorPages {
     /// Runs the task.
     ///
     /// # Errors
-    /// When a file cannot be read, a page or a code is missing, a page begins with another code than its own, or the
-    /// README does not list a prefix.
+    /// When a file cannot be read, a page or a code is missing, a code is written twice, a page begins with another code than its
+    /// own, or the README does not list a prefix.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut codes = BTreeSet::new();
         let mut titles = Vec::new();
+        let mut places = BTreeMap::new();
         for path in workspace::files("rs")? {
             if !is_test(&path) {
                 let text = workspace::read(&path)?;
                 codes.extend(codes_in(&text));
+                place(&mut places, &path.display().to_string(), &text);
                 titles.extend(titles_in(&text));
             }
         }
@@ -54,6 +60,7 @@ impl ErrorPages {
         wrong.extend(
             pages.difference(&codes).map(|page| format!("{FOLDER}/{page}.md is the page of no code")),
         );
+        wrong.extend(repeated(&places));
         let list = workspace::read(&Path::new(FOLDER).join("README.md"))?;
         let prefixes: BTreeSet<&str> = pages.iter().map(|page| prefix(page)).collect();
         let missing = prefixes.into_iter().filter(|prefix| !list.contains(&format!("| `{prefix}…` |")));
@@ -67,6 +74,23 @@ impl ErrorPages {
 
 fn is_test(path: &Path) -> bool {
     path.iter().any(|part| part == "tests" || part == "tests.rs" || part == "integration")
+}
+
+/// Adds the codes of a file outside its tests, with the file.
+fn place(places: &mut BTreeMap<String, Vec<String>>, path: &str, text: &str) {
+    let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    for code in codes_in(text) {
+        places.entry(code).or_default().push(path.to_owned());
+    }
+}
+
+/// The codes that are written more than once. Each one is declared once, so that it has one meaning.
+fn repeated(places: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    let repeated = places.iter().filter(|(code, paths)| paths.len() > 1 && prefix(code) != NODES);
+    let said = repeated.map(|(code, paths)| {
+        format!("{code} is written {} times, in {}: declare a constant", paths.len(), paths.join(", "))
+    });
+    said.collect()
 }
 
 /// The string literals that have the form of a code: capital letters, then four digits.
@@ -105,6 +129,16 @@ mod tests {
         let text = r#"Self::Held => "STATE0011", // see STATE0012
             let other = "STATE001"; let third = "state0001"; f("RUN0001")"#;
         assert_eq!(codes_in(text).collect::<Vec<_>>(), ["STATE0011", "RUN0001"]);
+    }
+
+    #[test]
+    fn a_code_that_is_written_twice_is_found() {
+        let mut places = BTreeMap::new();
+        place(&mut places, "a.rs", r#"const A: &str = "RUN0001"; f("NODE0001");"#);
+        place(&mut places, "b.rs", "f(A); f(\"NODE0001\");\n#[cfg(test)]\nmod tests { f(\"RUN0001\") }");
+        assert!(repeated(&places).is_empty(), "{places:?}");
+        place(&mut places, "b.rs", r#"f("RUN0001")"#);
+        assert_eq!(repeated(&places), ["RUN0001 is written 2 times, in a.rs, b.rs: declare a constant"]);
     }
 
     #[test]

@@ -120,7 +120,10 @@ fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let stored = place.expect(2, &dry)?.out;
     let reference = stored.split_whitespace().find(|word| word.starts_with("state:")).context("a place")?;
     ensure!(run_as(&place, "ada", &["approve", reference, "--yes"])?.code == Some(0), "{stored}");
+    // What is to be saved is not carried out.
     place.expect(1, &["delete", "line", "--yes", "--confirm", "line", "--out", "state:"])?;
+    place.expect(1, &["roll", "-f", "spec.yaml", "--yes", "--out", "state:"])?;
+    place.expect(1, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes", "--out", "state:"])?;
     let apply = ["apply", reference, "--yes", "--require-approval-by-other"];
     // An approval does not confirm the loss of data.
     let unnamed = run_as(&place, "bob", &apply)?;
@@ -167,7 +170,7 @@ fn an_exported_generation_is_put_back_and_never_over_a_newer_one_unnamed() -> Re
     let refused = place.expect(1, &["state", "import", "one.json", "--yes"])?.err;
     ensure!(refused.contains("CLI0033") && refused.contains("--force 2"), "{refused}");
     ensure!(
-        place.expect(1, &["state", "import", "one.json", "--yes", "--force", "1"])?.err.contains("CLI0033")
+        place.expect(1, &["state", "import", "one.json", "--yes", "--force", "1"])?.err.contains("CLI0113")
     );
     ensure!(place.expect(1, &["state", "import", "one.json", "--force", "2"])?.err.contains("CLI0014"));
     let back = place.expect(0, &["state", "import", "one.json", "--yes", "--force", "2"])?.out;

@@ -10,6 +10,9 @@ use crate::object::{GroupKind, ObjectKey, key_of, kind_of, wish};
 use crate::order::order;
 use crate::schema::OBJECT;
 
+/// The code of manifests that have an object twice.
+pub const TWICE: &str = "MANIFEST0003";
+
 /// Why manifests cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -55,7 +58,7 @@ impl Error {
         match self {
             Self::Syntax { .. } => "MANIFEST0001",
             Self::NoObject { .. } => "MANIFEST0002",
-            Self::Twice { .. } => "MANIFEST0003",
+            Self::Twice { .. } => TWICE,
         }
     }
 }

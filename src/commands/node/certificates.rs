@@ -16,6 +16,7 @@ use slipway_node_agent::machine::root_of_files;
 use super::mend;
 use crate::cli::ReportFormat;
 use crate::cli::node::{CertificatesCommand, CheckExpirationArguments, RenewArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::files;
 use crate::program::Context;
@@ -54,7 +55,7 @@ fn check(context: &Context, arguments: &CheckExpirationArguments) -> Result<Exit
     let lines = lines(&folder, &kubeconfigs, now)?;
     if lines.iter().all(|line| line.found.is_none()) {
         return Err(CommandError::new(
-            "NODE0006",
+            code::NO_CERTIFICATE,
             format!("there is no certificate in {}", folder.display()),
         )
         .hint("name the folder with --cert-dir"));
@@ -189,7 +190,7 @@ async fn renew(context: &Context, arguments: &RenewArguments) -> Result<ExitCode
         }
     }
     if replace.is_empty() {
-        return Err(CommandError::new("NODE0006", format!("there is nothing to renew called {}", arguments.names.join(", ")))
+        return Err(CommandError::new(code::NO_CERTIFICATE, format!("there is nothing to renew called {}", arguments.names.join(", ")))
             .hint("`slipway node certs check-expiration` lists the names; CAs are not renewed like other certificates"));
     }
     mend::renew(context, arguments, replace).await

@@ -10,6 +10,7 @@ use slipway_node_agent::machine::Machine;
 use slipway_resource::SecretText;
 
 use crate::cli::node::{InitSettings, KubeconfigArguments, SourceArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::node::settings;
 use crate::program::Context;
@@ -36,7 +37,7 @@ pub(super) async fn run(
         })
     };
     let unusable = |error: &dyn std::fmt::Display| {
-        CommandError::new("NODE0006", "the kubeconfig cannot be made").cause(error.to_string())
+        CommandError::new(code::NOT_CREATED, "the kubeconfig cannot be made").cause(error.to_string())
     };
     let authority_text = read("ca.crt")?;
     let credentials = match &arguments.token {

@@ -10,6 +10,7 @@ use slipway_node_agent::facts::{below, init_system};
 use tokio::process::Command;
 
 use crate::cli::node::LogsArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -45,7 +46,7 @@ async fn kubelet(root: &Path, tail: usize) -> Result<String, CommandError> {
         .args(arguments)
         .output()
         .await
-        .map_err(|error| CommandError::new("CLI0001", "journalctl cannot be run").cause(error))?;
+        .map_err(|error| CommandError::new(code::FILE, "journalctl cannot be run").cause(error))?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

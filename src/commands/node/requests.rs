@@ -11,6 +11,7 @@ use slipway_node_agent::machine::root_of_files;
 use slipway_resource::SecretText;
 
 use crate::cli::node::{GenerateRequestArguments, InitSettings, SourceArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::node::settings;
@@ -60,7 +61,7 @@ pub(super) fn run(context: &Context, arguments: &GenerateRequestArguments) -> Re
 }
 
 fn failed(error: &dyn std::fmt::Display) -> CommandError {
-    CommandError::new("NODE0006", "a key or a request cannot be made").cause(error.to_string())
+    CommandError::new(code::NOT_CREATED, "a key or a request cannot be made").cause(error.to_string())
 }
 
 fn new_key(algorithm: EncryptionAlgorithm) -> Result<PrivateKey, CommandError> {

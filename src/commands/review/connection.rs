@@ -7,6 +7,7 @@ use slipway_limits::{file, size};
 use slipway_reviews::Checkout;
 
 use crate::cli::review::{ForgeArguments, ForgeKind};
+use crate::code;
 use crate::error::CommandError;
 
 /// How a policy of the base branch is named.
@@ -35,7 +36,7 @@ fn token(arguments: &ForgeArguments) -> Result<Token, CommandError> {
     }
     let name = arguments.token_variable.as_deref().unwrap_or_default();
     let text = std::env::var(name).map_err(|_| {
-        CommandError::new("FORGE0012", format!("the environment variable {name} has no token"))
+        CommandError::new(code::NO_TOKEN, format!("the environment variable {name} has no token"))
             .hint("set the variable, or name a file with `--token-file`")
     })?;
     Ok(Token::new(&text)?)
@@ -58,7 +59,7 @@ pub(super) fn policy(
     let path = Path::new(named);
     if checkout.has(path) {
         let message = format!("the policy {named} is in the checkout, where a pull request can change it");
-        return Err(CommandError::new("FORGE0015", message)
+        return Err(CommandError::new(code::POLICY, message)
             .hint(format!("use `--policy {OF_BASE}PATH` for a file of the base branch")));
     }
     let text = file::read_given_text(path, size::CONFIGURATION);

@@ -7,6 +7,7 @@ use slipway_spec::source::SourceFile;
 use slipway_spec::{brief_yaml, load_files};
 
 use crate::cli::SpecConvertArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::specs::{self, Selection};
@@ -35,7 +36,7 @@ fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> 
     let again = load_files(vec![SourceFile::new("converted.yaml", text.clone())], &[]);
     if again.clusters.first() != Some(&cluster) {
         return Err(CommandError::new(
-            "CLI0060",
+            code::CONVERT,
             format!("the cluster {} has no form of Slipway's own", cluster.name),
         )
         .hint("`slipway spec check` says what is wrong with it; keep the documents as they are until then"));

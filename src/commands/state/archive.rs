@@ -10,6 +10,7 @@ use slipway_state_store::archive::{Archive, KIND};
 use slipway_state_store::{ClusterName, ClusterUid, Generation, history};
 
 use crate::cli::state::{ExportArguments, ImportArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::files::{self, Readers, Written};
 use crate::program::Context;
@@ -69,7 +70,8 @@ fn check_older(path: &Path, cluster: &ClusterName, uid: Option<&ClusterUid>) -> 
         _ => return Ok(()),
     };
     let message = format!("{} is an archive of {whose}; it was left as it is", path.display());
-    Err(CommandError::new("CLI0090", message).hint("name a file that does not exist yet with `--out FILE`"))
+    Err(CommandError::new(code::OTHER_OUTPUT, message)
+        .hint("name a file that does not exist yet with `--out FILE`"))
 }
 
 /// Puts an exported generation back, as a new one.

@@ -6,6 +6,7 @@ use slipway_operations::{Holding, Unplanned, recorded};
 use slipway_resource::{Address, Identity};
 
 use crate::cli::state::{MoveArguments, RemoveArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui;
@@ -17,7 +18,7 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     let to = address(&arguments.to)?;
     if from.kind() != to.kind() {
         let message = format!("{from} cannot become {to}: an object keeps its type");
-        return Err(CommandError::new("CLI0032", message));
+        return Err(CommandError::new(code::NEW_ADDRESS, message));
     }
     let environment = context.environment()?;
     let shown = recorded::read(&environment, &arguments.cluster, None).await?;
@@ -55,12 +56,14 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     // The object shown to the user must be the one that is moved; another run may have changed the record
     // since.
     if identity(&snapshot) != object {
-        let error =
-            CommandError::new("CLI0031", format!("{from} was changed in the meantime; nothing was done"));
+        let error = CommandError::new(
+            code::CHANGED_MEANWHILE,
+            format!("{from} was changed in the meantime; nothing was done"),
+        );
         return holding.give_back(error.hint("look again, and try again")).await;
     }
     if snapshot.resources.contains_key(&to) {
-        let error = CommandError::new("CLI0032", format!("{to} is the address of another resource"));
+        let error = CommandError::new(code::NEW_ADDRESS, format!("{to} is the address of another resource"));
         let hint = format!("`slipway state rm {} {to}` forgets that one", arguments.cluster);
         return holding.give_back(error.hint(hint)).await;
     }
@@ -115,8 +118,10 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
         identity(&snapshot) != identity(&shown.snapshot)
     });
     if let Some(address) = moved {
-        let error =
-            CommandError::new("CLI0031", format!("{address} was changed in the meantime; nothing was done"));
+        let error = CommandError::new(
+            code::CHANGED_MEANWHILE,
+            format!("{address} was changed in the meantime; nothing was done"),
+        );
         return holding.give_back(error.hint("look again, and try again")).await;
     }
     for address in &selected {
@@ -146,6 +151,6 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
 
 fn address(text: &str) -> Result<Address, CommandError> {
     text.parse().map_err(|error: slipway_resource::AddressError| {
-        CommandError::new("CLI0031", format!("`{text}` is not an address of a resource")).cause(error)
+        CommandError::new(code::NO_ADDRESS, format!("`{text}` is not an address of a resource")).cause(error)
     })
 }

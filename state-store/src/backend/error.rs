@@ -10,6 +10,12 @@ pub type Source = Arc<dyn std::error::Error + Send + Sync>;
 /// A result of a backend.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The code of an object in a format of a newer version.
+pub(crate) const NEWER_FORMAT: &str = "STATE0015";
+
+/// The code of a system that gives no random numbers.
+pub(crate) const RANDOM: &str = "STATE0020";
+
 /// An error of one object.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
@@ -178,8 +184,8 @@ impl Error {
             Self::Io { .. } => "STATE0008",
             Self::InvalidKey { .. } => "STATE0009",
             Self::InvalidUrl { .. } => "STATE0010",
-            Self::NewerFormat { .. } => "STATE0015",
-            Self::Random => "STATE0020",
+            Self::NewerFormat { .. } => NEWER_FORMAT,
+            Self::Random => RANDOM,
             Self::Sealed { code, .. } => code,
             Self::NoBucket { .. } => "STATE0021",
             Self::WrongRegion { .. } => "STATE0022",

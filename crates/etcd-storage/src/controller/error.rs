@@ -41,7 +41,7 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::CoreUrl(error) => error.code(),
-            Self::System(_) => "STORAGE0008",
+            Self::System(_) => proxy::SYSTEM,
             Self::Connect(_) => "STORAGE0009",
             Self::Serve { .. } => "STORAGE0010",
             Self::Election(_) => "STORAGE0011",

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use super::tenant::Tenant;
 
+/// The code of a failure of the system below the process.
+pub(crate) const SYSTEM: &str = "STORAGE0008";
+
 /// Why a proxy does not start or ends.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -71,7 +74,7 @@ impl Error {
             Self::Occupied { .. } => "STORAGE0005",
             Self::Record(_) => "STORAGE0006",
             Self::Listen { .. } => "STORAGE0007",
-            Self::Serve(_) | Self::Signals(_) | Self::Random => "STORAGE0008",
+            Self::Serve(_) | Self::Signals(_) | Self::Random => SYSTEM,
         }
     }
 

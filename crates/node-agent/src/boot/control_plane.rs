@@ -56,7 +56,7 @@ impl Administrator {
     /// A token with which the kubelet of this machine asks for its certificate.
     pub async fn token(&self) -> Result<SecretText, Stop> {
         let random = |error: &dyn std::fmt::Display| {
-            Error::new("CLI0002", "no token is made").cause(error.to_string())
+            Error::new(slipway_operations::code::INTERNAL, "no token is made").cause(error.to_string())
         };
         let token = Token::generate().map_err(|error| random(&error))?.to_text();
         let (id, part) = token.expose().split_once('.').unwrap_or_default();

@@ -7,6 +7,7 @@ use slipway_spec::diagnostic::code::UNSUPPORTED_VERSION;
 use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 
 use super::{DownloadProblem, Error, KubeletProblem};
+use crate::code;
 use crate::decide::Declined;
 
 impl Error {
@@ -27,10 +28,10 @@ impl Error {
             Self::Declined(declined) => return declined.code(),
             Self::Specs(_) => return None,
             Self::Manifest { source, .. } => source.code(),
-            Self::DoubledObject { .. } => "MANIFEST0003",
+            Self::DoubledObject { .. } => slipway_provider_kubernetes::files::TWICE,
             Self::Download { .. } => "CLI0040",
-            Self::File { source, .. } => Exceeded::of(source).map_or("CLI0001", Exceeded::code),
-            Self::Internal { .. } => "CLI0002",
+            Self::File { source, .. } => Exceeded::of(source).map_or(code::FILE, Exceeded::code),
+            Self::Internal { .. } => code::INTERNAL,
             Self::BadRename(_) => "CLI0008",
             Self::UnknownCluster { .. } | Self::NoRecordedSpec { .. } | Self::NoState { .. } => "CLI0009",
             Self::Protected { .. } => "CLI0010",
@@ -63,7 +64,7 @@ impl Error {
             Self::RecoveryInterrupted { .. } => "ETCD0008",
             Self::BackupsNotKept { .. } => "ETCD0009",
             Self::EtcdEmptied { .. } => "ETCD0010",
-            Self::AmbiguousActor { .. } => "RUN0041",
+            Self::AmbiguousActor { .. } => code::ACTOR,
             Self::UnapprovedChange { .. } => "RUN0042",
             Self::WithoutEffect { .. } => "HOST0001",
             Self::Kubelets { .. } => "HOST0002",
@@ -72,7 +73,7 @@ impl Error {
             Self::RotationInterrupted { .. } => "ROTATE0002",
             Self::NoWayBack { .. } => "ROTATE0003",
             Self::RotationMoved { .. } => "ROTATE0004",
-            Self::Unconfirmed(_) => "RUN0008",
+            Self::Unconfirmed(_) => slipway_engine::UNCONFIRMED,
             Self::UnknownToStore { .. } => "STATE0051",
             Self::Foreign { .. } => "STATE0054",
             Self::UnreadableSpec { source, .. } => source.code(),

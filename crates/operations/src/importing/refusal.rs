@@ -2,6 +2,8 @@
 
 use slipway_state_store::{ClusterName, ClusterUid, Generation};
 
+use crate::code;
+
 /// Why the state of an archive is not put in the place of the present one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -85,10 +87,10 @@ impl Refusal {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::OfAnother { .. }
-            | Self::OtherGeneration { .. }
-            | Self::Newer { .. }
-            | Self::Moved { .. } => "CLI0033",
+            Self::OfAnother { .. } => "CLI0112",
+            Self::OtherGeneration { .. } => "CLI0113",
+            Self::Newer { .. } => "CLI0033",
+            Self::Moved { .. } => code::CHANGED_MEANWHILE,
             Self::OtherCluster { .. } => "CLI0091",
             Self::NoHistory { .. } | Self::OtherDigest { .. } => "CLI0095",
         }

@@ -44,7 +44,7 @@ impl Opened {
     /// A failure to plan with the way out that fits the state: nothing is rebuilt that is whole.
     pub(super) async fn explained(&self, error: slipway_plan::Error, request: &Request) -> Error {
         let (Some(store), Some(state)) = (&self.environment.store, &self.state) else { return error.into() };
-        if error.code() != "PLAN0020" {
+        if error.code() != slipway_plan::IRREPLACEABLE {
             return error.into();
         }
         let Ok(name) = ClusterName::new(self.spec.cluster.name.as_str()) else { return error.into() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slipway_secrets::SecretStore;
+use slipway_secrets::{KEY_SERVICE, NO_KEY, SecretStore, WRONG_KEY};
 use slipway_state_store::{Backend, ClusterName, Error as StoreError, Prefix};
 
 use crate::environment::Environment;
@@ -47,5 +47,5 @@ fn refuse(error: impl Into<Error>) -> Result<(), Error> {
 #[must_use]
 pub fn is_about_key(error: &Error) -> bool {
     // No key, another key of the same name, and a key service that does not answer.
-    matches!(error.code(), Some("SECRET0003" | "SECRET0004" | "SECRET0010"))
+    matches!(error.code(), Some(NO_KEY | WRONG_KEY | KEY_SERVICE))
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use jiff::Timestamp;
-use slipway_engine::State;
+use slipway_engine::{OTHER_RUN, STALE, State};
 use slipway_operations::{
     Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state, stop_at_findings,
     weakened,
@@ -248,11 +248,11 @@ impl Pass {
             (Apply::Approved, Some(digest)) => {
                 match Box::pin(self.apply(environment, None, status, &digest)).await {
                     // Another process has changed the state since.
-                    Err(error) if matches!(error.code(), Some("RUN0004")) => {
+                    Err(error) if matches!(error.code(), Some(STALE)) => {
                         status.applying = None;
                         Ok(None)
                     }
-                    Err(error) if matches!(error.code(), Some("RUN0005")) => Ok(Some(interrupted(held))),
+                    Err(error) if matches!(error.code(), Some(OTHER_RUN)) => Ok(Some(interrupted(held))),
                     ended => ended.map(Some),
                 }
             }

@@ -10,7 +10,7 @@ pub struct Code {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $id:literal, $title:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $id:expr, $title:literal;)*) => {
         $($(#[$doc])* pub const $name: Code = Code { id: $id, title: $title };)*
 
         /// Every code of this crate, in order.
@@ -22,9 +22,9 @@ codes! {
     /// A kernel parameter has another value than the kubelet requires.
     KERNEL_DEFAULTS = "HARD0001", "a kernel parameter keeps the kubelet from starting";
     /// A pipe, a device, a socket where a file belongs.
-    NOT_A_FILE = "LIMIT0001", "the path is not a regular file";
+    NOT_A_FILE = slipway_limits::NOT_A_FILE, "the path is not a regular file";
     /// A file is larger than its kind may be.
-    TOO_LARGE = "LIMIT0002", "the file is too large";
+    TOO_LARGE = slipway_limits::TOO_LARGE, "the file is too large";
     /// There are more files than a command reads.
     TOO_MANY = "LIMIT0003", "too many spec files";
     /// There are more problems than are shown.

@@ -12,6 +12,7 @@ use tokio::process::Command;
 use super::growing::Growing;
 use super::{KUBELET, PODS, is_in_journal, newest, no_log, said};
 use crate::cli::node::LogsArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -66,7 +67,7 @@ async fn file<F: AsRef<Path>>(
 
 async fn journal(context: &Context, tail: usize) -> Result<ExitCode, CommandError> {
     let failed =
-        |error: std::io::Error| CommandError::new("CLI0001", "journalctl cannot be run").cause(error);
+        |error: std::io::Error| CommandError::new(code::FILE, "journalctl cannot be run").cause(error);
     let lines = tail.to_string();
     let mut command = Command::new("journalctl");
     command.args(["--unit", "kubelet", "--no-pager", "--output", "cat", "--follow", "--lines", &lines]);
