@@ -1,6 +1,10 @@
 //! Codes of the errors that the command line itself reports, each with the title of its page in `docs/errors`. A code has one
 //! meaning. Libraries declare the codes of their own errors.
 
+pub(crate) use slipway_node_agent::code::{
+    CERTIFICATE, DOCUMENT, IDENTITY, IMAGE, NO_BOOTSTRAP_TOKEN, NO_CERTIFICATE, NO_COMPONENT_LOG, NO_PHASE,
+    NO_STATE, NOT_CREATED, OTHER_ROLE,
+};
 pub(crate) use slipway_operations::code::{
     CHANGED_MEANWHILE, DECLINED, FILE, INTERNAL, PROVIDER, UNANSWERED, WRONG_NAME,
 };
@@ -56,10 +60,6 @@ codes! {
     NO_TOKEN = "FORGE0012", "the environment variable has no token";
     /// The policy of a review is in the repository that it reviews.
     POLICY = "FORGE0015", "a pull request could change the policy of its own review";
-    /// A folder or a name has no certificate.
-    NO_CERTIFICATE = "NODE0030", "there is no such certificate";
-    /// A key, a request or a kubeconfig cannot be created.
-    NOT_CREATED = "NODE0031", "a key, request or kubeconfig cannot be created";
     /// An argument of `--trust` has the wrong form.
     TRUST_ARGUMENT = "TRUST0014", "the argument of --trust is not valid";
 }

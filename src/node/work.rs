@@ -13,6 +13,7 @@ use slipway_operations::{Outcome, Plannable as _};
 
 use crate::cli::node::{CarryOutArguments, MachineArguments};
 use crate::cli::{OutputFormat, RunArguments, ShowOptions};
+use crate::code;
 use crate::commands::{done, pending};
 use crate::deciding::{Dialogue, outcome_at, report};
 use crate::error::CommandError;
@@ -135,7 +136,7 @@ pub(crate) fn selection(
         None => {
             let skipped: Vec<String> = arguments.skip_phases.iter().chain(configured).cloned().collect();
             Selection::without(command, &skipped).map_err(|phase| {
-                let error = CommandError::new("NODE0012", format!("there is no phase `{phase}` to skip"));
+                let error = CommandError::new(code::NO_PHASE, format!("there is no phase `{phase}` to skip"));
                 let list = "`slipway node phase init`, `join` and `reset` list the phases of each";
                 match phase::meant(command, &phase) {
                     Some(meant) => error.hint(format!("did you mean `{meant}`? {list}")),

@@ -12,6 +12,7 @@ use slipway_cluster_api::https;
 use slipway_cluster_api::{Client, Server, Unusable};
 use slipway_trust::Reach;
 
+use crate::code;
 use crate::error::Error;
 
 pub use slipway_cluster_api::{Credentials, Trust};
@@ -124,7 +125,7 @@ impl From<ApiError> for Error {
             ApiError::Refused { .. } => "use credentials that may do this, or check the cluster's RBAC",
             ApiError::Unreadable { .. } => "this may be no Kubernetes API",
         };
-        Self::new("NODE0014", "the cluster's API refused or failed a request")
+        Self::new(code::API, "the cluster's API refused or failed a request")
             .cause(error.to_string())
             .hint(hint)
     }

@@ -9,6 +9,7 @@ use slipway_bootstrap::pki::{Certificate, PrivateKey, Subject, inventory};
 use slipway_resource::SecretText;
 
 use super::api::Credentials;
+use crate::code;
 use crate::error::Error;
 
 /// The lifetime of the administrator's certificate with which a machine reads from the cluster for a join.
@@ -43,5 +44,5 @@ impl Authority {
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> Error {
-    Error::new("NODE0010", "the cluster's CA cannot be used").cause(error.to_string())
+    Error::new(code::CLUSTER_CONFIGURATION, "the cluster's CA cannot be used").cause(error.to_string())
 }

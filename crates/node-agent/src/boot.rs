@@ -18,6 +18,7 @@ mod report;
 mod settings;
 pub mod unit;
 
+use crate::code;
 use crate::error::Error;
 
 /// Why an attempt ended before its run.
@@ -41,7 +42,7 @@ impl Stop {
     /// As the error of a command that does not wait.
     pub fn into_error(self) -> Error {
         match self {
-            Self::Waits(what) => Error::new("NODE0018", format!("the machine {what}")),
+            Self::Waits(what) => Error::new(code::BOOT, format!("the machine {what}")),
             Self::Failed(error) | Self::Refused(error) => error,
         }
     }

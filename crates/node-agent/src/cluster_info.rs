@@ -7,6 +7,7 @@ use slipway_bootstrap::token::Token;
 
 use super::api::Api;
 use super::discovery::texts;
+use crate::code;
 use crate::error::Error;
 
 const PLACE: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
@@ -24,7 +25,7 @@ pub async fn read(api: &Api) -> Result<ClusterInfo, Error> {
     let data = texts(&api.get(PLACE).await?.body);
     let text = data.get(KUBECONFIG).cloned().unwrap_or_default();
     let cluster = Kubeconfig::parse(&text).and_then(|kubeconfig| kubeconfig.cluster()).map_err(|error| {
-        Error::new("NODE0032", "the cluster's cluster-info cannot be used").cause(error.to_string())
+        Error::new(code::CLUSTER_INFO, "the cluster's cluster-info cannot be used").cause(error.to_string())
     })?;
     Ok(ClusterInfo { text, cluster })
 }

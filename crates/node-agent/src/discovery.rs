@@ -15,6 +15,7 @@ use slipway_resource::SecretText;
 use tokio::time::Instant;
 
 use super::api::{Answer, Api, ApiError, Credentials, Trust};
+use crate::code;
 use crate::error::Error;
 
 /// The pause before another attempt.
@@ -166,6 +167,6 @@ fn untrusted(place: &str, error: &discovery::Error) -> Error {
 }
 
 fn unusable(place: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::new("NODE0032", format!("what {place} says of the cluster cannot be used"))
+    Error::new(code::CLUSTER_INFO, format!("what {place} says of the cluster cannot be used"))
         .cause(error.to_string())
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 use slipway_limits::Exceeded;
 use slipway_resource::ProviderError;
 
+use crate::code;
+
 /// The cause of a problem: an error of a library, or a sentence.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
@@ -93,12 +95,12 @@ impl Error {
 
     /// An option or a field of the documents has a value that cannot be used.
     pub fn invalid(message: impl Into<String>) -> Self {
-        Self::new("NODE0001", message)
+        Self::new(code::SETTING, message)
     }
 
     /// A setting is required, and neither an option nor a document has it.
     pub fn missing(message: impl Into<String>) -> Self {
-        Self::new("NODE0017", message)
+        Self::new(code::MISSING_SETTING, message)
     }
 
     /// Problems of a document, each complete in itself.

@@ -13,6 +13,7 @@ use super::facts::below;
 use super::secrets::NodeSecrets;
 use super::spec::NodeSpec;
 use super::upload;
+use crate::code;
 use crate::error::Error;
 
 /// The data that a machine needs to join.
@@ -86,7 +87,8 @@ pub fn pin_of(path: &Path) -> Result<String, Error> {
 /// The pin of the CA in a text.
 pub fn pin_of_text(text: &str) -> Result<String, Error> {
     let certificate = Certificate::from_pem(text).map_err(|error| {
-        Error::new("NODE0006", "the certificate of the cluster's CA cannot be read").cause(error.to_string())
+        Error::new(code::CERTIFICATE, "the certificate of the cluster's CA cannot be read")
+            .cause(error.to_string())
     })?;
     Ok(Pin::of(certificate.public_key()).to_string())
 }

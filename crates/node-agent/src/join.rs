@@ -22,6 +22,7 @@ use super::facts::below;
 use super::machine::Machine;
 use super::secrets::NodeSecrets;
 use super::spec::{Joined, NodeSpec};
+use crate::code;
 use crate::error::Error;
 
 const SYSTEM: &str = "/api/v1/namespaces/kube-system";
@@ -95,7 +96,7 @@ pub async fn find(
     if spec.configuration.is_control_plane() {
         if spec.configuration.cluster.control_plane_endpoint.is_none() {
             return Err(Error::new(
-                "NODE0009",
+                code::NO_ENDPOINT,
                 "the cluster has no stable endpoint, so it can have one control plane only",
             )
             .hint("it is given when the cluster begins, as with --control-plane-endpoint"));
@@ -166,7 +167,8 @@ fn as_newcomer(found: &Found, token: Option<SecretText>) -> Result<Api, Error> {
 /// Takes the settings that the whole cluster shares.
 async fn settings(configuration: &mut Configuration, api: &Api, until: Instant) -> Result<(), Error> {
     let unusable = |what: &str, error: &dyn std::fmt::Display| {
-        Error::new("NODE0010", format!("the cluster's {what} cannot be used")).cause(error.to_string())
+        Error::new(code::CLUSTER_CONFIGURATION, format!("the cluster's {what} cannot be used"))
+            .cause(error.to_string())
     };
     let map = |name: &str| format!("{SYSTEM}/configmaps/{name}");
     let path = map("kubeadm-config");
@@ -210,7 +212,7 @@ async fn refuse_other_name(name: &str, api: &Api, until: Instant) -> Result<(), 
         Some(bound) if bound != name => {
             let text =
                 format!("the token is for the node {bound}, and this one would be {name}; nothing was done");
-            Err(Error::new("NODE0016", text).hint(format!(
+            Err(Error::new(code::BOUND_TOKEN, text).hint(format!(
                 "`slipway node token create --node {name}` makes a token for this one; --node-name gives it another name"
             )))
         }
@@ -236,7 +238,7 @@ pub async fn is_ready(name: &str, api: &Api) -> Result<bool, ApiError> {
 
 /// The error for a machine with the name of another node.
 pub fn name_is_taken(name: &str) -> Error {
-    Error::new("NODE0007", format!("the cluster has a node {name} already, and it is ready; nothing was done"))
+    Error::new(code::SAME_NAME, format!("the cluster has a node {name} already, and it is ready; nothing was done"))
         .hint("give this one another name with --node-name, or remove the other: `slipway node reset` there, or `kubectl delete node`")
 }
 
@@ -265,7 +267,7 @@ async fn shared_files(
         if missing.is_empty() {
             return Ok(BTreeMap::new());
         }
-        return Err(Error::new("NODE0011", format!("a control plane needs {}", missing.join(", "))).hint(
+        return Err(Error::new(code::SHARED_CERTIFICATES, format!("a control plane needs {}", missing.join(", "))).hint(
             "give the key of uploaded certificates with --certificate-key (`slipway node phase init upload-certs` uploads them again), or copy the files here",
         ));
     };
@@ -278,7 +280,7 @@ async fn shared_files(
     let path = format!("{SYSTEM}/secrets/{}", certificate_upload::SECRET);
     let Some(secret) = patiently(until, || api.find(&path)).await? else {
         return Err(Error::new(
-            "NODE0011",
+            code::SHARED_CERTIFICATES,
             "the cluster has no uploaded certificates: they end after two hours",
         )
         .hint(
@@ -326,7 +328,7 @@ async fn etcd_endpoints(
     let trust = Trust::Authorities(found.authority.clone());
     let api = Api::new(&found.server, &trust, &administrator)?;
     patiently(until, || etcd_members(&api)).await?.ok_or_else(|| {
-        Error::new("NODE0010", "no pod of the cluster says where a member of etcd is")
+        Error::new(code::CLUSTER_CONFIGURATION, "no pod of the cluster says where a member of etcd is")
             .hint("the pods of etcd carry the annotation kubeadm.kubernetes.io/etcd.advertise-client-urls; look with `kubectl -n kube-system get pods -l component=etcd`")
     })
 }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use super::api::{Api, ApiError};
 use super::discovery::patiently;
 use super::facts::{self, below};
+use crate::code;
 use crate::error::Error;
 
 const REVIEWS: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -51,7 +52,7 @@ impl Leaving {
             let api = Api::of_file(root, path)?;
             return match look(&api, name, Duration::from_secs(60)).await? {
                 Self::Stays { why, .. } => Err(Error::new(
-                    "NODE0015",
+                    code::NODE_OBJECT,
                     format!("the Node {name} cannot be removed; nothing was done"),
                 )
                 .cause(why)

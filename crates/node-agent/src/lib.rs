@@ -14,6 +14,7 @@ pub mod begin;
 pub mod boot;
 mod caller;
 pub mod cluster_info;
+pub mod code;
 pub mod cri;
 pub mod discovery;
 pub mod documents;

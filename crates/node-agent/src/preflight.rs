@@ -4,6 +4,7 @@
 use slipway_bootstrap::preflight::{self, Finding, Questions, Report};
 
 use super::facts::{self, Looking};
+use crate::code;
 use crate::error::Error;
 
 /// Runs every check. Changes nothing on the host, except that missing images are pulled on request.
@@ -49,7 +50,7 @@ fn failure<'a>(errors: impl Iterator<Item = &'a Finding>) -> Error {
     let errors: Vec<&Finding> = errors.collect();
     let names: Vec<&str> = errors.iter().map(|finding| finding.check.as_str()).collect();
     let message = format!("this host is not ready: {} of the checks failed; nothing was done", errors.len());
-    let mut failure = Error::new("NODE0002", message);
+    let mut failure = Error::new(code::PREFLIGHT, message);
     for finding in &errors {
         failure = failure.cause(format!("{}: {} — {}", finding.check, finding.message, finding.hint));
     }

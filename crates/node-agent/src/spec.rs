@@ -5,6 +5,7 @@ use slipway_bootstrap::configuration::Configuration;
 use slipway_bootstrap::expand::Discovered;
 use slipway_bootstrap::preflight::Purpose;
 
+use crate::code;
 use crate::error::Error;
 
 /// The name under which the machine's own state knows it.
@@ -111,7 +112,7 @@ impl NodeSpec {
     /// From what the state keeps.
     pub fn from_json(document: &serde_json::Value) -> Result<Self, Error> {
         Self::deserialize(document).map_err(|error| {
-            Error::new("NODE0004", "the state of this machine does not say what it was made by")
+            Error::new(code::NO_STATE, "the state of this machine does not say what it was made by")
                 .cause(error.to_string())
                 .hint("name the configuration with --config FILE")
         })

@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use super::api::Api;
 use super::begin::whole_seconds;
 use super::facts::below;
+use crate::code;
 use crate::error::Error;
 
 const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
@@ -30,8 +31,11 @@ pub async fn certificates(root: &Path, configuration: &Configuration, key: &Secr
     let key: CertificateKey = key.expose().parse().map_err(refused)?;
     let authority = format!("{}/ca.key", configuration.cluster.certificates_dir);
     if !below(root, &authority).exists() {
-        return Err(Error::new("NODE0011", format!("{authority} is not here, so there is nothing to share"))
-            .hint("with an external CA the files are brought to each control plane by other means"));
+        return Err(Error::new(
+            code::SHARED_CERTIFICATES,
+            format!("{authority} is not here, so there is nothing to share"),
+        )
+        .hint("with an external CA the files are brought to each control plane by other means"));
     }
     let read = |path: &str| -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
         match std::fs::read(below(root, path)) {

@@ -9,9 +9,6 @@ use crate::workspace;
 
 const FOLDER: &str = "docs/errors";
 
-/// The prefix of the codes that are not declared as constants yet.
-const NODES: &str = "NODE";
-
 /// Checks that every error code is declared once and has its page, every page its code, both the same title, and the README
 /// every prefix.
 #[derive(clap::Args)]
@@ -86,7 +83,7 @@ fn place(places: &mut BTreeMap<String, Vec<String>>, path: &str, text: &str) {
 
 /// The codes that are written more than once. Each one is declared once, so that it has one meaning.
 fn repeated(places: &BTreeMap<String, Vec<String>>) -> Vec<String> {
-    let repeated = places.iter().filter(|(code, paths)| paths.len() > 1 && prefix(code) != NODES);
+    let repeated = places.iter().filter(|(_, paths)| paths.len() > 1);
     let said = repeated.map(|(code, paths)| {
         format!("{code} is written {} times, in {}: declare a constant", paths.len(), paths.join(", "))
     });
@@ -134,8 +131,8 @@ mod tests {
     #[test]
     fn a_code_that_is_written_twice_is_found() {
         let mut places = BTreeMap::new();
-        place(&mut places, "a.rs", r#"const A: &str = "RUN0001"; f("NODE0001");"#);
-        place(&mut places, "b.rs", "f(A); f(\"NODE0001\");\n#[cfg(test)]\nmod tests { f(\"RUN0001\") }");
+        place(&mut places, "a.rs", r#"const A: &str = "RUN0001";"#);
+        place(&mut places, "b.rs", "f(A);\n#[cfg(test)]\nmod tests { f(\"RUN0001\") }");
         assert!(repeated(&places).is_empty(), "{places:?}");
         place(&mut places, "b.rs", r#"f("RUN0001")"#);
         assert_eq!(repeated(&places), ["RUN0001 is written 2 times, in a.rs, b.rs: declare a constant"]);

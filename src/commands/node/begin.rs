@@ -15,6 +15,7 @@ use slipway_node_agent::{begin, invite, join};
 use super::{ADMINISTRATORS, KUBELET, unexpandable};
 use crate::cli::RunArguments;
 use crate::cli::node::{CarryOutArguments, MachineArguments, NodeInitArguments, NodeJoinArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::node::settings;
 use crate::node::work::{self, Manner, selection};
@@ -136,6 +137,6 @@ fn refuse_other_role(before: Option<&NodeSpec>, wanted: Purpose) -> Result<(), C
         Purpose::JoinWorker => "a worker of a cluster",
         Purpose::Reset => "being reset",
     };
-    Err(CommandError::new("NODE0005", format!("this machine is {part} already"))
+    Err(CommandError::new(code::OTHER_ROLE, format!("this machine is {part} already"))
         .hint("`slipway node reset` takes it out; `slipway node apply` changes it"))
 }

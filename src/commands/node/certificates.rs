@@ -118,7 +118,7 @@ fn lines(folder: &Path, kubeconfig_folder: &Path, now: Timestamp) -> Result<Vec<
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> CommandError {
-    CommandError::new("NODE0006", format!("{} cannot be read as a certificate", path.display()))
+    CommandError::new(code::CERTIFICATE, format!("{} cannot be read as a certificate", path.display()))
         .cause(error.to_string())
         .hint("`slipway node plan` shows what it should be, `slipway node apply` mends it")
 }

@@ -19,6 +19,7 @@ use crate::cli::node::{
     ConfigCommand, ConfigDefaults, ImagesArguments, ImagesCommand, InitSettings, NodeSettingsArguments,
     SourceArguments,
 };
+use crate::code;
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::node::settings;
@@ -152,7 +153,7 @@ async fn pull(context: &Context, arguments: &ImagesArguments) -> Result<(), Comm
             settings::missing("this host has several container runtimes").hint("name one with --cri-socket")
         );
     };
-    let failed = |text: String| CommandError::new("NODE0013", "an image cannot be fetched").cause(text);
+    let failed = |text: String| CommandError::new(code::IMAGE, "an image cannot be fetched").cause(text);
     let mut runtime = Cri::connect(&socket).await.map_err(failed)?;
     for image in images {
         runtime.pull_image(&image).await.map_err(|reason| failed(format!("{image}: {reason}")))?;

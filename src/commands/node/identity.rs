@@ -13,6 +13,7 @@ use slipway_node_agent::identity::server::{self, Keys};
 use slipway_node_agent::machine::Machine;
 
 use crate::cli::node::IdentityArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -22,8 +23,11 @@ pub(super) async fn run(context: &Context, arguments: &IdentityArguments) -> Res
     let spec = machine.spec()?;
     let boot = spec.as_ref().and_then(|spec| Some((spec, spec.boot.as_ref()?)));
     let Some((spec, boot)) = boot.filter(|(spec, _)| spec.configuration.is_control_plane()) else {
-        return Err(CommandError::new("NODE0023", "this machine is no control plane that booted in a cloud")
-            .hint("listed hosts join over SSH, or with `slipway node join`"));
+        return Err(CommandError::new(
+            code::IDENTITY,
+            "this machine is no control plane that booted in a cloud",
+        )
+        .hint("listed hosts join over SSH, or with `slipway node join`"));
     };
     let document = attempt::document(boot)?;
     let dialled = boot.endpoint.as_deref().and_then(|text| text.parse::<Endpoint>().ok());
@@ -41,7 +45,7 @@ pub(super) async fn run(context: &Context, arguments: &IdentityArguments) -> Res
         served = server::serve(arguments.listen, desk, keys) => match served? {},
         // The unit restarts both.
         how = identifier.ended() => {
-            Err(CommandError::new("NODE0023", "the provider of the cloud has ended").cause(how))
+            Err(CommandError::new(code::IDENTITY, "the provider of the cloud has ended").cause(how))
         }
     }
 }

@@ -69,8 +69,10 @@ fn no_log(pods: &Path, name: &str) -> CommandError {
     let mut names = components(pods);
     names.sort();
     names.dedup();
-    let error =
-        CommandError::new("NODE0003", format!("no container called {name} has a log on this machine"));
+    let error = CommandError::new(
+        code::NO_COMPONENT_LOG,
+        format!("no container called {name} has a log on this machine"),
+    );
     match names.is_empty() {
         true => error.hint("no container has one here: `slipway node logs` shows what the kubelet says"),
         false => error.hint(format!("these have: {}", names.join(", "))),

@@ -22,6 +22,7 @@ use crate::cli::node::{
     SourceArguments,
 };
 use crate::cli::{OutputFormat, RunArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::node::settings;
 use crate::node::work::{self, Manner, selection};
@@ -78,7 +79,7 @@ async fn go(
 ) -> Result<ExitCode, CommandError> {
     let machine = Machine::open(context, root).await?;
     let Some(before) = machine.spec()? else {
-        return Err(CommandError::new("NODE0004", "nothing is known of what this machine should be")
+        return Err(CommandError::new(code::NO_STATE, "nothing is known of what this machine should be")
             .hint("`slipway node init` and `slipway node join` make it a node; `slipway adopt` takes over what kubeadm made"));
     };
     if let Some(boot) = &before.boot {
@@ -128,7 +129,7 @@ async fn booted(
 ) -> Result<ExitCode, CommandError> {
     if config.is_some() || !skip.is_empty() {
         let text = "this machine has booted from a document, which takes no other configuration";
-        return Err(CommandError::new("NODE0021", text)
+        return Err(CommandError::new(code::DOCUMENT, text)
             .hint("leave out --config and --skip-phases, or change the spec of the cluster"));
     }
     let document = attempt::document(boot)?;

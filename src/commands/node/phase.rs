@@ -6,6 +6,7 @@ use slipway_bootstrap::phase::{self, Command, Phase};
 
 use super::{begin, reset};
 use crate::cli::node::{JoinSettings, NodeJoinArguments, PhaseCommand, PhaseJoinArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
 
@@ -45,7 +46,7 @@ fn chosen(context: &Context, command: Command, words: &[String]) -> Result<Optio
     if let Some(path) = phase::resolve(command, &written) {
         return Ok(Some(path));
     }
-    let error = CommandError::new("NODE0012", format!("there is no phase `{written}`"));
+    let error = CommandError::new(code::NO_PHASE, format!("there is no phase `{written}`"));
     let list = "the same command without a phase lists all of them";
     Err(match phase::meant(command, &written) {
         Some(meant) => error.hint(format!("did you mean `{meant}`? {list}")),

@@ -14,6 +14,7 @@ use slipway_node_agent::work::Work;
 use super::{ADMINISTRATORS, KUBELET};
 use crate::cli::RunArguments;
 use crate::cli::node::{NodeResetArguments, ResetSettings};
+use crate::code;
 use crate::error::CommandError;
 use crate::node::work::{self, Manner, selection};
 use crate::program::Context;
@@ -29,13 +30,13 @@ pub(super) async fn run(
     let Some(spec) = machine.spec()? else {
         if machine.state.is_none() {
             return Err(CommandError::new(
-                "NODE0004",
+                code::NO_STATE,
                 "nothing on this machine was made by `slipway node`; nothing was done",
             )
             .hint("what kubeadm made, `kubeadm reset` removes"));
         }
         return Err(CommandError::new(
-            "NODE0004",
+            code::NO_STATE,
             "nothing is left on this machine of what `slipway node` made",
         ));
     };

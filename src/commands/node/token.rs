@@ -17,6 +17,7 @@ use slipway_node_agent::{cluster_info, invite};
 
 use crate::cli::ReportFormat;
 use crate::cli::node::{TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments};
+use crate::code;
 use crate::error::CommandError;
 use crate::node::settings;
 use crate::program::Context;
@@ -177,8 +178,11 @@ async fn delete(context: &Context, arguments: &TokenDeleteArguments) -> Result<(
                 context.output.message(&format!("Token {id} is removed."));
             }
             Err(error) if error.status() == Some(404) => {
-                return Err(CommandError::new("NODE0008", format!("the cluster has no token {id}"))
-                    .hint("`slipway node token list` shows those that there are"));
+                return Err(CommandError::new(
+                    code::NO_BOOTSTRAP_TOKEN,
+                    format!("the cluster has no token {id}"),
+                )
+                .hint("`slipway node token list` shows those that there are"));
             }
             Err(error) => return Err(error.into()),
         }

@@ -20,6 +20,7 @@ use super::settings::{self, Kept};
 use super::{Stop, attempt};
 use crate::api::Api;
 use crate::caller::Caller;
+use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 use crate::machine::Machine;
@@ -62,7 +63,7 @@ fn pause() -> Duration {
 /// Refuses a machine that has no settings to follow.
 fn followed(document: &NodeBootstrap) -> Result<&str, Error> {
     document.settings_name().ok_or_else(|| {
-        Error::new("NODE0025", "the bootstrap document of this machine has all of its settings")
+        Error::new(code::POOL_SETTINGS, "the bootstrap document of this machine has all of its settings")
             .hint("`rollout.strategy: inPlaceOrReplace` of its pool puts them into the cluster")
     })
 }
@@ -94,7 +95,7 @@ impl Agent<'_> {
         let machine = Machine::open(self.caller, root).await?;
         let spec = machine.spec()?;
         let Some((spec, boot)) = spec.as_ref().and_then(|spec| Some((spec, spec.boot.as_ref()?))) else {
-            return Err(Error::new("NODE0025", "this machine did not boot in a cloud"));
+            return Err(Error::new(code::POOL_SETTINGS, "this machine did not boot in a cloud"));
         };
         let document = attempt::document(boot)?;
         let name = followed(&document)?;
@@ -181,7 +182,9 @@ impl Agent<'_> {
         self.caller.message(&format!("The previous settings are applied again: {why}"));
         kept.go_back()?;
         if let Some(why) = self.apply(here).await? {
-            return Err(Error::new("NODE0025", "the previous settings cannot be applied either").cause(why));
+            return Err(
+                Error::new(code::POOL_SETTINGS, "the previous settings cannot be applied either").cause(why)
+            );
         }
         kept.is_done()?;
         self.failed = Some((digest.to_owned(), why.chars().take(LONGEST).collect()));
@@ -213,7 +216,7 @@ fn missing(name: &str) -> Error {
     let text = format!(
         "the ConfigMap {name} in kube-system does not have the settings that this node has to run with"
     );
-    Error::new("NODE0025", text).hint("the next `slipway apply` writes them")
+    Error::new(code::POOL_SETTINGS, text).hint("the next `slipway apply` writes them")
 }
 
 /// Gives the node the labels of its new settings, as far as its kubelet may: a kubelet does so only when it registers. The plan of

@@ -18,6 +18,7 @@ use super::keys::{self, Keys};
 use super::{Stop, credential, identity, settings};
 use crate::api::{Api, Credentials, Trust};
 use crate::caller::Caller;
+use crate::code;
 use crate::error::Error;
 use crate::facts::{below, program};
 use crate::identity::Identifier;
@@ -44,7 +45,7 @@ pub fn document(boot: &Boot) -> Result<NodeBootstrap, Error> {
     let bytes = slipway_limits::file::read_given(path, slipway_limits::size::SPEC)
         .map_err(|error| Error::file("the bootstrap document", path, &error))?;
     let unusable = |text: String| {
-        Error::new("NODE0021", text)
+        Error::new(code::DOCUMENT, text)
             .hint("replace the machine: a new one gets the document of the last apply")
     };
     let document = NodeBootstrap::read(&bytes, &boot.digest).map_err(|error| unusable(error.to_string()))?;
@@ -165,7 +166,7 @@ impl Preparing<'_> {
     async fn keys(&mut self) -> Result<(Keys, bool), Stop> {
         let cluster = self.document.cluster_name();
         let store = self.boot.state.as_deref().or(self.document.store()).ok_or_else(|| {
-            let error = Error::new("NODE0021", "nothing says where the state of the cluster is");
+            let error = Error::new(code::DOCUMENT, "nothing says where the state of the cluster is");
             Stop::Refused(error.hint("name it with --state, or in the document as `cluster.store`"))
         })?;
         // kOps names the folder of the cluster, and not the one above.
@@ -236,7 +237,10 @@ impl Preparing<'_> {
         authority: &str,
     ) -> Result<Administrator, Error> {
         let key = self.secrets.text_of(&NodeBootstrap::key("ca.key", None)).ok_or_else(|| {
-            Error::new("NODE0010", "the key of the cluster's CA is not known to this machine")
+            Error::new(
+                code::CLUSTER_CONFIGURATION,
+                "the key of the cluster's CA is not known to this machine",
+            )
         })?;
         Administrator::new(configuration, &endpoint.url(), authority, &key)
     }
@@ -263,7 +267,10 @@ impl Preparing<'_> {
                 };
                 let first = self.document.first_settings();
                 let text = found.or_else(|| first.map(str::to_owned)).ok_or_else(|| {
-                    Error::new("NODE0025", "the bootstrap document of this control plane has no settings")
+                    Error::new(
+                        code::POOL_SETTINGS,
+                        "the bootstrap document of this control plane has no settings",
+                    )
                 })?;
                 kept.begin_with(&text)?;
                 text
@@ -332,7 +339,7 @@ impl Preparing<'_> {
         }
         let text = STANDARD.decode(authority).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         let authority = text.ok_or_else(|| {
-            Stop::Refused(Error::new("NODE0021", "the authority of the cluster is no PEM in base64"))
+            Stop::Refused(Error::new(code::DOCUMENT, "the authority of the cluster is no PEM in base64"))
         })?;
         let cluster = identity::Cluster {
             document: self.document,
@@ -356,7 +363,7 @@ impl Preparing<'_> {
     fn endpoint(&self) -> Result<LocalEndpoint, Stop> {
         let named = self.boot.endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
         let named = named.ok_or_else(|| {
-            let error = Error::new("NODE0021", "nothing says at which address the cluster is reached");
+            let error = Error::new(code::DOCUMENT, "nothing says at which address the cluster is reached");
             Stop::Refused(error.hint("name it with --endpoint"))
         })?;
         parsed(named, self.document.api_port())
@@ -384,7 +391,7 @@ fn parsed(text: &str, port: u16) -> Result<LocalEndpoint, Stop> {
     let endpoint: slipway_bootstrap::configuration::Endpoint =
         text.parse().map_err(|error: slipway_bootstrap::configuration::EndpointError| {
             Stop::Refused(
-                Error::new("NODE0021", format!("`{text}` is no address of a cluster"))
+                Error::new(code::DOCUMENT, format!("`{text}` is no address of a cluster"))
                     .cause(error.to_string()),
             )
         })?;

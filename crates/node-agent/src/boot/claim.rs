@@ -16,6 +16,7 @@ use slipway_state_store::{Backend, Key};
 use tokio::time::Instant;
 
 use super::Stop;
+use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 
@@ -176,7 +177,7 @@ impl Claim {
 
     fn damaged(&self, error: &serde_json::Error) -> Error {
         let text = format!("the record of the first control plane of {} is damaged", self.cluster);
-        Error::new("NODE0018", text).cause(error.to_string())
+        Error::new(code::BOOT, text).cause(error.to_string())
     }
 }
 
@@ -204,7 +205,9 @@ pub(super) fn step_down(root: &Path) -> Stop {
     }
     let text =
         "another control plane has begun the cluster, since this machine did not renew its record in time";
-    Stop::Refused(Error::new("NODE0022", text).hint("replace the machine: a new one joins the cluster"))
+    Stop::Refused(
+        Error::new(code::OTHER_BEGINNING, text).hint("replace the machine: a new one joins the cluster"),
+    )
 }
 
 fn failed(error: BackendError) -> Error {

@@ -7,6 +7,7 @@ use slipway_bootstrap::kubeconfig::Kubeconfig;
 use slipway_resource::SecretText;
 
 use super::Stop;
+use crate::code;
 use crate::error::Error;
 
 /// The contents of a worker's credential.
@@ -34,7 +35,7 @@ pub(super) fn read(path: &Path) -> Result<Credential, Stop> {
     };
     // The next attempt reads the credential again, so that another file corrects the problem.
     let unusable = |cause: String| {
-        Error::new("NODE0018", format!("the credential {} cannot be used", path.display())).cause(cause)
+        Error::new(code::BOOT, format!("the credential {} cannot be used", path.display())).cause(cause)
     };
     let kubeconfig = Kubeconfig::parse(&text).map_err(|error| unusable(error.to_string()))?;
     let token = kubeconfig.token().ok_or_else(|| unusable("its user has no token".to_owned()))?;

@@ -17,6 +17,7 @@ use slipway_resource::{Digest, SecretText};
 
 use super::Stop;
 use crate::api::{Api, ApiError, Credentials, Trust};
+use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 use crate::identity::{self, Ask, Challenge, Grant, Identifier, Wanted};
@@ -89,7 +90,7 @@ async fn exchange(
         request: Digest::of_bytes(request.as_bytes()),
     };
     let credential = identifier.session().bootstrap_credential(proved).await.map_err(|error| {
-        Error::new("NODE0023", "the cloud does not prove who this machine is").cause(error.message)
+        Error::new(code::IDENTITY, "the cloud does not prove who this machine is").cause(error.message)
     })?;
     let ask = Ask {
         server: server.to_owned(),
@@ -130,9 +131,12 @@ async fn post<T: DeserializeOwned>(
     let answer = api.post(path, &body).await.map_err(|error| match &error {
         // A refusal may be one of the moment as well: an instance that was just started, a node that just went.
         ApiError::Refused { status, message, .. } if status.as_u16() == 403 => Stop::Failed(
-            Error::new("NODE0024", "the control plane does not give this machine the credential of a node")
-                .cause(message.clone())
-                .hint("this machine tries again; when the cause does not pass, replace the machine"),
+            Error::new(
+                code::NO_CREDENTIAL,
+                "the control plane does not give this machine the credential of a node",
+            )
+            .cause(message.clone())
+            .hint("this machine tries again; when the cause does not pass, replace the machine"),
         ),
         ApiError::Refused { status, message, .. } if matches!(status.as_u16(), 409 | 429 | 503) => {
             Stop::Waits(format!("waits for {url}: {message}"))
@@ -174,7 +178,7 @@ fn key(root: &Path) -> Result<PrivateKey, Error> {
 }
 
 fn unusable(error: &dyn std::fmt::Display) -> Error {
-    Error::new("NODE0023", "the credential of the node cannot be used").cause(error.to_string())
+    Error::new(code::IDENTITY, "the credential of the node cannot be used").cause(error.to_string())
 }
 
 #[cfg(test)]

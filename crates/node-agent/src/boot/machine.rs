@@ -14,6 +14,7 @@ use super::programs;
 use super::report::{Phase, Report};
 use super::{identity, unit};
 use crate::caller::Caller;
+use crate::code;
 use crate::error::Error;
 use crate::facts::init_system;
 use crate::identity::Identifier;
@@ -74,7 +75,7 @@ pub async fn run(caller: &dyn Caller, boot: &Boot, console: &Path) -> Result<(),
             }
         }
         if signals.within(pause).await {
-            return Err(Error::new("NODE0018", "the boot was stopped by a signal")
+            return Err(Error::new(code::BOOT, "the boot was stopped by a signal")
                 .hint("the same command continues it"));
         }
     }
@@ -90,7 +91,7 @@ async fn once(
     let machine = Machine::open(caller, Path::new("/")).await?;
     let before = machine.spec()?;
     if before.as_ref().is_some_and(|before| before.boot.is_none()) {
-        let error = Error::new("NODE0005", "another command made this machine a node already");
+        let error = Error::new(code::OTHER_ROLE, "another command made this machine a node already");
         return Err(Stop::Refused(error.hint("`slipway node reset` takes it out of its cluster")));
     }
     attempt::has_address(&machine)?;
@@ -183,7 +184,7 @@ async fn apply(
     if caller.carry_out(task).await?.is_complete {
         return Ok(());
     }
-    Err(Error::new("NODE0018", "steps of the machine's plan failed; the messages above name them").into())
+    Err(Error::new(code::BOOT, "steps of the machine's plan failed; the messages above name them").into())
 }
 
 /// How the plan of a machine reaches the API: the kubeconfigs, and the URL of the API server on a control plane.

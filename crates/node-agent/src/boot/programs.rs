@@ -13,6 +13,7 @@ use slipway_programs::Contents;
 use slipway_spec::model::ContainerRuntime;
 
 use super::{Stop, unit};
+use crate::code;
 use crate::error::Error;
 use crate::facts::{below, init_system, program};
 
@@ -32,7 +33,7 @@ pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) 
         if !is_plain(&file.sha256) {
             let text =
                 format!("the digest of {} in the bootstrap document is no SHA-256", file.name.as_str());
-            return Err(Stop::Refused(Error::new("NODE0021", text)));
+            return Err(Stop::Refused(Error::new(code::DOCUMENT, text)));
         }
         if is_installed(root, file)? || is_in_image(document, file.name, root).await {
             continue;
@@ -73,7 +74,9 @@ fn layout(root: &Path) -> Result<Layout, Stop> {
         .unwrap_or_default();
     Layout::of(&text).map_err(|system| {
         let text = format!("programs are not installed on this operating system: {system}");
-        Stop::Refused(Error::new("NODE0020", text).hint("use an image that has containerd and the kubelet"))
+        Stop::Refused(
+            Error::new(code::OPERATING_SYSTEM, text).hint("use an image that has containerd and the kubelet"),
+        )
     })
 }
 
@@ -178,7 +181,7 @@ async fn start_containerd(
 /// 2 read it.
 fn configuration(runtime: &ContainerRuntime, layout: &Layout, pause: &str) -> Result<String, Error> {
     let unusable = |error: &dyn std::fmt::Display| {
-        Error::new("NODE0021", "`runtime.extraConfig` of the bootstrap document is no TOML")
+        Error::new(code::DOCUMENT, "`runtime.extraConfig` of the bootstrap document is no TOML")
             .cause(error.to_string())
     };
     let sandbox = runtime.sandbox_image.as_deref().unwrap_or(pause);

@@ -11,6 +11,7 @@ use slipway_resource::SecretText;
 
 use super::Stop;
 use crate::api::{Api, Credentials, Trust};
+use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 use crate::spec::Joined;
@@ -106,7 +107,7 @@ impl Kept {
 /// Reads the settings of a text.
 pub fn read(text: &str) -> Result<NodeSettings, Error> {
     NodeSettings::read(text).map_err(|error| {
-        Error::new("NODE0025", "the settings of the pool cannot be used").cause(error.to_string())
+        Error::new(code::POOL_SETTINGS, "the settings of the pool cannot be used").cause(error.to_string())
     })
 }
 
@@ -127,7 +128,7 @@ pub(super) async fn fetch(root: &Path, name: &str, joined: &Joined) -> Result<St
     let what = format!("the settings of its pool: the ConfigMap {name} in kube-system");
     match api.find(&path(name)).await {
         Ok(Some(map)) => text_of(&map, SETTINGS, None).ok_or_else(|| {
-            Error::new("NODE0025", format!("the ConfigMap {name} has no key `{SETTINGS}`")).into()
+            Error::new(code::POOL_SETTINGS, format!("the ConfigMap {name} has no key `{SETTINGS}`")).into()
         }),
         Ok(None) => Err(Stop::Waits(format!("waits for {what} does not exist yet"))),
         // The permission comes with the object.
@@ -146,7 +147,7 @@ fn api(root: &Path, joined: &Joined) -> Result<Api, Stop> {
     }
     let Some(file) = &joined.client_certificate else {
         let text = "a machine that joins with a token cannot read the settings of its pool";
-        return Err(Stop::Refused(Error::new("NODE0025", text).hint(
+        return Err(Stop::Refused(Error::new(code::POOL_SETTINGS, text).hint(
             "remove the file of the credential, so that the machine asks for the credential of its node",
         )));
     };

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use slipway_limits::replace::{self, Readers};
 
+use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 
@@ -144,7 +145,7 @@ pub async fn remove(root: &Path) -> Result<(), Error> {
 
 pub(super) async fn systemctl(words: &[&str]) -> Result<(), Error> {
     let failed = |cause: String| {
-        Error::new("NODE0019", format!("`systemctl {}` failed", words.join(" ")))
+        Error::new(code::BOOT_UNIT, format!("`systemctl {}` failed", words.join(" ")))
             .cause(cause)
             .hint("`--foreground` boots the machine without a unit")
     };

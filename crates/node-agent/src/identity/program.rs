@@ -9,6 +9,7 @@ use slipway_protocol::{Launch, Running};
 use slipway_resource::provider::{SessionRequest, Terms, executable_name};
 use slipway_resource::{Session, Value};
 
+use crate::code;
 use crate::error::Error;
 use crate::facts::program;
 
@@ -33,7 +34,7 @@ impl Identifier {
     pub async fn start(provider: &str, region: Option<&str>) -> Result<Self, Error> {
         let name = executable_name(provider);
         let failed = |cause: String| {
-            Error::new("NODE0023", format!("{name} cannot be used on this machine")).cause(cause)
+            Error::new(code::IDENTITY, format!("{name} cannot be used on this machine")).cause(cause)
         };
         let path = Self::find(provider).ok_or_else(|| failed("it is not on this machine".to_owned()))?;
         let running = Running::launch(&Launch::new(provider, &path))

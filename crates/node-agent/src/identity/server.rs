@@ -27,6 +27,7 @@ use super::desk::{Desk, Refusal};
 use super::registry::Registry;
 use super::{Ask, CHALLENGE, CREDENTIAL};
 use crate::authority::Authority;
+use crate::code;
 use crate::error::Error;
 
 /// The largest body of a request, in bytes.
@@ -50,7 +51,7 @@ impl Keys {
     fn serving(&self) -> Result<ServerConfig, Error> {
         let (certificate, key) = (self.folder.join("apiserver.crt"), self.folder.join("apiserver.key"));
         let unusable = |path: &Path, error: &dyn std::fmt::Display| {
-            Error::new("NODE0023", format!("{} cannot be used", path.display())).cause(error.to_string())
+            Error::new(code::IDENTITY, format!("{} cannot be used", path.display())).cause(error.to_string())
         };
         let pem = slipway_limits::file::read(&certificate, slipway_limits::size::KEY_FILE)
             .map_err(|error| unusable(&certificate, &error))?;
@@ -88,7 +89,7 @@ pub async fn serve<R: Registry + 'static>(
     keys.serving()?;
     keys.authority()?;
     let listener = TcpListener::bind(listen).await.map_err(|error| {
-        Error::new("NODE0023", format!("nothing can listen on {listen}")).cause(error.to_string())
+        Error::new(code::IDENTITY, format!("nothing can listen on {listen}")).cause(error.to_string())
     })?;
     let shared = Arc::new((desk, keys));
     let places = Arc::new(Semaphore::new(CONNECTIONS));

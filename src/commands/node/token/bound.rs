@@ -12,6 +12,7 @@ use slipway_node_agent::approval::{self, Decision};
 use tokio::time::Instant;
 
 use crate::cli::node::TokenApproveArguments;
+use crate::code;
 use crate::error::CommandError;
 use crate::node::settings;
 use crate::program::Context;
@@ -115,7 +116,7 @@ pub(super) async fn wait(context: &Context, api: &Api, bound: &Bound<'_>) -> Res
             if bound.end.is_some_and(|end| end <= Timestamp::now()) || !is_there {
                 let text =
                     format!("the time of token {} is over, and {} has not joined", bound.id, bound.node);
-                return Err(CommandError::new("NODE0008", text).hint("make another token"));
+                return Err(CommandError::new(code::NO_BOOTSTRAP_TOKEN, text).hint("make another token"));
             }
         }
         tokio::time::sleep(AGAIN).await;
