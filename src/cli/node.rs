@@ -14,9 +14,9 @@ pub(crate) use begin::{
 pub(crate) use boot::{BootArguments, IdentityArguments};
 pub(crate) use tools::{
     ApiBalancerArguments, CertificatesCommand, CheckExpirationArguments, ConfigCommand, ConfigDefaults,
-    EtcdBackupArguments, GenerateRequestArguments, ImagesArguments, ImagesCommand, KubeconfigArguments,
-    LogsArguments, RenewArguments, ServeArguments, TokenApproveArguments, TokenCommand, TokenCreateArguments,
-    TokenDeleteArguments, TokenListArguments, VirtualAddressArguments,
+    ControlPlaneRecoveryArguments, EtcdBackupArguments, GenerateRequestArguments, ImagesArguments,
+    ImagesCommand, KubeconfigArguments, LogsArguments, RenewArguments, ServeArguments, TokenApproveArguments,
+    TokenCommand, TokenCreateArguments, TokenDeleteArguments, TokenListArguments, VirtualAddressArguments,
 };
 
 use super::OutputFormat;
@@ -73,6 +73,11 @@ pub(crate) enum NodeCommand {
     /// The unit slipway-virtual-address.service runs this command where the endpoint is a `virtualIp` with `holder: slipway`. It
     /// logs when this machine gets the address, and why it does not have it any more.
     VirtualAddress(VirtualAddressArguments),
+    /// Start the self-hosted control plane of this machine from its disk while its DaemonSets do not run it.
+    ///
+    /// The unit slipway-control-plane-recovery.service runs this command where `controlPlane.hosting` is `selfHosted`. It needs the
+    /// container runtime only, and no API. It logs when the kubelet gets a manifest, and when the DaemonSet runs again.
+    ControlPlaneRecovery(ControlPlaneRecoveryArguments),
     /// Create, list and delete bootstrap tokens.
     #[command(subcommand)]
     Token(TokenCommand),

@@ -5,6 +5,7 @@ mod begin;
 mod boot;
 mod certificates;
 mod config;
+mod control_plane_recovery;
 mod etcd_backup;
 mod identity;
 mod kubeconfig;
@@ -40,6 +41,9 @@ pub(super) async fn run(context: &Context, command: NodeCommand) -> Result<ExitC
         NodeCommand::EtcdBackup(arguments) => etcd_backup::run(context, &arguments).await,
         NodeCommand::ApiBalancer(arguments) => api_balancer::run(context, &arguments).await,
         NodeCommand::VirtualAddress(arguments) => virtual_address::run(context, &arguments).await,
+        NodeCommand::ControlPlaneRecovery(arguments) => {
+            control_plane_recovery::run(context, &arguments).await
+        }
         NodeCommand::Token(command) => token::run(context, &command).await,
         NodeCommand::Certs(command) => certificates::run(context, &command).await,
         NodeCommand::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,

@@ -98,6 +98,17 @@ impl ApiServer {
         }
     }
 
+    /// Deletes an object; one that is gone already is a success.
+    pub(crate) async fn delete(&self, path: &str) -> Result<(), ProviderError> {
+        let url = format!("{}{path}", self.url);
+        let answer = self.client.delete(&url).await;
+        let answer = answer.map_err(|error| transient(format!("{url}: {error}")))?;
+        match answer.status {
+            200 | 202 | 404 => Ok(()),
+            _ => Err(refused(&url, &answer)),
+        }
+    }
+
     /// The metrics whose names begin with one of these prefixes, one line for each.
     pub(crate) async fn metrics(&self, prefixes: &[&str]) -> Result<Vec<String>, ProviderError> {
         let url = format!("{}/metrics", self.url);

@@ -146,6 +146,18 @@ fn configured(disk: &Disk) -> Option<String> {
     })
 }
 
+/// The pods that the kubelet has from the API, with this label.
+pub(crate) fn of_api<'a>(
+    pods: &'a [PodSandbox],
+    label: &'a str,
+    value: &'a str,
+) -> impl Iterator<Item = &'a PodSandbox> {
+    pods.iter().filter(move |sandbox| {
+        sandbox.annotations.get("kubernetes.io/config.source").is_some_and(|from| from == "api")
+            && sandbox.labels.get(label).is_some_and(|there| there == value)
+    })
+}
+
 /// The pods of one manifest of the kubelet: `pod` in `namespace`. The kubelet appends the node's name to the
 /// pod's name. The node's name, which all pods of manifests share, distinguishes `etcd` on `backup-1` from
 /// `etcd-backup` on `1`.

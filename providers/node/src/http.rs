@@ -71,6 +71,10 @@ impl Client {
         self.send(Method::PUT, url, Bytes::from(document.to_string())).await
     }
 
+    pub(crate) async fn delete(&self, url: &str) -> Result<Answer, Failure> {
+        self.send(Method::DELETE, url, Bytes::new()).await
+    }
+
     /// Asks for an answer that comes line by line, each of which may take as long as one answer.
     pub(crate) async fn post_for_lines(
         &self,

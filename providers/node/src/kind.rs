@@ -5,6 +5,7 @@ mod api_server_encryption;
 mod authority_trust;
 mod certificate;
 mod certificate_request;
+mod control_plane_recovery;
 mod directory;
 mod encrypted_objects;
 mod etcd_backup;
@@ -21,6 +22,7 @@ mod kubelet_credentials;
 mod kubelet_state;
 mod network_state;
 mod program;
+mod self_hosted_pod;
 mod service;
 mod static_pod;
 mod sysctl;
@@ -47,6 +49,7 @@ use crate::ledger::{Entry, Found};
 use file::digest as file_digest;
 pub use file::{DISCLOSE, SEALED};
 pub(crate) use form::RATE_CLASS;
+pub(crate) use static_pod::Manifest;
 pub use static_pod::images_of_pod;
 
 /// The type of a file.
@@ -215,12 +218,13 @@ pub(crate) struct Kinds(BTreeMap<&'static str, Box<dyn Kind>>);
 
 impl Kinds {
     pub(crate) fn new() -> Self {
-        let kinds: [(&'static str, Box<dyn Kind>); 24] = [
+        let kinds: [(&'static str, Box<dyn Kind>); 26] = [
             ("api_balancer", Box::new(api_balancer::ApiBalancer)),
             ("api_server_encryption", Box::new(api_server_encryption::ApiServerEncryption)),
             ("authority_trust", Box::new(authority_trust::AuthorityTrust)),
             ("certificate", Box::new(certificate::Certificate)),
             ("certificate_request", Box::new(certificate_request::CertificateRequest)),
+            ("control_plane_recovery", Box::new(control_plane_recovery::ControlPlaneRecovery)),
             ("directory", Box::new(directory::Directory)),
             ("encrypted_objects", Box::new(encrypted_objects::EncryptedObjects)),
             ("etcd_backup", Box::new(etcd_backup::EtcdBackup)),
@@ -235,6 +239,7 @@ impl Kinds {
             ("kubelet_state", Box::new(kubelet_state::KubeletState)),
             ("network_state", Box::new(network_state::NetworkState)),
             ("program", Box::new(program::Program)),
+            ("self_hosted_pod", Box::new(self_hosted_pod::SelfHostedPod)),
             ("service", Box::new(service::Service)),
             (STATIC_POD, Box::new(static_pod::StaticPod)),
             ("sysctl", Box::new(sysctl::Sysctl)),

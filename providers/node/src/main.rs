@@ -6,7 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use slipway_provider_node::{Node, serve_api_balancer, serve_etcd_backups, serve_virtual_address};
+use slipway_provider_node::{
+    Node, serve_api_balancer, serve_control_plane_recovery, serve_etcd_backups, serve_virtual_address,
+};
 use slipway_provider_sdk::{ServeOptions, serve, serve_stream};
 
 #[tokio::main]
@@ -20,6 +22,7 @@ async fn main() -> anyhow::Result<()> {
         let served = match verb.as_str() {
             "etcd-backup" => serve_etcd_backups(path, &tell).await,
             "api-balancer" => serve_api_balancer(path, &tell).await,
+            "control-plane-recovery" => serve_control_plane_recovery(path, &tell).await,
             "virtual-address" => serve_virtual_address(path, &tell).await,
             _ => anyhow::bail!("there is no command {verb}"),
         };

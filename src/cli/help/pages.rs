@@ -449,6 +449,11 @@ pub(crate) const PAGES: &[Page] = &[
         &[("Take part in the election as the unit does", "slipway node virtual-address")],
     ),
     page(
+        "node control-plane-recovery",
+        Usual,
+        &[("Look after the control plane as the unit does", "slipway node control-plane-recovery")],
+    ),
+    page(
         "node token create",
         Usual,
         &[

@@ -41,6 +41,18 @@ pub(crate) struct VirtualAddressArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ControlPlaneRecoveryArguments {
+    /// Settings that `slipway apply` wrote.
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/etc/slipway/control-plane-recovery.json",
+        value_hint = ValueHint::FilePath
+    )]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct EtcdBackupArguments {
     /// Settings that `slipway apply` wrote.
     #[arg(

@@ -68,6 +68,16 @@ impl PodSandbox {
 
 #[cfg(test)]
 impl PodSandbox {
+    /// A sandbox of a pod that the API has, for tests.
+    pub(crate) fn of_api(id: &str, labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Self {
+        let texts = |all: &[(&str, &str)]| -> HashMap<String, String> {
+            all.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+        };
+        let mut annotations = texts(annotations);
+        annotations.insert("kubernetes.io/config.source".to_owned(), "api".to_owned());
+        Self { labels: texts(labels), annotations, ..Self::of_file(id, "kube-system", id, "", true) }
+    }
+
     /// A sandbox of a manifest, for tests.
     pub(crate) fn of_file(id: &str, namespace: &str, name: &str, hash: &str, is_ready: bool) -> Self {
         let annotation = |name: &str, text: &str| (format!("kubernetes.io/config.{name}"), text.to_owned());

@@ -23,6 +23,7 @@ use crate::error::{conflict, invalid, permanent, transient};
 use crate::etcd::Etcd;
 use crate::etcd_backup::Settings;
 use crate::purge;
+use crate::self_hosted::Record;
 use member::Member;
 
 pub(super) use inspect::inspect;
@@ -98,6 +99,7 @@ async fn undo(work: &Work) -> Result<(), ProviderError> {
 /// Fetches and checks the snapshot. Nothing that runs is touched.
 async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, ProviderError> {
     let disk = &work.host().disk;
+    is_not_self_hosted(disk)?;
     let member = Member::read(disk)?;
     if let Some(begun) = recover::begun(disk)? {
         return Err(conflict(format!("the recovery {} has begun here", begun.recovery))
@@ -122,6 +124,16 @@ async fn prepare(work: &Work, settings: &Settings, name: &str) -> Result<Value, 
     answer.set(&Path::key("is_new"), begun.is_none().into());
     answer.set(&Path::key("is_swapped"), member.is_swapped(disk)?.into());
     Ok(answer)
+}
+
+/// Fails while DaemonSets run the API server and its clients: the kubelet would start them again during a restore.
+fn is_not_self_hosted(disk: &Disk) -> Result<(), ProviderError> {
+    let Some(record) = Record::all(disk)?.into_iter().next() else { return Ok(()) };
+    let text = format!("the control plane of {} is self-hosted, and cannot be stopped for this", record.node);
+    Err(conflict(text).with_hint(
+        "apply `controlPlane: { hosting: staticPods }` first. Where the API does not answer, the guide \"Self-hosted control plane\" has the \
+         way back by hand",
+    ))
 }
 
 /// Fails if the image of the member, which also has etcd's program for restoring, is not on this machine.

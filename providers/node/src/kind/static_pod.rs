@@ -1,5 +1,6 @@
 //! A pod that the kubelet runs from a file.
 
+mod hand_over;
 mod images;
 mod manifest;
 mod processes;
@@ -20,12 +21,15 @@ use super::form::{self, memorise, recall};
 use super::{Kind, Place, Work, file_digest};
 use crate::attributes::Attributes;
 use crate::cri::{self, Runtime};
-use crate::disk::Access;
-use crate::error::{conflict, invalid};
+use crate::disk::{Access, Disk};
+use crate::error::{conflict, invalid, transient};
 use crate::ledger::{Entry, Found};
 use crate::ready::{self, Condition, VERIFY};
-use manifest::Manifest;
-use running::{Before, SEEN};
+use crate::self_hosted::{Lock, Record, revision_of};
+use running::Before;
+
+pub(crate) use hand_over::HandOver;
+pub(crate) use manifest::Manifest;
 
 /// A manifest in the kubelet's folder, and its pod.
 ///
@@ -35,6 +39,9 @@ use running::{Before, SEEN};
 ///
 /// A changed pod is ready when the runtime reports that the new one runs and the old one does not, and its
 /// condition holds. If the runtime does not answer, the processes of the old pod must have ended.
+///
+/// A pod that a DaemonSet of the cluster runs has its manifest beside the folder. A change of it is tried by the kubelet first, and
+/// then carried out by the DaemonSet.
 pub(crate) struct StaticPod;
 
 /// The record of a pod.
@@ -171,7 +178,7 @@ impl Kind for StaticPod {
     }
 
     async fn look(&self, work: &Work) -> Result<Found, ProviderError> {
-        work.blocking(|work| match work.host().disk.read_text(work.identity())? {
+        work.blocking(|work| match text_of(&work.host().disk, work.identity())? {
             None => Ok(Found::Nothing),
             Some(text) if Some(text.as_str()) == work.wanted().optional_text("manifest")? => Ok(Found::Kept),
             Some(_) => {
@@ -198,6 +205,13 @@ impl Kind for StaticPod {
     }
 
     async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
+        if Record::of(&work.host().disk, work.identity())?.is_some() {
+            let _lock = Lock::take(work).await?;
+            // The kubelet may have taken it back while the lock was waited for.
+            if let Some(record) = Record::of(&work.host().disk, work.identity())? {
+                return self.make_hosted(work, record).await;
+            }
+        }
         let wanted = work.wanted();
         let (text, disk) = (wanted.text("manifest")?, &work.host().disk);
         let manifest = Manifest::needed(text)?;
@@ -253,6 +267,10 @@ impl Kind for StaticPod {
         if work.stays() {
             return Ok(());
         }
+        // Only where the way back was left out: what is gone here must not be recovered.
+        if let Some(record) = Record::of(&work.host().disk, work.identity())? {
+            record.forget(&work.host().disk)?;
+        }
         let manifest = text.as_deref().and_then(Manifest::of);
         let mut runtime = self.runtime(work).await;
         let processes = match (&manifest, &runtime) {
@@ -262,31 +280,19 @@ impl Kind for StaticPod {
         work.blocking(|work| work.host().disk.remove(work.identity()).map(drop)).await?;
         let Some(manifest) = manifest else { return Ok(()) };
         // The pod must close its files before its data is deleted.
-        let Some(runtime) = &mut runtime else { return processes::ended(work, &manifest, processes).await };
-        let begun = Instant::now();
-        loop {
-            let pods = runtime.pods().await?;
-            let left: Vec<String> = cri::of_manifest(&pods, &manifest.namespace, &manifest.name)
-                .filter(|pod| pod.is_ready())
-                .map(|pod| pod.id.clone())
-                .collect();
-            if left.is_empty() {
-                return Ok(());
-            }
-            if begun.elapsed() > SEEN {
-                for pod in left {
-                    runtime.remove_pod(&pod).await?;
-                }
-                return Ok(());
-            }
-            work.pause(Duration::from_millis(250)).await?;
+        match &mut runtime {
+            Some(runtime) => running::ended(work, runtime, &manifest).await,
+            None => processes::ended(work, &manifest, processes).await,
         }
     }
 
     async fn read(&self, place: &Place) -> Result<Option<Value>, ProviderError> {
         let path = place.identity.as_str();
         let disk = &place.host.disk;
-        let (Some(status), Some(text)) = (disk.status(path)?, disk.read_text(path)?) else { return Ok(None) };
+        let there = Record::of(disk, path)?.map_or_else(|| path.to_owned(), |record| record.manifest_path());
+        let (Some(status), Some(text)) = (disk.status(&there)?, disk.read_text(&there)?) else {
+            return Ok(None);
+        };
         let mut value = Value::map([("path", path), ("manifest", text.as_str())]);
         let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
         set("mode", form::mode_text(status.mode()).into());
@@ -319,6 +325,25 @@ impl Kind for StaticPod {
 }
 
 impl StaticPod {
+    /// Makes a pod that a DaemonSet runs as desired. Its caller has the lock.
+    async fn make_hosted(&self, work: &Work, record: Record) -> Result<Json, ProviderError> {
+        let wanted = work.wanted();
+        let (text, disk) = (wanted.text("manifest")?, &work.host().disk);
+        let manifest = Manifest::needed(text)?;
+        let inputs = digest_of(&wanted.map("volatile_inputs")?)?;
+        let access = form::access(disk, wanted, "mode", 0o600)?;
+        let mut runtime =
+            self.runtime(work).await.ok_or_else(|| transient("the container runtime does not answer"))?;
+        let old = Manifest::of(&record.manifest(disk)?);
+        self.images(work, Some(&mut runtime), &manifest, old.as_ref()).await?;
+        let record = Record { revision: revision_of(text, &inputs)?, ..record };
+        let path = record.manifest_path();
+        let condition = Condition::of(wanted)?;
+        HandOver { record, text, condition: &condition }.run(work, &mut runtime).await?;
+        disk.set_access(&path, access)?;
+        memorise(&Memory { inputs: Some(inputs), ran: None, replaced: BTreeSet::new() })
+    }
+
     /// Checks that the images of a manifest are on the node before it is written, as kubeadm does: a pod
     /// without its image would be waited for in vain. If this would replace a running pod, an unknown result
     /// is an error.
@@ -350,6 +375,14 @@ impl StaticPod {
 #[must_use]
 pub fn images_of_pod(manifest: &str) -> BTreeSet<String> {
     Manifest::of(manifest).map(|manifest| manifest.images).unwrap_or_default()
+}
+
+/// The text of a manifest: that in the kubelet's folder, or the one beside it while a DaemonSet runs the pod.
+fn text_of(disk: &Disk, path: &str) -> Result<Option<String>, ProviderError> {
+    match Record::of(disk, path)? {
+        Some(record) => record.manifest(disk).map(Some),
+        None => disk.read_text(path),
+    }
 }
 
 /// The manifest among the attributes of a pod.

@@ -107,6 +107,7 @@ async fn prepare(work: &Work, member: &Member, arguments: Attributes<'_>) -> Res
             "`slipway etcd restore … --snapshot {snapshot}` goes on with it, and with `--undo` puts everything back"
         )));
     }
+    super::is_not_self_hosted(disk)?;
     super::has_image(disk, member).await?;
     // The snapshot, and the data that is made of it.
     let size = disk.target(&member.database())?.metadata().map_or(0, |database| database.len());

@@ -12,24 +12,24 @@ const GRACE_SECONDS: u64 = 30;
 
 /// The pod of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Manifest {
-    pub(super) namespace: String,
-    pub(super) name: String,
+pub(crate) struct Manifest {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
     /// The names of the containers that run side by side.
-    pub(super) containers: Vec<String>,
+    pub(crate) containers: Vec<String>,
     /// The images of all its containers, each once.
-    pub(super) images: BTreeSet<String>,
+    pub(crate) images: BTreeSet<String>,
     /// The programs of those that name one, with their arguments.
-    pub(super) commands: Vec<Vec<String>>,
+    pub(crate) commands: Vec<Vec<String>>,
     /// How long it may take to end.
-    pub(super) grace_seconds: u64,
+    pub(crate) grace_seconds: u64,
     /// The same for manifests that differ in form only: other comments, other order of keys.
-    pub(super) digest: String,
+    pub(crate) digest: String,
 }
 
 impl Manifest {
     /// The pod of a text; `None` when it is not the YAML of a pod with a name.
-    pub(super) fn of(text: &str) -> Option<Self> {
+    pub(crate) fn of(text: &str) -> Option<Self> {
         let document: Json = serde_yaml::from_str(text).ok()?;
         let field = |pointer: &str| document.pointer(pointer).and_then(Json::as_str).map(str::to_owned);
         let name = field("/metadata/name").filter(|name| !name.is_empty())?;
@@ -69,7 +69,7 @@ impl Manifest {
     }
 
     /// The same, of a text that has to be a pod.
-    pub(super) fn needed(text: &str) -> Result<Self, ProviderError> {
+    pub(crate) fn needed(text: &str) -> Result<Self, ProviderError> {
         Self::of(text).ok_or_else(|| invalid("manifest: it is not the YAML of a pod with a name"))
     }
 }

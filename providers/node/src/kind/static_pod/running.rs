@@ -119,6 +119,58 @@ pub(super) async fn wait(
     }
 }
 
+/// Waits for a while, in which the containers of a manifest must not end. Its URL alone does not tell: another process may answer at
+/// the same port.
+pub(super) async fn holds(
+    work: &Work,
+    runtime: &mut Runtime,
+    manifest: &Manifest,
+    before: &Before,
+    time: Duration,
+) -> Result<(), ProviderError> {
+    let until = Instant::now() + time;
+    let first = look(runtime, manifest, before).await?;
+    loop {
+        let now = look(runtime, manifest, before).await?;
+        if now != first || !matches!(now, Progress::Runs(_)) {
+            let text = format!("{} does not come up: its containers have ended again", manifest.name);
+            return Err(ProviderError::new(ErrorClass::Permanent, text)
+                .with_hint("what the pod says in its log on the node: `slipway node logs COMPONENT`"));
+        }
+        if Instant::now() >= until {
+            return Ok(());
+        }
+        work.pause(PAUSE).await?;
+    }
+}
+
+/// Waits until the kubelet has ended the pods of a manifest that was removed from its folder. Those that it does not end are
+/// removed.
+pub(super) async fn ended(
+    work: &Work,
+    runtime: &mut Runtime,
+    manifest: &Manifest,
+) -> Result<(), ProviderError> {
+    let begun = Instant::now();
+    loop {
+        let pods = runtime.pods().await?;
+        let left: Vec<String> = cri::of_manifest(&pods, &manifest.namespace, &manifest.name)
+            .filter(|pod| pod.is_ready())
+            .map(|pod| pod.id.clone())
+            .collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begun.elapsed() > SEEN {
+            for pod in left {
+                runtime.remove_pod(&pod).await?;
+            }
+            return Ok(());
+        }
+        work.pause(PAUSE).await?;
+    }
+}
+
 /// Whether there is a kubelet that does not run.
 async fn is_stopped(work: &Work) -> bool {
     let kubelet = supervise::of(work.host()).state(work.host(), "kubelet").await;
