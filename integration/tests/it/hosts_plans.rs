@@ -166,6 +166,22 @@ fn a_virtual_address_without_kube_vip_is_a_service_of_the_control_plane() -> Res
 }
 
 #[test]
+fn a_self_hosted_control_plane_keeps_its_manifests() -> Result<()> {
+    let (plan, _) = plan("elected: {} }\n    hosting: selfHosted #", "")?;
+    for component in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+        let hosted = after(&plan, &format!("self_hosted_pod.server/{component}"))?;
+        ensure!(hosted.contains(&format!("/etc/kubernetes/manifests/{component}.yaml")), "{hosted}");
+        let pod = after(&plan, &format!("static_pod.server/{component}"))?;
+        ensure!(!pod.contains("permit-port-sharing"), "{pod}");
+    }
+    ensure!(
+        has(&plan, "control_plane_recovery.server/control-plane")
+            && !has(&plan, "self_hosted_pod.server/etcd")
+    );
+    Ok(())
+}
+
+#[test]
 fn everything_that_is_wrong_with_the_hosts_is_told_at_once() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-ha/cluster.yaml");

@@ -132,6 +132,7 @@ const REFUSED: &[&str] = &[
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
     // Only machines that exist have one.
+    "Cluster spec.controlPlane.hosting",
     "Cluster spec.controlPlane.nodeLocalBalancer",
     // Encrypted data cannot be read with other settings.
     "Cluster spec.encryption.atRest.key.env",

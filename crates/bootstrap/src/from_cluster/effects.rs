@@ -175,6 +175,7 @@ mod tests {
         "network.ipFamily",
         "controlPlane.endpoint",
         "controlPlane.nodeLocalBalancer",
+        "controlPlane.hosting",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

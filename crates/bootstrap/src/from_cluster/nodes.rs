@@ -4,6 +4,7 @@ mod api_authority;
 mod authorities_rotated;
 mod balancer;
 mod rotated;
+mod self_hosted;
 mod turns;
 
 pub use turns::turns_of_removals;
@@ -95,6 +96,7 @@ pub(super) fn nodes(
     made.api_authority_is_rotated(&members, leader);
     made.machines_change_in_turn();
     made.programs_come_in_turn();
+    made.control_planes_are_self_hosted(&members, leader);
     let after = vec![inside("static_pod", leader, "kube-apiserver"), administrators()];
     Ok(Nodes { resources: made.resources, after })
 }

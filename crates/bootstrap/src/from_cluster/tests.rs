@@ -5,7 +5,7 @@ mod programs;
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
-use slipway_cluster_input::ClusterInput;
+use slipway_cluster_input::{ClusterInput, Hosting};
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::source::SourceFile;
 
@@ -480,6 +480,47 @@ fn a_cluster_without_balancers_is_as_it_was_and_one_that_had_them_goes_back() {
     assert_eq!(server(&back, "w-0").as_deref(), Some("https://192.0.2.10:6443"));
     let settings = find(&back, "kubernetes_object.ConfigMap/kube-system/kube-proxy");
     assert!(format!("{settings:?}").contains("https://192.0.2.10:6443"));
+}
+
+#[test]
+fn daemon_sets_take_over_one_component_after_the_other_and_the_endpoint_last() {
+    let mut wanted = cluster("elected: {}");
+    wanted.control_plane.hosting = Hosting::SelfHosted;
+    for founding in [1, 3] {
+        let resources = expand(&wanted, &placement(founding), &[]).unwrap().resources;
+        let mut before: Option<String> = None;
+        for machine in ["cp-1", "cp-2", "cp-0"] {
+            let recovery = format!("control_plane_recovery.{machine}/control-plane");
+            for component in ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] {
+                let address = format!("self_hosted_pod.{machine}/{component}");
+                let pod = find(&resources, &format!("static_pod.{machine}/{component}"));
+                let hosted = find(&resources, &address);
+                for name in ["host", "path", "ready_url", "ready_timeout_seconds"] {
+                    assert_eq!(hosted.attributes.get(name), pod.attributes.get(name), "{address}: {name}");
+                }
+                let needs = stands_on(&resources, &address);
+                for need in [
+                    recovery.clone(),
+                    format!("kubernetes_node.{machine}"),
+                    format!("static_pod.{machine}/kube-controller-manager"),
+                    "kubernetes_object.ClusterRoleBinding//kubeadm:cluster-admins".to_owned(),
+                ]
+                .into_iter()
+                .chain(before)
+                {
+                    assert!(needs.contains(&need), "{address} does not wait for {need}");
+                }
+                assert!(!needs.contains(&address), "{address} stands on itself");
+                before = Some(address);
+            }
+        }
+        // The manifest is the same in both cases: only what runs it changes.
+        let others = expand(&cluster("elected: {}"), &placement(founding), &[]).unwrap().resources;
+        assert!(others.iter().all(|desired| desired.address.kind() != "self_hosted_pod"));
+        for desired in &others {
+            assert_eq!(find(&resources, &desired.address.to_string()), desired);
+        }
+    }
 }
 
 #[test]

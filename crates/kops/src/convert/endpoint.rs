@@ -1,8 +1,8 @@
 use slipway_spec::{
     diagnostic::{closest, code},
     model::{
-        AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, LoadBalancer, Network, NodePool,
-        Role, Scheme, SubnetKind,
+        AccessLog, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, Hosting, LoadBalancer, Network,
+        NodePool, Role, Scheme, SubnetKind,
     },
 };
 
@@ -53,6 +53,7 @@ pub(super) fn read(
     ControlPlane {
         endpoint,
         node_local_balancer: None,
+        hosting: Hosting::default(),
         dns: Dns { kind, zone: zone(context, kind, outcome) },
         additional_sans,
         access: access.parse_all(outcome),

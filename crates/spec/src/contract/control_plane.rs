@@ -7,11 +7,19 @@ use crate::model;
 
 impl From<model::ControlPlane> for input::ControlPlane {
     fn from(from: model::ControlPlane) -> Self {
-        let model::ControlPlane { endpoint, node_local_balancer, dns, additional_sans, access, schedulable } =
-            from;
+        let model::ControlPlane {
+            endpoint,
+            node_local_balancer,
+            hosting,
+            dns,
+            additional_sans,
+            access,
+            schedulable,
+        } = from;
         Self {
             endpoint: endpoint.into(),
             node_local_balancer,
+            hosting: hosting.into(),
             dns: dns.into(),
             additional_sans,
             access,
@@ -119,6 +127,15 @@ impl From<model::Scheme> for input::Scheme {
         match from {
             model::Scheme::Public => Self::Public,
             model::Scheme::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<model::Hosting> for input::Hosting {
+    fn from(from: model::Hosting) -> Self {
+        match from {
+            model::Hosting::StaticPods => Self::StaticPods,
+            model::Hosting::SelfHosted => Self::SelfHosted,
         }
     }
 }

@@ -17,6 +17,10 @@ pub struct ControlPlane {
     /// cluster as it is; a new one has balancers if it has several control planes and an endpoint that one of them has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_local_balancer: Option<bool>,
+    /// What runs the API server, the controller manager and the scheduler. `selfHosted` only on machines of `Host` documents, and not
+    /// with `profile: kubeadm`.
+    #[serde(default, skip_serializing_if = "Hosting::is_default")]
+    pub hosting: Hosting,
     /// The DNS records of the endpoint.
     #[serde(default)]
     pub dns: Dns,
@@ -36,6 +40,7 @@ impl Default for ControlPlane {
         Self {
             endpoint: Endpoint::default(),
             node_local_balancer: None,
+            hosting: Hosting::default(),
             dns: Dns::default(),
             additional_sans: Vec::new(),
             access: anywhere(),
@@ -46,6 +51,25 @@ impl Default for ControlPlane {
 
 fn anywhere() -> Vec<AccessSource> {
     ["0.0.0.0/0", "::/0"].iter().filter_map(|range| range.parse().ok()).collect()
+}
+
+/// What runs the API server, the controller manager and the scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Hosting {
+    /// The kubelet of each control plane, from manifests on its disk.
+    #[default]
+    StaticPods,
+    /// DaemonSets of the cluster itself. Each control plane keeps manifests on its disk, from which it starts while these do not run.
+    SelfHosted,
+}
+
+impl Hosting {
+    /// Whether it is the default, which is not written.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The control plane's endpoint. In documents a mapping with exactly one key: `endpoint: { elected: {} }`.

@@ -7,8 +7,8 @@ use super::{NetworkSpec, RolloutSpec};
 use crate::{
     model::{
         Addon, Assets, Authentication, Component, ComponentName, ContainerRuntime, Dns, EgressProxy,
-        Encryption, Endpoint, EtcdBackups, IgnoredChange, Kubelet, Moved, NodeFiles, PodSecurity, Profile,
-        ProviderSelection, Ssh, Volume,
+        Encryption, Endpoint, EtcdBackups, Hosting, IgnoredChange, Kubelet, Moved, NodeFiles, PodSecurity,
+        Profile, ProviderSelection, Ssh, Volume,
     },
     value::{AccessSource, KubernetesVersion, Quantity},
 };
@@ -155,6 +155,10 @@ pub struct ControlPlaneSpec {
     /// Slipway, and it has several control planes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_local_balancer: Option<bool>,
+    /// What runs the API server, the controller manager and the scheduler. `selfHosted` only on machines of `Host` documents, and not
+    /// with `profile: kubeadm`.
+    #[serde(skip_serializing_if = "Hosting::is_default")]
+    pub hosting: Hosting,
     /// The DNS records of the endpoint.
     pub dns: Dns,
     /// Further names and addresses in the API server's certificate.

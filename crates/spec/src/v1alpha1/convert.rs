@@ -86,6 +86,7 @@ fn control_plane(spec: ControlPlaneSpec, zones: &[String]) -> ControlPlane {
     ControlPlane {
         endpoint: spec.endpoint.unwrap_or_else(|| defaults::endpoint(zones)),
         node_local_balancer: spec.node_local_balancer,
+        hosting: spec.hosting,
         dns: spec.dns,
         additional_sans: spec.additional_sans,
         access: spec.access.unwrap_or(usual.access),

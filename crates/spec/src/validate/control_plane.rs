@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{
     diagnostic::code::{CONTRADICTION, CONTROL_PLANE, ENDPOINT},
-    model::{DnsKind, Endpoint, IpFamily, Role, VirtualIpHolder, VirtualIpMode},
+    model::{DnsKind, Endpoint, Hosting, IpFamily, Profile, Role, VirtualIpHolder, VirtualIpMode},
 };
 
 /// There is a control plane, of a size that survives losses, and an endpoint that works.
@@ -40,6 +40,7 @@ pub(super) fn check(context: &mut Context<'_>) {
         Endpoint::Elected {} => {}
     }
     balancer(context);
+    hosting(context);
     dns(context);
 }
 
@@ -57,6 +58,32 @@ fn balancer(context: &mut Context<'_>) {
     )
     .related("the pool", format!("pools[{pool}]"));
     context.at("controlPlane.nodeLocalBalancer", complaint);
+}
+
+/// A control plane hosts itself on machines of Host documents only, and not where kubeadm works with its static pods.
+fn hosting(context: &mut Context<'_>) {
+    const FIELD: &str = "controlPlane.hosting";
+    if context.cluster.control_plane.hosting != Hosting::SelfHosted {
+        return;
+    }
+    if context.cluster.profile == Profile::Kubeadm {
+        let complaint = error(
+            CONTRADICTION,
+            "a cluster with the profile `kubeadm` cannot have a self-hosted control plane: kubeadm upgrades static pods only",
+            "remove `hosting`, or use the profile `slipway`",
+        );
+        context.at(FIELD, complaint);
+        return;
+    }
+    let made = context.cluster.pools_with(Role::ControlPlane).find(|pool| pool.hosts.is_none());
+    let Some(pool) = made.map(|pool| pool.name.clone()) else { return };
+    let complaint = error(
+        CONTRADICTION,
+        format!("the pool `{pool}` selects no hosts, and only machines of Host documents have a self-hosted control plane"),
+        "remove `hosting`: machines that a provider makes run static pods",
+    )
+    .related("the pool", format!("pools[{pool}]"));
+    context.at(FIELD, complaint);
 }
 
 fn size(context: &mut Context<'_>) {

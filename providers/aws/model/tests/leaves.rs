@@ -194,7 +194,8 @@ const REFUSED: &[&str] = &[
     "Cluster spec.controlPlane.endpoint.virtualIp.holder",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
-    // Only machines that exist have one.
+    // Only machines that exist host their control plane themselves, and have a balancer.
+    "Cluster spec.controlPlane.hosting",
     "Cluster spec.controlPlane.nodeLocalBalancer",
     // A key has one source, which the program reads.
     "Cluster spec.encryption.atRest.key.file",
