@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use slipway_testkit::Said;
 
 use crate::lab::Lab;
+use crate::self_hosted;
 
 /// How long a plan takes at most when hosts do not answer. The guide promises it.
 const PROMISED: Duration = Duration::from_secs(60);
@@ -44,6 +45,7 @@ fn a_plan_of_hosts_that_do_not_answer_ends_with_what_is_known() {
     lab.edit("size: { fixed: 3 }", "size: { fixed: 1 }");
     lab.apply("a control plane and two workers");
     lab.is_as_wanted();
+    self_hosted::goes_and_comes_back(&mut lab);
 
     // One of three: the others are planned.
     lab.machine("worker-1").drop_packets().unwrap();

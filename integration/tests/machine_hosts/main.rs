@@ -24,6 +24,7 @@ mod people;
 mod recover;
 mod rotate;
 mod secure;
+mod self_hosted;
 mod upgrade;
 mod virtual_address;
 
