@@ -45,10 +45,14 @@ const ETCD: &str = "etcd";
 const POD: &str = "slipway-etcd-restore";
 
 /// How long pods have to end, etcd's program to restore, and etcd to serve.
-const ENDS: Duration = Duration::from_secs(120);
+const ENDS: Duration = Duration::from_secs(240);
 const RESTORES: Duration = Duration::from_secs(1_800);
 const SERVES: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(250);
+
+/// How long the kubelet has to end pods whose manifests were removed. It ends none before it has reached an API server once since its
+/// start, as after a loss of power.
+const BY_KUBELET: Duration = Duration::from_secs(60);
 
 /// Runs a stage.
 pub(super) async fn run(work: &Work, settings: &Settings, arguments: &Value) -> Result<Value, ProviderError> {
@@ -154,9 +158,13 @@ async fn stop(work: &Work, components: &[&str]) -> Result<(), ProviderError> {
             disk.remove(&path)?;
         }
     }
-    let until = Instant::now() + ENDS;
+    let (by_kubelet, until) = (Instant::now() + BY_KUBELET, Instant::now() + ENDS);
     loop {
         let Some(running) = running(disk, components).await? else { return Ok(()) };
+        if Instant::now() >= by_kubelet {
+            work.tell(format!("the kubelet does not end {running}, and the container runtime is asked to"));
+            end(disk, components).await?;
+        }
         if Instant::now() >= until {
             let text = format!("{running} still runs {} s after its manifest was removed", ENDS.as_secs());
             return Err(transient(text));
@@ -164,6 +172,19 @@ async fn stop(work: &Work, components: &[&str]) -> Result<(), ProviderError> {
         work.tell(format!("waits until {running} has ended"));
         work.pause(PAUSE * 4).await?;
     }
+}
+
+/// Ends the pods of components. The kubelet, which has no manifest of them any more, does not start them again.
+async fn end(disk: &Disk, components: &[&str]) -> Result<(), ProviderError> {
+    let mut runtime = runtime(disk).await?;
+    let pods = runtime.pods().await?;
+    for component in components {
+        for pod in cri::of_manifest(&pods, "kube-system", component) {
+            runtime.stop_containers(&pod.id).await?;
+            runtime.remove_pod(&pod.id).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A component among these that still has a container.
