@@ -15,6 +15,7 @@ mod files;
 mod installed_programs;
 mod kubelet_credentials;
 mod leftovers;
+mod self_hosted;
 mod services;
 mod static_pods;
 mod virtual_address;
