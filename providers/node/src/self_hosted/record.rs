@@ -152,7 +152,7 @@ mod tests {
         };
         record.write(&disk, "kind: Pod\n").unwrap();
         assert_eq!(Record::of(&disk, path).unwrap().as_ref(), Some(&record));
-        assert_eq!(Record::all(&disk).unwrap(), [record.clone()]);
+        assert_eq!(Record::all(&disk).unwrap(), std::slice::from_ref(&record));
         assert_eq!(record.manifest(&disk).unwrap(), "kind: Pod\n");
         record.forget(&disk).unwrap();
         assert_eq!(Record::of(&disk, path).unwrap(), None);

@@ -33,6 +33,7 @@ impl Making<'_> {
             self.components_are_restarted(rotation, machine);
             self.kubeconfigs_follow(rotation, machine);
         }
+        self.files_change_in_turn(control_planes);
         self.certificates_change_in_turn(control_planes, leader);
         for machine in &placement.machines {
             let bundle = match is_control_plane(self.cluster, machine) {
@@ -60,6 +61,22 @@ impl Making<'_> {
         let address = file.address.clone();
         self.resources.push(file);
         self.depends(&inside("static_pod", machine, "kube-controller-manager"), &[address]);
+    }
+
+    /// The files of the authority change on one control plane after the other, in the order of the turns of static pods: a controller
+    /// manager that is restarted between its file and its static pod does not start if it signs with a file of two certificates.
+    fn files_change_in_turn(&mut self, control_planes: &[&Machine]) {
+        let elected = self.placement.elected().map(|machine| machine.name.as_str());
+        let mut in_order = control_planes.to_vec();
+        in_order.sort_by_cached_key(|machine| (elected == Some(machine.name.as_str()), machine.name.clone()));
+        for pair in in_order.windows(2) {
+            let [before, machine] = pair else { continue };
+            let signer = inside("static_pod", before, "kube-controller-manager");
+            for file in ["ca.crt", "ca.key", SIGNING_FILE] {
+                let file = inside("file", machine, &format!("pki/{file}"));
+                self.update_after(&file, std::slice::from_ref(&signer));
+            }
+        }
     }
 
     /// Components read the authorities that they trust at their start. API servers sign nothing, and the order of two authorities

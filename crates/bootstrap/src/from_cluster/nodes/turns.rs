@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 
-use super::super::configuration::{SIGNING_FILE, is_control_plane};
+use super::super::configuration::is_control_plane;
 use super::super::rotation::Subject;
 use super::super::{Machine, Placement, programs};
 use super::authorities_rotated::KEY_OF_SNAPSHOTS;
@@ -94,11 +94,9 @@ impl Making<'_> {
             let host = desired.attributes.get("host").and_then(Value::as_str);
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
             let control_plane = is_control_plane(self.cluster, machine);
-            let rotates = self.placement.rotations.contains_key(&Subject::KubernetesCa);
-            let follows = self.placement.balancer.is_some() || rotates;
-            let with_pods =
-                || (rotates && control_plane && is_api_authority(desired)).then_some(Part::ControlPlane);
-            desired.lifecycle.turn = part_of(desired, follows).or_else(with_pods).map(|part| Turn {
+            let follows = self.placement.balancer.is_some()
+                || self.placement.rotations.contains_key(&Subject::KubernetesCa);
+            desired.lifecycle.turn = part_of(desired, follows).map(|part| Turn {
                 group: MACHINES.to_owned(),
                 unit: unit_of(part, control_plane, machine),
                 rank: rank(part, control_plane, elected == Some(machine.name.as_str())),
@@ -155,15 +153,6 @@ fn part_of(desired: &Desired, kubelet_in_turn: bool) -> Option<Part> {
         (KUBELET_CREDENTIALS, _) if kubelet_in_turn => Some(Part::Node),
         _ => None,
     }
-}
-
-/// Whether a resource is a file of the API's authority on a control plane. In a rotation it changes right before the pods that read it,
-/// on one control plane after the other: a controller manager that is restarted in between does not start if the file that it signs
-/// with has two certificates.
-fn is_api_authority(desired: &Desired) -> bool {
-    let name = desired.address.name().split_once('/').map_or("", |(_, name)| name);
-    let file = name.strip_prefix("pki/").unwrap_or_default();
-    desired.address.kind() == "file" && ["ca.crt", "ca.key", SIGNING_FILE].contains(&file)
 }
 
 /// The unit that a part of a machine changes with.

@@ -175,15 +175,17 @@ fn the_authority_of_the_api_reaches_all_that_use_it() {
     let [first, second, third] =
         [&added, &used, &after].map(|stage| inputs(stage, "kube-controller-manager"));
     assert!(first != second && second != third, "{first} {second} {third}");
-    // The files change right before the pods that read them, on one control plane after the other.
+    // The files change on one control plane after the other, as the pods that read them. The elected one is the last.
     for stage in [&added, &used, &after] {
-        let turn = |address: &str| find(stage, address).lifecycle.turn.clone();
-        let of_pods = turn("static_pod.cp-1/kube-controller-manager");
-        assert!(of_pods.is_some());
         for file in ["ca.crt", "ca.key", "cluster-signing.crt"] {
-            assert_eq!(turn(&format!("file.cp-1/pki/{file}")), of_pods, "{file}");
+            let after = ["cp-0", "cp-1", "cp-2"].map(|machine| {
+                let file = find(stage, &format!("file.{machine}/pki/{file}"));
+                let after = file.lifecycle.update_after.iter().map(ToString::to_string);
+                after.collect::<Vec<String>>().join(" ")
+            });
+            let signer = |machine: &str| format!("static_pod.{machine}/kube-controller-manager");
+            assert_eq!(after, [signer("cp-2"), String::new(), signer("cp-1")], "{file}");
         }
-        assert_eq!(turn("file.cp-1/pki/front-proxy-ca.crt"), None);
     }
     // The leader's certificate is the last one, and pods are restarted when they get the authorities.
     let in_turn = &find(&used, "certificate.cp-0/apiserver").lifecycle.update_after;

@@ -58,7 +58,7 @@ impl HandOver<'_> {
             return self.condition.wait(work).await;
         }
         let before = disk.read_text(&self.record.path)?;
-        if let Err(error) = self.from_file(work, runtime, &shared(self.text)?).await {
+        if let Err(error) = self.brought_by_file(work, runtime, &shared(self.text)?).await {
             self.undo(work, runtime, &manifest, before).await?;
             return Err(error);
         }
@@ -82,7 +82,7 @@ impl HandOver<'_> {
     pub(crate) async fn back(&self, work: &Work, runtime: &mut Runtime) -> Result<(), ProviderError> {
         let disk = &work.host().disk;
         let manifest = Manifest::needed(self.text)?;
-        if let Err(error) = self.from_file(work, runtime, &shared(self.text)?).await {
+        if let Err(error) = self.brought_by_file(work, runtime, &shared(self.text)?).await {
             let is_hosted = !seen(runtime, &manifest).await?.hosted.is_empty();
             // Without an API, as in a cluster that has lost its etcd, no component can become ready.
             if error.class == ErrorClass::Cancelled
@@ -102,7 +102,7 @@ impl HandOver<'_> {
             return self.record.forget(disk);
         }
         self.is_not_hosted(work, runtime, &manifest).await?;
-        self.from_file(work, runtime, self.text).await?;
+        self.brought_by_file(work, runtime, self.text).await?;
         self.record.forget(disk)
     }
 
@@ -152,7 +152,12 @@ impl HandOver<'_> {
     }
 
     /// Has the kubelet run a manifest from its folder; waits until its pod runs well.
-    async fn from_file(&self, work: &Work, runtime: &mut Runtime, text: &str) -> Result<(), ProviderError> {
+    async fn brought_by_file(
+        &self,
+        work: &Work,
+        runtime: &mut Runtime,
+        text: &str,
+    ) -> Result<(), ProviderError> {
         let manifest = Manifest::needed(text)?;
         let there = work.host().disk.read_text(&self.record.path)?;
         let mut before = Before::default();
