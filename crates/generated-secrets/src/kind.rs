@@ -1,5 +1,6 @@
 //! The types of secrets: their fields and outputs.
 
+mod cross_certificate;
 mod encryption_configuration;
 mod encryption_key;
 mod keypair;
@@ -30,6 +31,9 @@ pub const ENCRYPTION_KEY: &str = "encryption_key";
 /// A configuration of an API server with several keys for data.
 pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
 
+/// The certificate of a new authority, signed by the one before it.
+pub const CROSS_CERTIFICATE: &str = "cross_certificate";
+
 type Make = fn(&Value) -> Result<(Value, Fields), String>;
 
 /// One type.
@@ -44,8 +48,14 @@ pub(crate) struct Kind {
 
 type Fingerprint = fn(&Value, &dyn Fn(&str) -> Option<String>) -> Option<String>;
 
-static KINDS: LazyLock<[Kind; 4]> = LazyLock::new(|| {
-    [encryption_configuration::kind(), encryption_key::kind(), keypair::kind(), token::kind()]
+static KINDS: LazyLock<[Kind; 5]> = LazyLock::new(|| {
+    [
+        cross_certificate::kind(),
+        encryption_configuration::kind(),
+        encryption_key::kind(),
+        keypair::kind(),
+        token::kind(),
+    ]
 });
 
 /// The type of an address.

@@ -15,7 +15,7 @@ mod session;
 mod vault;
 
 pub use found::Found;
-pub use kind::{ENCRYPTION_CONFIGURATION, ENCRYPTION_KEY, KEYPAIR, TOKEN};
+pub use kind::{CROSS_CERTIFICATE, ENCRYPTION_CONFIGURATION, ENCRYPTION_KEY, KEYPAIR, TOKEN};
 pub use provider::{GeneratedSecrets, NAME};
 pub use readers::SEALED_FOR;
 pub use vault::Vault;

@@ -24,6 +24,7 @@ pub const AT_REST: &str = "at-rest";
 /// The type of a configuration with several encryption keys.
 pub const ENCRYPTION_CONFIGURATION: &str = "encryption_configuration";
 const ENCRYPTION_KEY: &str = "encryption_key";
+const CROSS_CERTIFICATE: &str = "cross_certificate";
 /// The common name of the first authority of the API, as in kubeadm.
 const FIRST_CA: &str = "kubernetes";
 
@@ -66,6 +67,18 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
             let name = name_of_generation(subject.key_name(), generation);
             resources.push(authority(&name, &common_name(subject, generation)));
         }
+    }
+    if let Some(address) = cross_certificate(placement) {
+        let rotation = placement.rotation(Subject::KubernetesCa);
+        let certificate = |generation: u32| {
+            Value::reference(generation_of(Subject::KubernetesCa, generation), "certificate_pem")
+        };
+        let attributes = Value::map([
+            ("subject_pem", certificate(rotation.new_generation())),
+            ("issuer_pem", certificate(rotation.generation)),
+            ("issuer_key", private_key(Subject::KubernetesCa, rotation.generation)),
+        ]);
+        resources.push(Desired::new(address, attributes));
     }
     for generation in placement.rotation(Subject::SaKey).generations() {
         resources.push(Desired::new(service_accounts(generation), Value::map([("algorithm", algorithm)])));
@@ -121,6 +134,14 @@ pub fn configuration_name(rotation: Rotation) -> Option<String> {
 /// A generation of the key that encrypts objects at rest.
 pub(super) fn encryption_key(generation: u32) -> Address {
     Address::new(ENCRYPTION_KEY, name_of_generation(AT_REST, generation))
+}
+
+/// The certificate of the API's new authority that the old one signs. It exists while the new one signs the certificates of API
+/// servers, and clients may still trust the old one alone.
+pub(super) fn cross_certificate(placement: &Placement) -> Option<Address> {
+    let rotation = placement.rotation(Subject::KubernetesCa);
+    let address = Address::new(CROSS_CERTIFICATE, name_of_generation(CA, rotation.new_generation()));
+    (rotation.stage == Stage::Used).then_some(address)
 }
 
 /// A generation of a key pair that can be rotated.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, Rotation, Stage, Subject};
-use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
+use slipway_generated_secrets::{CROSS_CERTIFICATE, ENCRYPTION_KEY, KEYPAIR};
 use slipway_plan::{ChangeAction, Plan, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote};
 use slipway_resource::{Address, Desired};
@@ -114,7 +114,8 @@ const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
         }
         (Stage::Used, Subject::KubernetesCa) => {
             "stage 2 of 3: the certificates of API servers, kubelets and kubeconfigs are signed by the new authority; both authorities are \
-             trusted"
+             trusted. API servers also send the certificate of the new authority that the old one has signed, for clients that trust the \
+             old one alone"
         }
         (Stage::Added, Subject::FrontProxyCa) => {
             "stage 1 of 3: API servers accept the new authority too, and publish it for aggregated APIs"
@@ -136,8 +137,8 @@ const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
 const fn before_next(subject: Subject, stage: Stage) -> Option<&'static str> {
     match (subject, stage) {
         (Subject::KubernetesCa, Stage::Added) => Some(
-            "Before stage 2, restart pods that use the API and do not read their authorities again, and give both authorities to clients \
-             outside the cluster, as with `slipway kubeconfig`",
+            "Before stage 3, restart pods that use the API and do not read their authorities again, and give both authorities to clients \
+             outside the cluster, as with `slipway kubeconfig`. Older pods are listed before stage 2",
         ),
         (Subject::KubernetesCa, Stage::Used) => Some(
             "Before stage 3, give clients with certificates of the old authority new ones, as with `slipway kubeconfig`",
@@ -273,6 +274,7 @@ fn subject_of(address: &Address) -> Option<Subject> {
     };
     match address.kind() {
         ENCRYPTION_CONFIGURATION => Some(Subject::EncryptionKey),
+        CROSS_CERTIFICATE => Some(Subject::KubernetesCa),
         ENCRYPTION_KEY => Some(Subject::EncryptionKey).filter(is_later),
         KEYPAIR => {
             Subject::ALL.into_iter().filter(|subject| *subject != Subject::EncryptionKey).find(is_later)
@@ -375,6 +377,7 @@ mod tests {
         assert_eq!(of("keypair.service-accounts-3"), Some(Subject::SaKey));
         assert_eq!(of("keypair.kubernetes-ca"), None);
         assert_eq!(of("keypair.kubernetes-ca-2"), Some(Subject::KubernetesCa));
+        assert_eq!(of("cross_certificate.kubernetes-ca-2"), Some(Subject::KubernetesCa));
         assert_eq!(of("keypair.etcd-ca"), None);
         assert_eq!(of("keypair.etcd-ca-2"), Some(Subject::EtcdCa));
         assert_eq!(of("keypair.front-proxy-ca-2"), Some(Subject::FrontProxyCa));

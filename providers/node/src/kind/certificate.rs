@@ -18,7 +18,7 @@ use crate::attributes::Attributes;
 use crate::disk::{Access, Disk};
 use crate::error::{conflict, invalid};
 use crate::ledger::Found;
-use check::{CA_PATH, Pair};
+use check::{CA_PATH, CHAIN, Pair};
 
 /// A certificate with its key, signed by a CA of the node, or by itself. An existing certificate that fits is
 /// kept, as kubeadm does.
@@ -64,6 +64,12 @@ impl Kind for Certificate {
                     SIGNER,
                     Attribute::optional_computed(Type::String).describe(
                         "The fingerprint of the CA that signs it; without, every CA in the file may have signed it.",
+                    ),
+                ),
+                (
+                    CHAIN,
+                    Attribute::optional(Type::String).describe(
+                        "Certificates in PEM that follow it in its file. Without, those that are there stay, but for cross-certificates.",
                     ),
                 ),
                 (
@@ -205,6 +211,8 @@ impl Kind for Certificate {
                     return Err(conflict(text).with_hint("bring its key back, or rotate the CA"));
                 }
                 issue(disk, wanted, path, key_path, &pair, due)?;
+            } else if let Some(text) = pair.with_chain(disk, wanted)? {
+                disk.write(path, text.as_bytes(), form::access(disk, wanted, "mode", 0o644)?)?;
             }
             disk.set_access(path, form::access(disk, wanted, "mode", 0o644)?)?;
             if disk.status(key_path)?.is_some() {
@@ -324,6 +332,10 @@ fn issue(
         Some(authority) => template.signed_by(key.public_key(), &authority.certificate, &authority.key),
         None => template.self_signed(key),
     };
-    let certificate = certificate.map_err(of_pki(path))?;
-    disk.write(path, certificate.to_pem().as_bytes(), form::access(disk, wanted, "mode", 0o644)?)
+    let text = format!(
+        "{}{}",
+        certificate.map_err(of_pki(path))?.to_pem(),
+        wanted.optional_text(CHAIN)?.unwrap_or_default()
+    );
+    disk.write(path, text.as_bytes(), form::access(disk, wanted, "mode", 0o644)?)
 }

@@ -186,8 +186,12 @@ pub(super) fn signer(
     intermediates: &[Certificate],
 ) -> Option<String> {
     let authorities = read_chain(disk, path).ok().flatten()?;
-    let signs = |authority: &&Certificate| verify::is_signed(certificate, intermediates, authority);
-    authorities.iter().find(signs).map(fingerprint)
+    let signed = |intermediates: &[Certificate]| -> Option<String> {
+        let is_signed = |authority: &&Certificate| verify::is_signed(certificate, intermediates, authority);
+        authorities.iter().find(is_signed).map(fingerprint)
+    };
+    // A cross-certificate beside it leads to further CAs.
+    signed(&[]).or_else(|| signed(intermediates))
 }
 
 /// Refuses another CA than the one that signs the certificate in this stage of a rotation.

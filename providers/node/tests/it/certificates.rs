@@ -1,8 +1,11 @@
 //! Certificates, keys and kubeconfigs: created, kept, renewed, and replaced if they do not fit.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde_json::json;
 use slipway_bootstrap::kubeconfig::Kubeconfig;
-use slipway_bootstrap::pki::{Certificate, PrivateKey, Request, verify};
+use slipway_bootstrap::pki::{Certificate, Pin, PrivateKey, Request, Template, verify};
 use slipway_resource::{ErrorClass, Path, Value};
 
 use super::bench::{Bench, secret, value};
@@ -129,6 +132,61 @@ async fn a_certificate_follows_the_authority_that_signs_it() {
     // Another authority than the wanted one signs nothing.
     let refused = bench.update("certificate.apiserver", SERVER, old).await.unwrap_err();
     assert_eq!(refused.class, ErrorClass::Conflict, "{refused}");
+}
+
+/// A server sends the certificate of its new authority that the old one has signed, until the old one is removed.
+#[tokio::test]
+async fn a_cross_certificate_follows_the_certificate_of_a_server() {
+    const NEW: &str = "/etc/kubernetes/pki/new.crt";
+    let bench = made().await;
+    let authority = |path: &str, key: &str| {
+        let named = with(with(ca(), "path", path), "key_path", key);
+        with(named, "common_name", "kubernetes-ca-2")
+    };
+    bench.create("certificate.new", authority(NEW, "/etc/kubernetes/pki/new.key")).await.unwrap();
+    let (old_text, new_text) = (bench.text(CA), bench.text(NEW));
+    let (old, new) = (certificate(&bench, CA), certificate(&bench, NEW));
+    let old_key = PrivateKey::from_pem(&bench.text("/etc/kubernetes/pki/ca.key")).unwrap();
+    let template =
+        Template::authority("kubernetes-ca-2", Timestamp::now(), Duration::from_secs(600)).unwrap();
+    let cross = template.signed_by(new.public_key(), &old, &old_key).unwrap();
+    let pin = |authority: &Certificate| Pin::of(authority.public_key()).to_string();
+    let plain = server(&["kubernetes", "node-1"]);
+    let (first, last) =
+        (with(plain.clone(), "signed_by", pin(&old)), with(plain.clone(), "signed_by", pin(&new)));
+    let between = with(last.clone(), "chain_pem", cross.to_pem());
+    let chain = || Certificate::chain_from_pem(&bench.text(SERVER)).unwrap();
+    let name = "certificate.apiserver";
+    bench.update(name, SERVER, first.clone()).await.unwrap();
+
+    bench.put(CA, &format!("{new_text}{old_text}"));
+    bench.put("/etc/kubernetes/pki/ca.key", &bench.text("/etc/kubernetes/pki/new.key"));
+    bench.update(name, SERVER, between.clone()).await.unwrap();
+    assert_eq!(bench.changes_since(name, SERVER, &between, &between).await, [""; 0]);
+    assert_eq!(chain()[1..], *std::slice::from_ref(&cross));
+    for authority in [&old, &new] {
+        assert!(verify::is_signed(&chain()[0], &chain()[1..], authority));
+    }
+    // The way back: the old authority, which has signed the cross-certificate, has not signed the certificate.
+    bench.put(CA, &format!("{old_text}{new_text}"));
+    let changes = bench.changes_since(name, SERVER, &first, &between).await;
+    assert!(changes.iter().any(|change| change.starts_with("signed_by: ")), "{changes:?}");
+
+    // Without the old authority, the same certificate stays alone.
+    bench.put(CA, &new_text);
+    let before = chain();
+    let changes = bench.changes_since(name, SERVER, &last, &between).await;
+    assert!(changes.iter().any(|change| change.starts_with("chain_pem")), "{changes:?}");
+    bench.update(name, SERVER, last.clone()).await.unwrap();
+    assert_eq!(chain(), before[..1]);
+    assert_eq!(bench.changes_since(name, SERVER, &last, &last).await, [""; 0]);
+
+    // Certificates that nobody asked for stay.
+    let other = format!("{}{old_text}", bench.text(SERVER));
+    bench.put(SERVER, &other);
+    assert_eq!(bench.changes_since(name, SERVER, &last, &last).await, [""; 0]);
+    bench.update(name, SERVER, last).await.unwrap();
+    assert_eq!(bench.text(SERVER), other);
 }
 
 /// A kubeconfig has the same stages, and trusts both authorities from the first one on.

@@ -2,7 +2,7 @@
 
 use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
-use super::super::authorities::generation_of;
+use super::super::authorities::{cross_certificate, generation_of};
 use super::super::configuration::{SIGNING_FILE, is_control_plane};
 use super::super::rotation::{Stage, Subject};
 use super::super::{Machine, Rotation};
@@ -31,6 +31,7 @@ impl Making<'_> {
         for machine in control_planes {
             self.controller_manager_signs(rotation, machine);
             self.components_are_restarted(rotation, machine);
+            self.server_proves_itself_to_all(machine);
             self.kubeconfigs_follow(rotation, machine);
         }
         self.files_change_in_turn(control_planes);
@@ -95,6 +96,14 @@ impl Making<'_> {
         for pod in ["kube-controller-manager", "kube-scheduler", "kube-vip"] {
             self.set(&inside("static_pod", machine, pod), &input, Value::Template(signs.clone()));
         }
+    }
+
+    /// API servers send the certificate of the new authority that the old one has signed after their own certificate. Clients that
+    /// trust the old authority alone accept them until that authority is removed.
+    fn server_proves_itself_to_all(&mut self, machine: &Machine) {
+        let Some(address) = cross_certificate(self.placement) else { return };
+        let chain = Value::reference(address, "chain_pem");
+        self.set(&inside("certificate", machine, "apiserver"), &Path::key("chain_pem"), chain);
     }
 
     /// All kubeconfigs with client certificates that the agent makes, but for the kubelet's, which has its own way.

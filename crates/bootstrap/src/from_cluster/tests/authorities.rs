@@ -86,6 +86,8 @@ fn authorities_that_were_never_rotated_leave_no_trace() {
         "api-authorities",
         "serving-authority",
         "cluster-signing.crt",
+        "cross_certificate",
+        "chain_pem",
         "etcd-snapshots-",
     ] {
         assert!(!all.contains(part), "{part}");
@@ -166,6 +168,14 @@ fn the_authority_of_the_api_reaches_all_that_use_it() {
         );
         let before = stands_on(stage, "static_pod.cp-1/kube-controller-manager");
         assert!(before.contains("file.cp-1/pki/cluster-signing.crt"), "{before:?}");
+    }
+    // While the new one signs and both are trusted, clients of the old one accept API servers too.
+    for (stage, is_there) in [(&added, false), (&used, true), (&after, false)] {
+        let cross =
+            stage.iter().any(|desired| desired.address.to_string() == "cross_certificate.kubernetes-ca-2");
+        let chain = names(stage, "certificate.cp-1/apiserver", "chain_pem");
+        assert_eq!((cross, chain.as_str()), (is_there, if is_there { new } else { "" }));
+        assert_eq!(names(stage, "certificate.cp-1/apiserver-kubelet-client", "chain_pem"), "");
     }
     // API servers trust the same authorities in the first two stages.
     let inputs =

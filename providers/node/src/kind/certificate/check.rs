@@ -15,6 +15,9 @@ use crate::disk::Disk;
 /// The attribute that names the CA.
 pub(super) const CA_PATH: &str = "ca_path";
 
+/// The attribute with the certificates that follow it.
+pub(super) const CHAIN: &str = "chain_pem";
+
 /// A certificate and a key that are there, or are not.
 pub(super) struct Pair {
     /// The certificates of the file, or why it has none; `None` when there is no file.
@@ -46,6 +49,36 @@ impl Pair {
     /// The certificate that is meant.
     pub(super) fn first(&self) -> Option<&Certificate> {
         self.chain.as_ref()?.as_ref().ok()?.first()
+    }
+
+    /// The file's certificate with the desired ones after it, in PEM; `None` when they are there already. Where none are desired, those
+    /// of the file stay, but for cross-certificates: certificates of its CAs that another CA has signed.
+    pub(super) fn with_chain(
+        &self,
+        disk: &Disk,
+        wanted: Attributes<'_>,
+    ) -> Result<Option<String>, ProviderError> {
+        let Some(Ok(chain)) = &self.chain else { return Ok(None) };
+        let Some((certificate, there)) = chain.split_first() else { return Ok(None) };
+        let after: Vec<Certificate> = match wanted.optional_text(CHAIN)? {
+            Some(text) => Certificate::chain_from_pem(text).map_err(of_pki(CHAIN))?,
+            None => {
+                let path = wanted.optional_text(CA_PATH)?;
+                let authorities = path.map(|path| x509::read_chain(disk, path)).transpose()?.flatten();
+                let authorities = authorities.unwrap_or_default();
+                let is_cross = |other: &Certificate| {
+                    let is_of = |authority: &Certificate| {
+                        authority.public_key() == other.public_key() && authority != other
+                    };
+                    authorities.iter().any(is_of)
+                };
+                there.iter().filter(|other| !is_cross(other)).cloned().collect()
+            }
+        };
+        if after == there {
+            return Ok(None);
+        }
+        Ok(Some(std::iter::once(certificate).chain(&after).map(Certificate::to_pem).collect()))
     }
 
     /// Why the existing certificate does not fit the desired one, by kubeadm's rules; `None` when there is no
@@ -168,6 +201,12 @@ impl Pair {
         set("public_key_sha256", fingerprint(certificate).into());
         if let Some(signer) = self.signer(disk, wanted) {
             set(SIGNER, signer.into());
+        }
+        if wanted.optional_text(CHAIN).is_ok_and(|chain| chain.is_some())
+            && let Some(Ok([_, further @ ..])) = self.chain.as_ref().map(|chain| chain.as_deref())
+            && !further.is_empty()
+        {
+            set(CHAIN, further.iter().map(Certificate::to_pem).collect::<String>().into());
         }
         if certificate.is_ca() {
             set(FINGERPRINT, fingerprint(certificate).into());
