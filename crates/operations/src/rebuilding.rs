@@ -1,5 +1,6 @@
 //! Rebuilding a lost or damaged state from the objects that have the ownership tags of the cluster.
 
+mod generations;
 mod keys;
 mod protection;
 mod sealed;
@@ -201,29 +202,42 @@ async fn find(
     (head, protected): (Option<&Head>, Option<bool>),
     hold: Option<&Journal>,
 ) -> Result<Found, Error> {
-    let mut expansion = opened.expand(keys::catalogs(opened)?).await?;
-    // The store may still have the keys of a cluster whose machines a provider makes.
-    expansion.desired.append(&mut expansion.keys);
-    expansion.desired.append(&mut expansion.reader);
-    let (desired, catalogs) = (expansion.desired, expansion.catalogs);
     let cluster = &opened.spec.cluster;
     let uid = head.filter(|head| !head.deleted).map(|head| ClusterUid::new(head.uid.as_str()));
-    let stage = keys::stage(opened, (&catalogs, &desired), uid.as_ref(), hold).await?;
-    let keys = keys::keys(&stage, &desired)?;
-    let mut spec = to_json(cluster)?;
-    let protection = Protection::of(&spec, protected);
-    protection.write(&mut spec);
-    let rebuild = Rebuild {
-        cluster: &cluster.name,
-        uid,
-        spec,
-        catalogs,
-        desired: &desired,
-        running: keys.running.clone(),
-    };
-    let mut rebuilt = rebuild.run(&stage.providers).await?;
-    let recovered = keys::complete(&stage, &mut rebuilt, &keys, &desired).await?;
-    Ok(Found { rebuilt, keys, recovered, protection, desired, stage })
+    let first = opened.expand(keys::catalogs(opened)?).await?;
+    let catalogs = first.catalogs.clone();
+    let files = keys::files(opened, &catalogs, uid.as_ref()).await?;
+    let mut rotations = generations::of(&files);
+    let mut first = Some(first);
+    loop {
+        let mut expansion = match first.take().filter(|_| rotations.is_empty()) {
+            Some(first) => first,
+            None => opened.expand(generations::pin(catalogs.clone(), &rotations)?).await?,
+        };
+        // The store may still have the keys of a cluster whose machines a provider makes.
+        expansion.desired.append(&mut expansion.keys);
+        expansion.desired.append(&mut expansion.reader);
+        let (desired, catalogs) = (expansion.desired, expansion.catalogs);
+        let stage = keys::stage(opened, (&files, &rotations), (&catalogs, &desired), hold).await?;
+        let keys = keys::keys(&stage, &rotations, &desired)?;
+        let mut spec = to_json(cluster)?;
+        let protection = Protection::of(&spec, protected);
+        protection.write(&mut spec);
+        let rebuild = Rebuild {
+            cluster: &cluster.name,
+            uid: uid.clone(),
+            spec,
+            catalogs,
+            desired: &desired,
+            running: keys.running.clone(),
+        };
+        let mut rebuilt = rebuild.run(&stage.providers).await?;
+        let recovered = keys::complete(&stage, &mut rebuilt, &keys, &desired).await?;
+        match generations::settled(&rotations, &rebuilt.missing) {
+            Some(settled) => rotations = settled,
+            None => return Ok(Found { rebuilt, keys, recovered, protection, desired, stage }),
+        }
+    }
 }
 
 /// Takes again what is this cluster's, looks once more, and stores recovered keys.

@@ -11,6 +11,7 @@ use slipway_resource::{Address, ClusterUid, Desired, Identity, SecretText, Token
 use slipway_spec::model::Role;
 use slipway_state_store::Journal;
 
+use super::generations::{self, Rotations};
 use crate::access::{KnownApi, with_authority};
 use crate::adopting::nodes::{self, ENCRYPTION, FOLDER, PAIRS};
 use crate::composition::{self, Linked};
@@ -38,17 +39,14 @@ pub(super) fn catalogs(opened: &Opened) -> Result<BTreeMap<String, Catalog>, Err
     nodes::catalogs(opened, Placement::REBUILDING)
 }
 
-/// Reads the keys in use on control planes. Returns the stage that has found them: its vault offers them, and
-/// it uses them for the cluster's API. Changes nothing.
-pub(super) async fn stage(
+/// Reads the files with keys on control planes, by their names below their folder. Changes nothing.
+pub(super) async fn files(
     opened: &Opened,
-    (catalogs, desired): (&BTreeMap<String, Catalog>, &[Desired]),
+    catalogs: &BTreeMap<String, Catalog>,
     uid: Option<&ClusterUid>,
-    hold: Option<&Journal>,
-) -> Result<Stage, Error> {
+) -> Result<BTreeMap<String, SecretText>, Error> {
     let cluster = &opened.spec.cluster;
-    let mut vault = opened.stage.vault.offering(BTreeMap::new());
-    let mut lent = None;
+    let mut files = BTreeMap::new();
     for (provider, handle) in opened.own.iter() {
         let placement = catalogs.get(provider).map(composition::placement).transpose()?.flatten();
         let Some(placement) = placement.filter(|_| handle.info.capabilities.hosts) else {
@@ -58,7 +56,6 @@ pub(super) async fn stage(
         let known = handle.session.discover(request).await?.uid.or(uid.cloned());
         // No machine has the cluster's ownership: there is no source of keys.
         let Some(known) = known else { continue };
-        let mut files: BTreeMap<String, SecretText> = BTreeMap::new();
         for machine in &placement.machines {
             let is_control_plane =
                 cluster.pool(&machine.pool).is_some_and(|pool| pool.role == Role::ControlPlane);
@@ -69,17 +66,29 @@ pub(super) async fn stage(
                 }
             }
         }
-        let found = found(&files);
-        if let Some(authority) = found.get(&Address::new(KEYPAIR, CA))
-            && let Some(certificate) = &authority.certificate_pem
-        {
-            let endpoints = composition::endpoints(cluster, catalogs);
-            let authority = (certificate.as_str(), &authority.private_key_pem);
-            let networks = opened.grounds.policy.networks();
-            lent = with_authority(&cluster.name, &endpoints, networks, authority).await?.or(lent);
-        }
-        vault = vault.offering(found);
     }
+    Ok(files)
+}
+
+/// The stage that has found the keys in the files of control planes: its vault offers them, and it uses them for the cluster's API.
+pub(super) async fn stage(
+    opened: &Opened,
+    (files, rotations): (&BTreeMap<String, SecretText>, &Rotations),
+    (catalogs, desired): (&BTreeMap<String, Catalog>, &[Desired]),
+    hold: Option<&Journal>,
+) -> Result<Stage, Error> {
+    let cluster = &opened.spec.cluster;
+    let found = found(files, rotations);
+    let mut lent = None;
+    if let Some(authority) = found.get(&generations::key(CA, rotations))
+        && let Some(certificate) = &authority.certificate_pem
+    {
+        let endpoints = composition::endpoints(cluster, catalogs);
+        let authority = (certificate.as_str(), &authority.private_key_pem);
+        let networks = opened.grounds.policy.networks();
+        lent = with_authority(&cluster.name, &endpoints, networks, authority).await?;
+    }
+    let mut vault = opened.stage.vault.offering(found);
     if let Some(journal) = hold {
         vault = vault.held(journal.clone());
     }
@@ -89,10 +98,10 @@ pub(super) async fn stage(
 }
 
 /// The keys in use, and those that were not found.
-pub(super) fn keys(stage: &Stage, desired: &[Desired]) -> Result<Keys, Error> {
+pub(super) fn keys(stage: &Stage, rotations: &Rotations, desired: &[Desired]) -> Result<Keys, Error> {
     let mut keys = Keys::default();
     for desired in desired {
-        let Some(file) = file_of(&desired.address) else { continue };
+        let Some(file) = file_of(&desired.address, rotations) else { continue };
         match stage.vault.shown(&desired.address, &desired.attributes)? {
             Some(shown) => {
                 let fingerprint = shown.get(FINGERPRINT).and_then(Value::as_str).unwrap_or_default();
@@ -105,19 +114,19 @@ pub(super) fn keys(stage: &Stage, desired: &[Desired]) -> Result<Keys, Error> {
 }
 
 /// The keys in the files of a control plane.
-fn found(files: &BTreeMap<String, SecretText>) -> BTreeMap<Address, Found> {
+fn found(files: &BTreeMap<String, SecretText>, rotations: &Rotations) -> BTreeMap<Address, Found> {
     let mut found = BTreeMap::new();
     for (name, key, certificate) in PAIRS {
         let Some(private_key_pem) = files.get(key).cloned() else { continue };
         let certificate_pem = match certificate {
             Some(certificate) => match files.get(certificate) {
-                Some(text) => Some(text.expose().to_owned()),
+                Some(text) => Some(generations::in_use(text.expose())),
                 // A key without its certificate is not an authority.
                 None => continue,
             },
             None => None,
         };
-        found.insert(Address::new(KEYPAIR, name), Found { private_key_pem, certificate_pem });
+        found.insert(generations::key(name, rotations), Found { private_key_pem, certificate_pem });
     }
     if let Some(configuration) = files.get(ENCRYPTION).cloned() {
         let key = Found { private_key_pem: configuration, certificate_pem: None };
@@ -127,10 +136,13 @@ fn found(files: &BTreeMap<String, SecretText>) -> BTreeMap<Address, Found> {
 }
 
 /// The file of a control plane that has a key.
-fn file_of(address: &Address) -> Option<&'static str> {
+fn file_of(address: &Address, rotations: &Rotations) -> Option<&'static str> {
     match address.kind() {
         ENCRYPTION_KEY if address.name() == AT_REST => Some(ENCRYPTION),
-        KEYPAIR => PAIRS.iter().find(|(name, ..)| *name == address.name()).map(|(_, key, _)| *key),
+        KEYPAIR => {
+            let pair = PAIRS.iter().find(|(name, ..)| generations::key(name, rotations) == *address);
+            pair.map(|(_, key, _)| *key)
+        }
         _ => None,
     }
 }
