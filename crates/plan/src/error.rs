@@ -91,6 +91,14 @@ pub enum Error {
         /// The pools.
         pools: Vec<Address>,
     },
+    /// Machines would leave a pool whose machines have to stay while the cluster does.
+    #[error("{address}: its machines cannot be replaced or removed: {why}")]
+    MachinesStay {
+        /// The pool.
+        address: Address,
+        /// Why, as its provider says.
+        why: String,
+    },
     /// A provider refused.
     #[error("provider {provider} could not plan")]
     Provider {
@@ -220,6 +228,7 @@ impl Error {
             Self::NoSuchTarget { .. } => "PLAN0007",
             Self::ReplacedOutside { .. } => "PLAN0047",
             Self::ControlPlanesLeave { .. } => "PLAN0048",
+            Self::MachinesStay { .. } => "PLAN0049",
             Self::Provider { .. } => "PLAN0008",
             Self::Contract { .. } => "PLAN0009",
             Self::Write(_) => "PLAN0010",
@@ -262,6 +271,11 @@ impl Error {
             Self::ControlPlanesLeave { .. } => Some(
                 "to rename a pool, name it in `moved`; to move control planes to other pools, do it for a minority of them in each \
                  plan; `slipway delete` deletes the whole cluster"
+                    .to_owned(),
+            ),
+            Self::MachinesStay { .. } => Some(
+                "take the change of this pool out of the spec, or leave the pool out with `--target`; or make another cluster with the \
+                 change, move the workloads there, and delete this one with `slipway delete`"
                     .to_owned(),
             ),
             Self::Provider { source, .. } => source.hint.clone(),

@@ -77,6 +77,7 @@ pub(crate) fn workers() -> Rollout {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::new(),
         loses: None,
+        irremovable: None,
         settle_ms: 0,
         ignore_budgets: false,
         on_blocked: OnBlocked::Fail,

@@ -124,6 +124,11 @@ pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<
         }
         let Some((_, _, kind)) = providers.of_type(address.kind()) else { continue };
         let Some(mut rollout) = rollout(roll.change, providers).await? else { continue };
+        if let Some(why) = &rollout.irremovable {
+            return Err(Error::Unsound {
+                fault: format!("machines of {address} leave, and have to stay: {why}"),
+            });
+        }
         // Where the nodes cannot be read, the steps of the roll fail too.
         if let Ok((gates, _)) = nodes.join(address, &mut rollout, kind).await
             && let Some(fault) =

@@ -220,6 +220,7 @@ fn rolled(item: PlanItem) -> Planned {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::new(),
         loses: None,
+        irremovable: None,
         settle_ms: 0,
         ignore_budgets: false,
         on_blocked: OnBlocked::Fail,

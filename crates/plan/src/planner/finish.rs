@@ -10,6 +10,7 @@ use super::{Inputs, Uncompared};
 use crate::assemble::{self, Decided};
 use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
+use crate::decide::Decision;
 use crate::error::Error;
 use crate::file::{Binding, FORMAT, Mode, NEWEST, Plan};
 use crate::graph::Dependencies;
@@ -103,6 +104,9 @@ pub(super) async fn finish(
     });
     if let Some(leaving) = leaving.filter(|leaving| leaving.is_in(&decided)) {
         return Err(leaving.into());
+    }
+    if inputs.mode == Mode::Apply {
+        keep_irremovable(&decided)?;
     }
     let is_asked =
         |left: &&LeftOut| left.action.is_replace() && target::any(&inputs.options.replace, &left.address);
@@ -322,13 +326,27 @@ fn name_removed_machines(decided: &mut Decided) {
     }
 }
 
+/// The roll by which machines of a pool leave.
+fn leaving(decision: &Decision) -> Option<&Rollout> {
+    let is_replaced = decision.change.action.is_replace();
+    let goes = |rollout: &&Rollout| rollout.has_leaving() || is_replaced && !rollout.members.is_empty();
+    decision.rollout.as_ref().filter(goes)
+}
+
+/// Refuses a plan by which machines leave that have to stay while the cluster does.
+fn keep_irremovable(decided: &Decided) -> Result<(), Error> {
+    for (address, decision) in &decided.by_address {
+        if let Some(why) = leaving(decision).and_then(|rollout| rollout.irremovable.clone()) {
+            return Err(Error::MachinesStay { address: address.clone(), why });
+        }
+    }
+    Ok(())
+}
+
 /// Data that machines take with them is named, and its loss is confirmed by the pool's name.
 fn name_data_of_machines(decided: &mut Decided) {
     for decision in decided.by_address.values_mut() {
-        let goes = |rollout: &&Rollout| {
-            rollout.has_leaving() || decision.change.action.is_replace() && !rollout.members.is_empty()
-        };
-        let Some(loss) = decision.rollout.as_ref().filter(goes).and_then(loss) else { continue };
+        let Some(loss) = leaving(decision).and_then(loss) else { continue };
         let change = &mut decision.change;
         change.reasons.push(Reason::new(ReasonCode::Provider, loss.as_str()));
         change.confirm(loss);
@@ -356,9 +374,11 @@ fn is_kept(change: &ResourceChange) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use slipway_resource::provider::{Fate, Member};
+
     use super::*;
     use crate::assemble::plain;
-    use crate::decide::Decision;
+    use crate::examples::workers;
 
     fn decided(action: ChangeAction) -> Decided {
         let address = "any_template.a".parse().unwrap();
@@ -376,5 +396,38 @@ mod tests {
             assert_eq!((missing.len(), accepted), (1, is_accepted), "{action:?}");
         }
         assert_eq!(infrastructure_only(&Decided::default(), false), (Vec::new(), false));
+    }
+
+    #[test]
+    fn machines_that_have_to_stay_do_not_leave() {
+        let decided = |fate: Fate, why: Option<&str>| {
+            let member = Member {
+                name: "m".to_owned(),
+                identity: Identity::new("m"),
+                fate,
+                ready: true,
+                blockers: Vec::new(),
+                node: None,
+            };
+            let rollout = Rollout { members: vec![member], irremovable: why.map(str::to_owned), ..workers() };
+            let address = "pool.a".parse().unwrap();
+            let change =
+                ResourceChange { action: ChangeAction::Update, ..ResourceChange::bare(&address, "any", 1) };
+            let mut decided = Decided::default();
+            decided.insert(Decision { rollout: Some(rollout), ..plain(change) });
+            decided
+        };
+        let retired = || Fate::Retire { reason: "it is one too many".to_owned() };
+        let replaced = || Fate::Replace { reason: "its image changes".to_owned(), path: None };
+        let why = Some("its disk cannot be moved");
+        for fate in [retired(), replaced()] {
+            let refused = keep_irremovable(&decided(fate, why)).unwrap_err();
+            assert_eq!(
+                refused.to_string(),
+                "pool.a: its machines cannot be replaced or removed: its disk cannot be moved"
+            );
+        }
+        assert!(keep_irremovable(&decided(Fate::Keep, why)).is_ok());
+        assert!(keep_irremovable(&decided(retired(), None)).is_ok());
     }
 }

@@ -859,6 +859,10 @@ pub struct Rollout {
     /// What happens when a node is not empty at the end of its drain.
     #[prost(enumeration = "OnBlocked", tag = "15")]
     pub on_blocked: i32,
+    /// Why no machine may leave the pool, as `its disk cannot be moved`. A plan that replaces or removes a machine is refused,
+    /// unless it deletes the whole cluster. Absent where machines may leave.
+    #[prost(string, optional, tag = "16")]
+    pub irremovable: ::core::option::Option<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Member {

@@ -175,6 +175,10 @@ pub struct Rollout {
     /// data that its replacement gets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loses: Option<String>,
+    /// Why no machine may leave the pool, as `its disk cannot be moved`. A plan that replaces or removes a machine is refused, unless
+    /// it deletes the whole cluster. `None` where machines may leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub irremovable: Option<String>,
     /// How long a new node must stay ready before the next machine is removed, in milliseconds.
     #[serde(default)]
     pub settle_ms: u64,

@@ -121,6 +121,7 @@ pub(super) fn rollout(seed: u64, wanted: Option<&Entries>, observed: Option<&Val
         prerequisites: prerequisites(wanted, observed),
         durations_ms: durations.into_iter().map(|(name, duration)| (name.to_owned(), duration)).collect(),
         loses: loses(observed),
+        irremovable: None,
         settle_ms: number("settle_ms", 0),
         ignore_budgets: text("drain_budgets") == "ignore",
         on_blocked: OnBlocked::of(text("drain_on_blocked")),

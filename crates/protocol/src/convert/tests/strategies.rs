@@ -278,9 +278,9 @@ pub(super) fn rollout() -> impl Strategy<Value = Rollout> {
         prop::collection::vec(member, 0..3),
         prop::collection::vec(prerequisite, 0..2),
         prop::collection::btree_map(".{0,4}", any::<u64>(), 0..2),
-        prop::option::of(".{0,4}"),
+        (prop::option::of(".{0,4}"), prop::option::of(".{0,4}")),
     )
-        .prop_map(|(plain, after, members, prerequisites, durations_ms, loses)| {
+        .prop_map(|(plain, after, members, prerequisites, durations_ms, (loses, irremovable))| {
             let (group, [exclusive, ignore_budgets], [size, max_surge, max_unavailable], times, on_blocked) =
                 plain;
             let [drain_timeout_ms, ready_timeout_ms, settle_ms] = times;
@@ -297,6 +297,7 @@ pub(super) fn rollout() -> impl Strategy<Value = Rollout> {
                 prerequisites,
                 durations_ms,
                 loses,
+                irremovable,
                 settle_ms,
                 ignore_budgets,
                 on_blocked,
