@@ -2,6 +2,7 @@
 
 pub mod boot;
 mod disruption;
+pub(crate) mod etcd;
 mod replacement;
 mod rollout;
 
@@ -75,7 +76,8 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
     if kind != GROUP || replaced {
         return Ok(planned);
     }
-    with_rollout(planned, observed).map_err(|error| error.with_address(&item.address))
+    with_rollout(planned, observed, item.last_applied.as_ref())
+        .map_err(|error| error.with_address(&item.address))
 }
 
 /// A sentence on rules that others added to a security group: a plan revokes them.
@@ -106,8 +108,16 @@ fn removal(item: &PlanItem) -> Planned {
 }
 
 /// Adds the rollout of a group's instances, and its disruption.
-fn with_rollout(mut planned: Planned, observed: &Value) -> Result<Planned, ProviderError> {
+fn with_rollout(
+    mut planned: Planned,
+    observed: &Value,
+    last_applied: Option<&Value>,
+) -> Result<Planned, ProviderError> {
     let mut rollout = rollout::rollout(&planned.normalised, Some(observed));
+    // The machines that exist boot by what was applied.
+    if rollout.irremovable.is_none() {
+        rollout.irremovable = last_applied.and_then(|applied| Manner::of(applied).irremovable());
+    }
     planned.reasons.extend(rollout::in_place::keep(&mut rollout, &planned.normalised, observed));
     rollout::in_place::refuse(&rollout, &planned.normalised)?;
     if rollout.has_leaving() {

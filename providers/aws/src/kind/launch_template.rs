@@ -207,7 +207,8 @@ impl Kind for LaunchTemplate {
 /// Whether anything but the template's own tags differs.
 fn is_other_version(prior: &Value, desired: &Value) -> bool {
     let names = prior.as_map().into_iter().chain(desired.as_map()).flatten().map(|(name, _)| name.as_str());
-    let of_the_template = ["id", "arn", "name", "tags", "latest_version", "default_version"];
+    // What follows from the user data is compared with it.
+    let of_the_template = ["id", "arn", "name", "tags", "latest_version", "default_version", "etcd_data"];
     let mut versioned = names.filter(|name| !of_the_template.contains(name));
     versioned.any(|name| differs(prior, desired, name))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::changes::{CHANGES, Change};
 use crate::cloud::machines;
 use crate::cluster_api::BROKEN;
-use crate::world::{APPLY, PUBLIC, World};
+use crate::world::{APPLY, CONTROL_PLANE, PUBLIC, World};
 
 const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--infrastructure-only"];
 
@@ -95,7 +95,9 @@ fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Resul
     for (address, what) in &changes {
         writeln!(shown, "  {address}: {what}")?;
     }
-    world.expect(0, &["apply", "saved.plan", "--yes", "--infrastructure-only"])?;
+    // Some replace the control plane, whose etcd would have its data on the disk that it boots from.
+    let apply = ["apply", "saved.plan", "--yes", "--infrastructure-only", "--confirm", CONTROL_PLANE];
+    world.expect(0, &apply)?;
     world.disturbance.only_what_was_asked_for()?;
     world.is_settled()?;
     world.shape()?;
@@ -107,12 +109,18 @@ fn instances(world: &World) -> Result<BTreeSet<String>> {
     Ok(objects.into_iter().filter(|object| object.kind == "instance").map(|object| object.id).collect())
 }
 
-/// Every machine is replaced; the plan after it is empty.
+/// Every machine is replaced; the plan after it is empty. The name of the control plane confirms the loss of its etcd: `--yes` does
+/// not.
 fn rolls(world: &World) -> Result<()> {
     let (before, sizes) = (instances(world)?, machines(&world.cloud.objects()?));
     world.expect(2, &[ROLL, &["--dry-run"]].concat())?;
     ensure!(instances(world)? == before, "a dry run has rolled");
-    world.expect(0, &[ROLL, &["--yes"]].concat())?;
+    let refused = world.expect(1, &[ROLL, &["--yes"]].concat())?.err;
+    let refused = refused.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(refused.contains("error[RUN0008]") && refused.contains(CONTROL_PLANE), "{refused}");
+    ensure!(refused.contains("loses the data of its member of etcd"), "{refused}");
+    ensure!(instances(world)? == before, "a roll without a confirmation has replaced machines");
+    world.expect(0, &[ROLL, &["--yes", "--confirm", CONTROL_PLANE]].concat())?;
     world.disturbance.only_what_was_asked_for()?;
     let after = instances(world)?;
     ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");

@@ -2,6 +2,7 @@
 
 use super::{Attributes, form};
 use crate::plan::boot;
+use crate::plan::etcd::{ETCD_DATA, EtcdData};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,6 +22,14 @@ pub(super) fn launch_template(attributes: &mut Attributes) {
     // So that a plan shows a change of the version, also where nothing is known but what exists.
     if let Some(version) = attributes.get("user_data").and_then(boot::version) {
         attributes.insert("kubernetes_version".to_owned(), version.into());
+    }
+    // Groups of control planes refer to it, so that a template that exists has it without user data too.
+    let etcd_data = match attributes.get("user_data") {
+        Some(user_data) if !user_data.is_null() => EtcdData::of_user_data(user_data),
+        _ => attributes.contains_key("latest_version").then_some(EtcdData::Elsewhere),
+    };
+    if let Some(etcd_data) = etcd_data {
+        attributes.insert(ETCD_DATA.to_owned(), etcd_data.as_str().into());
     }
     form::blocks_by(attributes, "block_device_mappings", "device_name");
     form::blocks_by(attributes, "network_interfaces", "device_index");

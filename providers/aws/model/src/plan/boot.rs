@@ -17,6 +17,8 @@ use serde_json::Value as Json;
 use slipway_resource::provider::PlanItem;
 use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
 
+use super::etcd::{ETCD_DATA, EtcdData};
+
 /// The attribute.
 const USER_DATA: &str = "user_data";
 /// The attribute with the Kubernetes version of the user data.
@@ -43,8 +45,8 @@ const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kub
 const NO_CREDENTIAL: &str =
     "workers need a credential, which they get when `assets.programs` lists the `provider`";
 /// Programs that an image may lack, and the line of the script that downloads the first of them.
-const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
-const FETCHES: &str = "until is_program ";
+pub(super) const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
+pub(super) const FETCHES: &str = "until is_program ";
 /// The program with which a worker requests its credential from the control planes, and the line of the
 /// script.
 const PROVIDER: &str = "provider";
@@ -111,6 +113,9 @@ pub(super) fn kept(
     wanted.set(&Path::key(USER_DATA), found);
     if wanted.get(VERSION).is_some() {
         wanted.set(&Path::key(VERSION), Value::Null);
+    }
+    if wanted.get(ETCD_DATA).is_some() {
+        wanted.set(&Path::key(ETCD_DATA), EtcdData::Elsewhere.as_str().into());
     }
     let (carried, lost): (Vec<String>, Vec<String>) =
         changes.into_iter().partition(|path| of_kops && path.starts_with("node.labels."));
@@ -179,8 +184,7 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let text = wanted.get(USER_DATA).and_then(text).filter(|text| is_ours(text))?;
     let document = document(&text).unwrap_or_default();
     let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
-    let has_programs = text.contains(FETCHES) && NEEDED.iter().all(is_listed);
+    let has_programs = has_programs(&text, &document);
     let is_control_plane = document["node"]["role"] == "controlPlane";
     let proves = text.contains(AUTHORITY) && files.iter().any(|file| file["name"] == PROVIDER);
     let has_credential = is_control_plane || proves;
@@ -189,12 +193,19 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     (!lacks.is_empty()).then(|| format!("{}{NO_NODES}{}", machines_of(&document), lacks.join(", and ")))
 }
 
-fn is_ours(text: &str) -> bool {
+/// Whether the machines get all programs with which they become nodes.
+pub(super) fn has_programs(text: &str, document: &Json) -> bool {
+    let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let is_listed = |name: &&str| files.iter().any(|file| file["name"] == **name);
+    text.contains(FETCHES) && NEEDED.iter().all(is_listed)
+}
+
+pub(super) fn is_ours(text: &str) -> bool {
     text.contains(START)
 }
 
 /// User data as text; references that are not known yet are left out.
-fn text(value: &Value) -> Option<String> {
+pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(given) => Some(match STANDARD.decode(given) {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -226,7 +237,8 @@ fn changes(before: &str, after: &str) -> Vec<String> {
     changes
 }
 
-fn document(script: &str) -> Option<Json> {
+/// The document in Slipway's user data.
+pub(super) fn document(script: &str) -> Option<Json> {
     let (head, rest) = script.split_once("<<'DOCUMENT'")?;
     let (way, rest) = rest.split_once('\n')?;
     let (body, _) = rest.split_once("\nDOCUMENT\n")?;
@@ -425,6 +437,20 @@ mod tests {
             error.address.map(|address| address.to_string()).as_deref(),
             Some("aws_launch_template.more")
         );
+    }
+
+    #[test]
+    fn control_planes_of_another_tool_have_etcd_elsewhere() {
+        let document = r#"{"node":{"pool":"a"},"controlPlane":{"etcd":[{"name":"main"}]}}"#;
+        let normalised = |template: Value| crate::normalise::normalised("aws_launch_template", &template);
+        let (ours, theirs) = (normalised(template(&ours(document))), normalised(template(NODEUP)));
+        assert_eq!(ours.get(ETCD_DATA), Some(&"boot-disk-of-image".into()));
+        assert_eq!(theirs.get(ETCD_DATA), Some(&"elsewhere".into()));
+        assert_eq!(kept(ours.clone(), &theirs, Some(&ours)).unwrap().0, theirs);
+        // Templates that exist say it without user data too: groups refer to it.
+        let found = Value::map([("name", "a".into()), ("latest_version", Value::Integer(1))]);
+        assert_eq!(normalised(found).get(ETCD_DATA), Some(&"elsewhere".into()));
+        assert_eq!(normalised(Value::map([("name", "a")])).get(ETCD_DATA), None);
     }
 
     #[test]

@@ -18,6 +18,8 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{Fate, Member, NodeReference, OnBlocked, PlanItem, Rollout, operation};
 use slipway_resource::{Identity, Path, Value};
 
+use super::etcd::{ETCD_DATA, EtcdData};
+
 /// The strategy of pools whose instances are never replaced by a plan.
 const IN_PLACE: &str = "in-place";
 /// The group of pools whose instances are no nodes.
@@ -108,6 +110,7 @@ fn of_members(manner: &Manner, size: u32, members: Vec<Member>) -> Rollout {
         prerequisites: Vec::new(),
         durations_ms: BTreeMap::from([(operation::VERIFY.to_owned(), BOOT_MS + manner.settle_ms)]),
         loses: manner.loses(),
+        irremovable: manner.irremovable(),
         settle_ms: manner.settle_ms,
         ignore_budgets: manner.drain_budgets == "ignore",
         on_blocked: OnBlocked::of(&manner.drain_on_blocked),
@@ -156,6 +159,8 @@ pub struct Manner {
     pub settle_ms: u64,
     /// The data disks that are deleted with an instance.
     pub data_disks: Vec<String>,
+    /// Where etcd keeps its data; `None` for instances without etcd, and where it is not known.
+    pub(crate) etcd_data: Option<EtcdData>,
     /// Whether a plan that replaces an instance is refused.
     pub in_place_only: bool,
 }
@@ -173,6 +178,7 @@ impl Default for Manner {
             ready_timeout_ms: READY_MS,
             settle_ms: 0,
             data_disks: Vec::new(),
+            etcd_data: None,
             in_place_only: false,
         }
     }
@@ -212,6 +218,7 @@ impl Manner {
                 .iter()
                 .filter_map(|disk| disk.as_str().map(str::to_owned))
                 .collect(),
+            etcd_data: block.get(ETCD_DATA).and_then(Value::as_str).and_then(EtcdData::of),
             in_place_only: block.get("strategy").and_then(Value::as_str) == Some(IN_PLACE),
         }
     }
@@ -230,9 +237,16 @@ impl Manner {
         }
     }
 
-    /// The data that is lost with an instance; `None` when no disk is deleted with it.
+    /// The data that is lost with an instance; `None` when no disk with data is deleted with it.
     fn loses(&self) -> Option<String> {
-        Rollout::data_disks(&self.data_disks)
+        let etcd = self.etcd_data.and_then(EtcdData::loss);
+        let losses: Vec<String> = Rollout::data_disks(&self.data_disks).into_iter().chain(etcd).collect();
+        (!losses.is_empty()).then(|| losses.join(", and "))
+    }
+
+    /// Why no instance may leave its group; `None` where instances may.
+    pub(super) fn irremovable(&self) -> Option<String> {
+        self.etcd_data.and_then(EtcdData::irremovable)
     }
 
     /// Whether the instances are nodes of the cluster.

@@ -54,6 +54,12 @@ fn launch_template() -> Named {
         TEXT,
         "The version of Kubernetes that machines boot with, as the user data of Slipway says.",
     )
+    .optional_computed(
+        "etcd_data",
+        TEXT,
+        "Where etcd of the machines keeps its data, as the user data says: boot-disk, boot-disk-of-image (if the image makes them \
+         control planes), or elsewhere.",
+    )
     .optional("ebs_optimized", BOOL, "Whether the disks have bandwidth of their own.")
     .optional("disable_api_termination", BOOL, "Whether the API refuses to terminate instances.")
     .optional("disable_api_stop", BOOL, "Whether the API refuses to stop instances.")

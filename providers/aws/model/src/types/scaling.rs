@@ -143,6 +143,7 @@ fn rollout() -> Type {
             "How changed settings reach instances: in-place, in-place-or-replace or replace; replace without.",
         ),
         may("data_disks", Type::list(TEXT), "Data disks that are deleted with their instances."),
+        may("etcd_data", TEXT, "Where etcd keeps its data: boot-disk, boot-disk-of-image or elsewhere."),
     ])
 }
 

@@ -1,5 +1,8 @@
 //! Launch templates, auto-scaling groups, volumes and keys.
 
+use slipway_aws_model::normalise::normalised;
+use slipway_resource::Value;
+
 use crate::harness::{Resources, offline, shown};
 use crate::kops;
 
@@ -151,4 +154,22 @@ fn karpenter_makes_the_machines_of_its_pools_itself() {
     let mut both = kops("karpenter: { enabled: true }", "");
     both.addons.iter_mut().for_each(|addon| addon.enabled = true);
     assert_eq!(offline(&both).names("aws_sqs_queue"), ["m-example-com-karpenter", "m-example-com-nth"]);
+}
+
+#[test]
+fn only_groups_of_control_planes_say_where_etcd_keeps_its_data() {
+    let resources = offline(&kops("", ""));
+    let rollout = |group: &str| attribute(&resources, group, "rollout");
+    let (group, template) = (
+        "aws_autoscaling_group.masters-masters-m-example-com",
+        "aws_launch_template.masters-masters-m-example-com",
+    );
+    assert!(rollout(group).contains(&format!("etcd_data: {template}.etcd_data")), "{}", rollout(group));
+    assert!(!rollout(GROUP).contains("etcd_data"), "{}", rollout(GROUP));
+    let data = |template: &str| {
+        let normalised = normalised("aws_launch_template", resources.get(template));
+        normalised.get("etcd_data").and_then(Value::as_str).map(str::to_owned)
+    };
+    assert_eq!(data(template).as_deref(), Some("boot-disk-of-image"));
+    assert_eq!(data(TEMPLATE), None);
 }

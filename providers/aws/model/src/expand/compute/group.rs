@@ -10,6 +10,7 @@ use crate::expand::build::{Builder, id_of};
 use crate::expand::links::{pool_subnet_ids, pool_target_groups};
 use crate::expand::refuse;
 use crate::names;
+use crate::plan::etcd::ETCD_DATA;
 
 const METRICS: [&str; 8] = [
     "GroupDesiredCapacity",
@@ -54,7 +55,7 @@ pub(super) fn auto_scaling_group(
         .fix("metrics_granularity", "1Minute")
         .set("enabled_metrics", metrics(pool), field("warmPool"))
         .set("vpc_zone_identifier", Value::List(pool_subnet_ids(builder, pool)), field("subnets"))
-        .set("rollout", rollout(builder, pool), field("rollout"))
+        .set("rollout", rollout(builder, pool, template), field("rollout"))
         .set("tag", tag_blocks(builder, pool), field("cloudLabels"))
         .set("warm_pool", pool.warm_pool.as_ref().map(warm_pool), field("warmPool"));
     if !settings.suspend_processes.is_empty() {
@@ -110,7 +111,7 @@ fn warm_pool(warm_pool: &WarmPool) -> Value {
 
 /// The settings for the replacement of machines, which AWS does not store. A machine with an etcd volume is
 /// removed before the next one is launched, since a volume can be attached to only one machine.
-fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
+fn rollout(builder: &Builder<'_>, pool: &NodePool, template: &Address) -> Value {
     let Rollout { strategy, max_surge, max_unavailable, drain, ready_timeout, settle } = &pool.rollout;
     let mut members = builder.cluster.etcd.iter().flat_map(|etcd| &etcd.members);
     let (max_surge, max_unavailable) = if members.any(|member| member.pool == pool.name) {
@@ -141,10 +142,19 @@ fn rollout(builder: &Builder<'_>, pool: &NodePool) -> Value {
     if let (Value::Map(entries), false) = (&mut block, disks.is_empty()) {
         entries.insert("data_disks".to_owned(), Value::list(disks));
     }
+    if let (Value::Map(entries), true) = (&mut block, has_etcd(builder, pool)) {
+        // The user data of the template decides it.
+        entries.insert(ETCD_DATA.to_owned(), Value::reference(template.clone(), ETCD_DATA));
+    }
     if let (Value::Map(entries), false) = (&mut block, strategy.is_replace()) {
         entries.insert("strategy".to_owned(), strategy.as_str().into());
     }
     block
+}
+
+/// Whether the user data of a pool has etcd.
+fn has_etcd(builder: &Builder<'_>, pool: &NodePool) -> bool {
+    pool.role == Role::ControlPlane && !builder.cluster.etcd.is_empty()
 }
 
 /// The data disks of a pool that are deleted with their machines, by device and mount path.

@@ -207,6 +207,7 @@ fn a_manner_survives_its_line() {
         ready_timeout_ms: 86_400_000,
         settle_ms: 86_400_000,
         data_disks: Vec::new(),
+        etcd_data: None,
         in_place_only: false,
     };
     assert_eq!(Manner::from_line(&manner.to_line()), manner);
@@ -254,4 +255,35 @@ fn data_disks_that_go_with_their_machines_are_named() {
     assert_eq!(of(&[]), None);
     assert_eq!(of(&["/dev/xvdb (/data)"]).unwrap(), "its data disk /dev/xvdb (/data)");
     assert_eq!(of(&["/dev/xvdb", "/dev/xvdc"]).unwrap(), "its data disks /dev/xvdb, /dev/xvdc");
+}
+
+#[test]
+fn control_planes_whose_etcd_is_on_the_disk_that_they_boot_from_have_to_stay() {
+    let observed = group(&[instance("i-1", "1")]);
+    let of = |rollout: Json| {
+        let found = rollout_of(&rollout, &observed);
+        (found.loses, found.irremovable)
+    };
+    let (loses, stays) = of(json!({"group": "control-plane", "etcd_data": "boot-disk"}));
+    let etcd = "the data of its member of etcd, which is on the disk that it boots from";
+    assert_eq!(loses.unwrap(), etcd);
+    assert!(stays.unwrap().contains("does not move a member of etcd"));
+    let disks = json!({"data_disks": ["/dev/xvdb"], "etcd_data": "boot-disk-of-image"});
+    assert_eq!(of(disks), (Some(format!("its data disk /dev/xvdb, and {etcd}")), None));
+    assert_eq!(of(json!({"etcd_data": "elsewhere"})), (None, None));
+    assert_eq!(of(json!({})), (None, None));
+
+    // Deleted groups are known by what was applied last.
+    let item = PlanItem {
+        address: Address::new("aws_autoscaling_group", "a"),
+        desired: None,
+        observed: Some(observed.clone()),
+        last_applied: Some(wanted("1", &json!({"rollout": {"etcd_data": "boot-disk"}}))),
+    };
+    let removed = of_removal(&item).unwrap();
+    assert!(removed.loses.is_some() && removed.irremovable.is_some());
+}
+
+fn rollout_of(block: &Json, observed: &Value) -> Rollout {
+    rollout(&wanted("2", &json!({ "rollout": block })), Some(observed))
 }
