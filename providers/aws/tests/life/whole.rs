@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::changes::{CHANGES, Change};
 use crate::cloud::machines;
 use crate::cluster_api::BROKEN;
-use crate::world::{APPLY, CONTROL_PLANE, PUBLIC, World};
+use crate::world::{APPLY, APPLY_WITH_CONTROL_PLANE, CONTROL_PLANE, PLAN, PUBLIC, World};
 
 const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--infrastructure-only"];
 
@@ -28,6 +28,7 @@ pub fn a_whole_life() -> Result<()> {
         told.push_str(&shown);
     }
     rolls(&world)?;
+    control_planes_with_programs_stay(&world)?;
     is_taken_over(&world)?;
     world.delete()?;
     world.is_empty()?;
@@ -126,6 +127,27 @@ fn rolls(world: &World) -> Result<()> {
     ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");
     ensure!(machines(&world.cloud.objects()?) == sizes, "not as many as before");
     world.is_settled()
+}
+
+/// With all programs, control planes certainly run etcd on the disk that they boot from: no plan replaces them, also with the name of
+/// their group.
+fn control_planes_with_programs_stay(world: &World) -> Result<()> {
+    let file = |name: &str| format!("{{ name: {name}, path: {name}, sha256: \"{}\" }}", "0".repeat(64));
+    let files = ["slipway", "containerd", "runc", "cniPlugins", "kubelet"].map(file).join(", ");
+    let programs = format!(
+        "  assets: {{ programs: {{ mirrors: [\"https://mirror.example.com\"], files: [{files}] }} }}\n"
+    );
+    let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
+    let region = "  region: us-east-1\n";
+    ensure!(spec.contains(region), "the spec has no {region}");
+    world.spec(&spec.replacen(region, &format!("{region}{programs}"), 1))?;
+    let before = world.cloud.objects()?;
+    for arguments in [PLAN, APPLY_WITH_CONTROL_PLANE] {
+        let told = world.expect(1, arguments)?.err;
+        ensure!(told.contains("error[PLAN0049]") && told.contains(CONTROL_PLANE), "{arguments:?}: {told}");
+    }
+    ensure!(world.cloud.objects()? == before, "the cloud was changed");
+    world.spec(&spec)
 }
 
 /// The cluster is adopted as if another tool had made it.
