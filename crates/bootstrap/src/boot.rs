@@ -15,6 +15,7 @@ mod programs;
 mod settings;
 
 pub use document::{DocumentError, NodeBootstrap};
+pub use effects::NOT_CARRIED_OUT;
 pub use expansion::{Part, ThisMachine, key_files};
 pub use programs::{Layout, ProgramFile, ProgramName, Programs};
 pub use settings::{

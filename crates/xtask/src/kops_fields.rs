@@ -56,7 +56,8 @@ fn table() -> anyhow::Result<String> {
     let mut text = String::from(
         "# Written by `cargo xtask kops-fields` from crates/kops/src/rules/classes.tsv: what becomes on AWS of each\n\
          # field of kops.k8s.io/v1alpha2, whether a plan without it is safe, and the test that proves it. A field of\n\
-         # the class `user data` has no effect until machines boot from what Slipway writes.\n\
+         # the class `user data` is for machines that boot by the user data of Slipway. A plan of such machines\n\
+         # names the fields that they do not carry out yet.\n\
          kind\tfield\tclass\tsafe without it\twhy\ttest\n",
     );
     for kind in [Kind::Cluster, Kind::InstanceGroup] {

@@ -6,6 +6,10 @@ use super::ProgramName;
 use super::document::NodeBootstrap;
 use super::labels::is_permitted;
 
+/// The beginning of a remark on fields of a spec that booting machines do not carry out yet; the names of the fields follow.
+/// A plan leaves the remark out where another tool boots the machines.
+pub const NOT_CARRIED_OUT: &str = "machines that boot by Slipway's user data do not carry out yet: ";
+
 impl NodeBootstrap {
     fn installs_containerd(&self) -> bool {
         self.programs().files.iter().any(|file| file.name == ProgramName::Containerd)

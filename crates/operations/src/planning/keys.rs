@@ -10,6 +10,7 @@
 
 use std::collections::BTreeSet;
 
+use slipway_bootstrap::boot::NOT_CARRIED_OUT;
 use slipway_generated_secrets::SEALED_FOR;
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
@@ -91,6 +92,8 @@ impl Expansion {
             }
             let reader = std::mem::take(&mut self.reader);
             self.leave_out(&reader);
+            // Another tool boots its machines, and that tool carries these fields out.
+            self.notes.retain(|note| !note.message.starts_with(NOT_CARRIED_OUT));
             let note = ExpandNote { field: "controlPlane".to_owned(), message: WITHOUT_KEYS.to_owned() };
             self.notes.push(note);
             return;
@@ -242,6 +245,16 @@ pub(super) mod tests {
         let mut new = expansion();
         new.add_keys(None);
         assert!(new.notes.is_empty());
+
+        // The tool that boots the machines carries out what Slipway's do not.
+        let message = format!("{NOT_CARRIED_OUT}packages");
+        let unused = ExpandNote { field: "pools[a]".to_owned(), message };
+        for (prior, remarks) in [(Some(&adopted), 0), (None, 1)] {
+            let mut expanded = expansion();
+            expanded.notes.push(unused.clone());
+            expanded.add_keys(prior);
+            assert_eq!(expanded.notes.iter().filter(|note| **note == unused).count(), remarks);
+        }
         assert_eq!(names(Some(&adopted)), (vec!["cloud_group.masters".to_owned()], 1));
     }
 }

@@ -13,6 +13,7 @@ mod keys;
 mod links;
 mod network;
 mod node_settings;
+mod not_carried_out;
 mod objects;
 mod security;
 mod service_accounts;
@@ -80,6 +81,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     inside::add_ons(&mut builder);
     unused::name(&mut builder);
     node_settings::name(&mut builder);
+    not_carried_out::name(&mut builder);
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 use slipway_aws_model::catalog::Catalog;
+use slipway_bootstrap::boot::NOT_CARRIED_OUT;
 use slipway_spec::model::Cluster;
 
 use crate::harness::{self, API, clusters, expanded, inside, spec};
@@ -36,7 +37,8 @@ fn shown(cluster: &Cluster) -> String {
     for (name, manifest) in manifests(cluster) {
         writeln!(text, "{name} {manifest}").unwrap();
     }
-    for note in expanded(cluster, &Catalog::offline("")).unwrap().notes {
+    let notes = expanded(cluster, &Catalog::offline("")).unwrap().notes.into_iter();
+    for note in notes.filter(|note| !note.message.starts_with(NOT_CARRIED_OUT)) {
         writeln!(text, "note {}: {}", note.field, note.message).unwrap();
     }
     text
