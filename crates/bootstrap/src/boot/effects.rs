@@ -48,12 +48,24 @@ impl NodeBootstrap {
             "cluster.cni",
             "only flannel is installed; nodes become ready when you install this network",
         );
-        note(
-            about.proxy_mode != ProxyMode::None
-                && self.components.get(&ComponentName::Proxy).is_some_and(|proxy| proxy.image.is_some()),
-            "components.proxy.image",
-            "images are those of the Kubernetes version",
-        );
+        for (name, component) in &self.components {
+            let is_run = match name {
+                // The add-on has its settings.
+                ComponentName::CloudController => false,
+                ComponentName::Proxy => about.proxy_mode != ProxyMode::None,
+                _ => true,
+            };
+            note(
+                is_run && component.image.is_some(),
+                &format!("components.{name}.image"),
+                "images are those of the Kubernetes version",
+            );
+            note(
+                is_run && component.resources != Default::default(),
+                &format!("components.{name}.resources"),
+                "static pods have the requests of kubeadm",
+            );
+        }
         if let Some(own) = own {
             note(own.authentication != Authentication::default(), "controlPlane.authentication", not_yet);
             note(
@@ -67,6 +79,16 @@ impl NodeBootstrap {
                 etcd().any(|cluster| cluster.name != "main"),
                 "controlPlane.etcd",
                 "one etcd cluster keeps all objects",
+            );
+            note(
+                etcd().any(|cluster| cluster.version.is_some()),
+                "controlPlane.etcd[].version",
+                "the release of etcd is the one that belongs to the Kubernetes version",
+            );
+            note(
+                etcd().any(|cluster| cluster.cpu_request.is_some() || cluster.memory_request.is_some()),
+                "controlPlane.etcd[].cpuRequest and memoryRequest",
+                "static pods have the requests of kubeadm",
             );
             note(
                 etcd().any(|cluster| cluster.members.iter().any(|member| member.volume.is_some())),

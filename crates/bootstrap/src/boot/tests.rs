@@ -165,3 +165,24 @@ fn a_worker_joins_with_its_token_and_gives_itself_the_labels_that_it_may() {
     }
     assert!(phased.iter().all(|phased| !phased.desired.address.name().ends_with(".key")));
 }
+
+#[test]
+fn a_machine_says_which_settings_of_static_pods_it_does_not_carry_out() {
+    let mut set = document("controlPlane");
+    set["components"] = json!({
+        "scheduler": {"image": "registry.example.com/scheduler:1"},
+        "apiServer": {"resources": {"cpuRequest": "200m"}},
+        "cloudController": {"image": "registry.example.com/controller:1"},
+    });
+    let found = |document: &Json| read(document).unwrap().without_effect();
+    let (before, after) = (found(&document("controlPlane")), found(&set));
+    for (field, is_named) in [
+        ("components.scheduler.image", true),
+        ("components.apiServer.resources", true),
+        ("components.cloudController.image", false),
+    ] {
+        let has = |found: &[String]| found.iter().any(|text| text.starts_with(field));
+        assert!(!has(&before), "{field}: {before:?}");
+        assert_eq!(has(&after), is_named, "{field}: {after:?}");
+    }
+}
