@@ -12,12 +12,6 @@ use serde_json::{Map, Value as Json};
 
 use crate::offline::{place, run};
 
-/// Differences of a case's Terraform configuration, each with its reason.
-const DIFFERENCES: &[(&str, &str)] = &[
-    // The spec keeps a data disk that kOps does not keep.
-    ("aws_launch_template.nodes-complex-example-com", "block_device_mappings.1.ebs.0.delete_on_termination"),
-];
-
 /// Blocks of Terraform itself.
 const META: &[&str] = &["depends_on", "lifecycle"];
 
@@ -93,16 +87,12 @@ fn is_as_expected(body: &Body, expected: &Json) -> Result<()> {
     let (extra, missing): (Vec<_>, Vec<_>) =
         (have.difference(&want).collect(), want.difference(&have).collect());
     ensure!(extra.is_empty() && missing.is_empty(), "too much {extra:#?}, missing {missing:#?}");
-    let mut differences = Vec::new();
+    let mut differences: Vec<(String, String)> = Vec::new();
     for (address, attributes) in &wanted {
         differ(&found[address], attributes, &mut Vec::new(), &mut |path| {
             differences.push((address.clone(), path))
         });
     }
-    let is_known = |address: &str, path: &str| {
-        DIFFERENCES.iter().any(|(known, of_it)| *known == address && path.starts_with(of_it))
-    };
-    differences.retain(|(address, path): &(String, String)| !is_known(address, path));
     ensure!(differences.is_empty(), "{differences:#?}");
     Ok(())
 }

@@ -70,7 +70,6 @@ pub(super) fn more(
             ("throughput", "throughput"),
             ("encrypted", "encrypted"),
             ("key", "key"),
-            ("deleteOnTermination", "deleteOnTermination"),
         ] {
             outcome.wrote(&format!("{place}.{model}"), &field.at(kops));
         }
@@ -114,6 +113,7 @@ fn one(context: &Context<'_>, field: &Field<'_>, outcome: &mut Outcome) -> Volum
         kind,
         encrypted: field.at("encrypted").boolean().unwrap_or(true),
         key: field.at("key").filled(),
-        delete_on_termination: field.at("deleteOnTermination").boolean().unwrap_or(true),
+        // kOps does not read deleteOnTermination of a further disk: its launch templates delete the disk with the machine.
+        delete_on_termination: true,
     }
 }
