@@ -111,7 +111,7 @@ fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Fields {
     let images = builder.pool_settings(pool).warm_pool.additional_images;
     let fields = [
         (!pool.packages.is_empty(), "packages"),
-        (!pool.node_files.hooks.is_empty(), "nodeFiles.hooks"),
+        (pool.node_files.hooks.iter().any(|hook| hook.enabled), "nodeFiles.hooks"),
         (pool.volumes.iter().any(|volume| volume.mount_path.is_some()), "volumes[].mountPath"),
         (pool.warm_pool.is_some() && !images.is_empty(), "providerConfig.warmPool.additionalImages"),
     ];
