@@ -14,7 +14,7 @@ use slipway_testkit::{Moto, share};
 use crate::adopted::CASES;
 use crate::disturbance::Call;
 use crate::several::each_anew;
-use crate::world::World;
+use crate::world::{PLAN, World};
 
 const REPLAY: &str = include_str!("replay.py");
 const ADOPT: &[&str] = &["adopt", "-f", "spec.yaml", "--yes"];
@@ -104,6 +104,9 @@ pub fn pools_are_rolled_with_the_user_data_of_kops() -> Result<()> {
         let rolled = || -> Result<()> {
             take_over(world, recording, Key::LeftOut)?;
             world.is_settled()?;
+            // nodeup carries out what machines of Slipway do not.
+            let shown = world.expect(0, PLAN)?.out;
+            ensure!(!shown.contains("carry out yet"), "{shown}");
             for (from, to, code, named) in REFUSED {
                 let spec = edited(world, "nodes-us-east-1a", (from, to))?;
                 is_refused(world, &spec, code, named).with_context(|| (*to).to_owned())?;

@@ -54,6 +54,8 @@ fn is_refused_without_the_flag(world: &World) -> Result<()> {
         let wanted = format!("the machines of pool {pool} will not become nodes of the cluster");
         ensure!(shown.contains(&wanted), "the plan does not say that {wanted}: {shown}");
     }
+    let unused = "do not carry out yet: etcd[main].members[].volume";
+    ensure!(shown.contains(unused), "the plan does not say {unused:?}: {shown}");
     let refused: [&[&str]; 3] = [
         &["apply", "-f", "spec.yaml", "--yes"],
         &["apply", "-f", "spec.yaml", "--yes", "--no-preflight"],
