@@ -62,6 +62,9 @@ pub(crate) struct Context {
     pub signals: Signals,
 }
 
+/// How long the end of a command waits for threads that still work.
+const GIVEN_UP: Duration = Duration::from_secs(2);
+
 impl Program {
     /// Puts something around the state's backend.
     #[must_use]
@@ -151,11 +154,14 @@ impl Program {
             .enable_all()
             .build()
             .map_err(|error| CommandError::internal("the asynchronous runtime cannot start", error))?;
-        runtime.block_on(async {
+        let result = runtime.block_on(async {
             let result = commands::run(cli.command, &context).await;
             context.processes.end().await;
             result
-        })
+        });
+        // Nobody waits for work that still keeps a thread busy: it was given up.
+        runtime.shutdown_timeout(GIVEN_UP);
+        result
     }
 }
 

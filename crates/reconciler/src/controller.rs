@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::board::Board;
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Source};
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::job::{self, Running};
@@ -126,7 +126,9 @@ impl Controller {
         let deliveries = Deliveries::start(&shared.notices, shared.configuration.retry, &shared.metrics)?;
         let now = Instant::now();
         let folder = shared.configuration.data.join("sources");
-        let source = |source| SourceState::new(Reader::new(source, &folder).on(&shared.source_threads), now);
+        let source = |source: &Source| {
+            SourceState::new(Reader::new(source, &folder).on(&shared.threads(source).read), now)
+        };
         let sources = shared.configuration.sources.iter().map(source).collect();
         let desks = shared.configuration.sources.iter().map(|source| Desk::new(source, &folder)).enumerate();
         let reviews =

@@ -82,10 +82,14 @@ async fn content(
     last: Option<Content>,
 ) -> Result<Content, Error> {
     let revision = reader.read(last.as_ref().map(|last| &last.revision)).await?;
-    let source = shared.configuration.sources.get(source);
-    let policy = source.map(Shared::policy).unwrap_or_default();
-    let bases = source.map(|source| source.bases.clone()).unwrap_or_default();
-    let units = units::all_on(&shared.source_threads, policy, (revision.clone(), bases), last).await;
+    let units = match shared.configuration.sources.get(source) {
+        Some(source) => {
+            let about = (revision.clone(), source.bases.clone());
+            let threads = shared.threads(source).read;
+            units::all_on(&threads, Shared::policy(source), about, last).await
+        }
+        None => Ok(BTreeMap::new()),
+    };
     let units = units.map_err(|lost| Error::File {
         what: "the source",
         path: reader.place().into(),

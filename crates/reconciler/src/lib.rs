@@ -2,7 +2,7 @@
 //!
 //! It is the library of operations in a loop; there is no second engine. A [`Controller`] is made of a [`Configuration`]
 //! and an `Environment`. Its jobs run on one thread, so it runs inside of a `tokio::task::LocalSet` or `block_on`. Specs are parsed,
-//! and pull requests are planned, on a few threads beside it.
+//! clusters and pull requests are planned, and plans are carried out on threads beside it.
 //!
 //! | part | module |
 //! | --- | --- |

@@ -1,5 +1,6 @@
 //! What all jobs of a controller share.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::notify::Notices;
 use crate::objects::Waiting;
 use crate::status::{SourceStatus, Status};
-use crate::threads::Threads;
+use crate::threads::{SourceThreads, Threads};
 
 /// What all jobs of a controller share. It does not change.
 #[derive(Clone)]
@@ -29,10 +30,10 @@ pub(crate) struct Shared {
     pub notices: Notices,
     /// What waits to be written to objects in Kubernetes, if there are such objects.
     pub objects: Option<Waiting>,
-    /// The threads that read sources and their specs.
-    pub source_threads: Threads,
-    /// The threads that plan pull requests. Strangers cannot keep sources from being read.
-    pub review_threads: Threads,
+    /// The threads of runs.
+    pub run_threads: Threads,
+    /// The threads of the sources, by name.
+    source_threads: Arc<BTreeMap<String, SourceThreads>>,
     environment: Environment,
 }
 
@@ -48,6 +49,9 @@ impl Shared {
         let environment = Environment { actor, ..environment };
         let notices = Notices::new(&configuration.notifications);
         let objects = configuration.kubernetes.as_ref().map(|_| Waiting::default());
+        let (workers, sources) = (usize::from(configuration.workers), configuration.sources.len());
+        let names = configuration.sources.iter().map(|source| source.name.clone());
+        let source_threads = names.map(|name| (name, SourceThreads::new(sources, workers))).collect();
         Ok(Self {
             configuration: Arc::new(configuration),
             backend,
@@ -55,8 +59,8 @@ impl Shared {
             health,
             notices,
             objects,
-            source_threads: Threads::default(),
-            review_threads: Threads::default(),
+            run_threads: Threads::new(workers),
+            source_threads: Arc::new(source_threads),
             environment,
         })
     }
@@ -83,6 +87,12 @@ impl Shared {
         if sources.any(|source| source.name == name && source.object.is_some()) {
             self.objects.iter().for_each(|objects| objects.sources.put(name, status.clone()));
         }
+    }
+
+    /// The threads of a source.
+    pub fn threads(&self, source: &Source) -> SourceThreads {
+        let threads = self.source_threads.get(&source.name).cloned();
+        threads.unwrap_or_else(|| SourceThreads::new(1, 1))
     }
 
     /// The trust policy for the specs of a source. They are in no folder of the operator.

@@ -1,7 +1,10 @@
 //! Threads for work that keeps a processor busy.
 //!
-//! All jobs of a controller run on one thread, which also renews leases and gives signs of life. What reads specs of others may take
-//! long, so it has threads of its own.
+//! All jobs of a controller run on one thread, which also renews leases and gives signs of life. What reads specs of others, plans
+//! or renders may take long, so it has threads of its own. They are bounded by source: what is slow in one source keeps no other one
+//! waiting.
+
+mod slots;
 
 use std::sync::Arc;
 
@@ -9,9 +12,36 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tracing::{Instrument as _, Span};
 
-/// How many pieces of work of one kind run at once.
+pub(crate) use slots::{Slot, Slots};
+
+/// How many pieces of work of one kind run at once for one source.
 const AT_ONCE: usize = 2;
+
+/// How many clusters are planned at once, and how many runs are in progress at once, whatever the number of workers. The runtime has
+/// 512 threads in all.
+const MOST: usize = 128;
+
+/// The threads of one source.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceThreads {
+    /// They read the source and its specs.
+    pub read: Threads,
+    /// They plan and render its pull requests. Strangers cannot keep the source from being read.
+    pub review: Threads,
+    /// They plan its clusters.
+    pub plan: Slots,
+}
+
+impl SourceThreads {
+    /// The threads of one of some sources, in a controller with so many workers. Planning waits for networks most of the time, so all
+    /// workers may plan for one source.
+    pub fn new(sources: usize, workers: usize) -> Self {
+        let most = workers.min(MOST / sources.max(1));
+        Self { read: Threads::default(), review: Threads::default(), plan: Slots::new(most) }
+    }
+}
 
 /// The threads for one kind of work. Clones share them.
 #[derive(Clone, Debug)]
@@ -24,11 +54,16 @@ pub(crate) struct Lost(#[source] Option<JoinError>);
 
 impl Default for Threads {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self::new(AT_ONCE)
     }
 }
 
 impl Threads {
+    /// Some threads, but at least one.
+    pub fn new(most: usize) -> Self {
+        Self(Arc::new(Semaphore::new(most.clamp(1, MOST))))
+    }
+
     /// Runs work on a thread as soon as one is free. Work that nobody waits for any more keeps its thread until it ends.
     ///
     /// # Errors
@@ -36,12 +71,7 @@ impl Threads {
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Lost> {
         // Nobody closes the semaphore, so this is always a permit.
         let place = self.0.clone().acquire_owned().await;
-        let work = move || {
-            let done = work();
-            drop(place);
-            done
-        };
-        tokio::task::spawn_blocking(work).await.map_err(|error| Lost(Some(error)))
+        keeping(place, work).await
     }
 
     /// Runs asynchronous work on a thread, as [`Self::run`] does. When nobody waits for it any more, it ends where it waits next.
@@ -53,12 +83,41 @@ impl Threads {
         W: Future,
         W::Output: Send + 'static,
     {
-        let given_up = CancellationToken::new();
-        let _ends_with_this = given_up.clone().drop_guard();
-        let runtime = Handle::current();
-        let work = move || runtime.block_on(given_up.run_until_cancelled(work()));
-        self.run(work).await?.ok_or(Lost(None))
+        let place = self.0.clone().acquire_owned().await;
+        keeping_async(place, work).await
     }
+}
+
+/// Runs work on a thread, which keeps something until the work ends, whoever waits for it.
+async fn keeping<T: Send + 'static>(
+    kept: impl Send + 'static,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Lost> {
+    let work = move || {
+        let done = work();
+        drop(kept);
+        done
+    };
+    tokio::task::spawn_blocking(work).await.map_err(|error| Lost(Some(error)))
+}
+
+/// The same for asynchronous work, which ends where it waits next when nobody waits for it any more. Its spans are those of the caller.
+async fn keeping_async<W>(
+    kept: impl Send + 'static,
+    work: impl FnOnce() -> W + Send + 'static,
+) -> Result<W::Output, Lost>
+where
+    W: Future,
+    W::Output: Send + 'static,
+{
+    let given_up = CancellationToken::new();
+    let _ends_with_this = given_up.clone().drop_guard();
+    let (runtime, span) = (Handle::current(), Span::current());
+    let work = move || {
+        let work = span.in_scope(work);
+        runtime.block_on(given_up.run_until_cancelled(Box::pin(work.instrument(span))))
+    };
+    keeping(kept, work).await?.ok_or(Lost(None))
 }
 
 #[cfg(test)]

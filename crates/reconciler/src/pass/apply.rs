@@ -1,11 +1,12 @@
 //! Applying a plan, by the policy of its cluster.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
 use jiff::{SignedDuration, Timestamp};
-use slipway_engine::Stop;
+use slipway_engine::{Stop, StopSignal};
 use slipway_operations::{
     Applied, Approvals, Decide, Declined, Environment, Error, Manner, Opened, Outcome, Request, Terms, bring,
     plans,
@@ -17,7 +18,7 @@ use super::limit::Begun;
 use super::reconcile::{deletion, held_by};
 use super::{End, Pass};
 use crate::board;
-use crate::configuration::Apply;
+use crate::configuration::{Apply, ClusterPolicy};
 use crate::facts::Facts;
 use crate::heads::Mark;
 use crate::metrics::outcome;
@@ -37,7 +38,7 @@ impl Pass {
     pub(super) async fn apply(
         &self,
         environment: &Environment,
-        opened: Option<&Opened>,
+        opened: Option<&Arc<Opened>>,
         status: &mut Status,
         digest: &str,
     ) -> Result<End, Error> {
@@ -71,32 +72,29 @@ impl Pass {
         status.next = None;
         status.tell(Reason::Applying, "the plan is being applied", now);
         self.write(status).await?;
-        let is_approved = self.policy.apply == Apply::Approved;
-        let terms = self.terms(is_silent || is_resumed);
-        let decide = ByPolicy { pass: self, is_resumed, waiting: RefCell::default() };
-        let manner = Manner { terms: &terms, decide: &decide, stop: self.stop.clone() };
         let begun = Instant::now();
         // The run takes an epoch, and makes a generation.
         *self.mark.borrow_mut() = None;
         let run_begun = Begun::default();
-        let environment = &run_begun.watching(environment);
-        let run = async {
-            match (opened, is_approved) {
-                (Some(opened), false) => bring(environment, opened, &Request::apply(), manner).await,
-                _ => {
-                    let reference = format!("{}/{}", self.cluster, digest.trim_start_matches("sha256:"));
-                    match plans::stored(environment, &reference).await {
-                        Ok(saved) => saved.apply(environment, manner).await,
-                        Err(error) => Err(error),
-                    }
-                }
-            }
+        let run = AsDecided {
+            environment: run_begun.watching(environment),
+            opened: opened.filter(|_| self.policy.apply != Apply::Approved).cloned(),
+            reference: format!("{}/{}", self.cluster, digest.trim_start_matches("sha256:")),
+            terms: self.terms(is_silent || is_resumed),
+            decide: ByPolicy {
+                policy: self.policy.clone(),
+                stop: self.stop.clone(),
+                is_resumed,
+                waiting: RefCell::default(),
+            },
         };
-        let Some(result) = self.unless_stopped(&run_begun, run).await else {
+        let run = self.shared.run_threads.run_async(move || run.execute());
+        let Some(ended) = self.unless_stopped(&run_begun, run).await else {
             return Ok(End::Stopped);
         };
         self.shared.metrics.apply_seconds.observe(begun.elapsed().as_secs_f64());
-        let waiting = decide.waiting.take();
+        let (result, waiting) =
+            ended.unwrap_or_else(|lost| (Err(Error::internal("the run has no result", lost)), None));
         match (result, waiting) {
             (Err(_), Some(waiting)) => {
                 status.applying = None;
@@ -213,9 +211,37 @@ fn failed(applied: &Applied) -> Problem {
     Problem { code: None, message: format!("the run is not complete: {}", parts.join("; ")), hints }
 }
 
+/// A run, as it is executed on a thread: it plans again under the hold, or checks what was saved, and that may take long.
+struct AsDecided {
+    environment: Environment,
+    /// The cluster as it is brought in line with its spec; without it, a stored plan is carried out.
+    opened: Option<Arc<Opened>>,
+    /// The place of the stored plan.
+    reference: String,
+    terms: Terms,
+    decide: ByPolicy,
+}
+
+impl AsDecided {
+    /// Executes it. Returns also why the policy did not apply the plan.
+    async fn execute(self) -> (Result<Outcome, Error>, Option<Waiting>) {
+        let Self { environment, opened, reference, terms, decide } = self;
+        let manner = Manner { terms: &terms, decide: &decide, stop: decide.stop.clone() };
+        let result = match opened {
+            Some(opened) => bring(&environment, &*opened, &Request::apply(), manner).await,
+            None => match plans::stored(&environment, &reference).await {
+                Ok(saved) => saved.apply(&environment, manner).await,
+                Err(error) => Err(error),
+            },
+        };
+        (result, decide.waiting.take())
+    }
+}
+
 /// Approves a plan if the policy applies it. The plan under the hold may be another one than the one before.
-struct ByPolicy<'a> {
-    pass: &'a Pass,
+struct ByPolicy {
+    policy: ClusterPolicy,
+    stop: StopSignal,
     /// Whether the run was begun before: then drift and windows were decided about.
     is_resumed: bool,
     waiting: RefCell<Option<Waiting>>,
@@ -227,14 +253,14 @@ struct ByPolicy<'a> {
 struct NotNow;
 
 #[async_trait(?Send)]
-impl Decide for ByPolicy<'_> {
+impl Decide for ByPolicy {
     async fn approve(&self, plan: &Plan) -> Result<(), Declined> {
-        if self.pass.stop.level() != Stop::No {
+        if self.stop.level() != Stop::No {
             return Err(Declined::failed(NotNow));
         }
         let facts = Facts::of(plan);
         let question = Question {
-            policy: &self.pass.policy,
+            policy: &self.policy,
             facts: &facts,
             place: "PLANFILE",
             // A pause was looked for right before the run.

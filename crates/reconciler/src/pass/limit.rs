@@ -9,28 +9,19 @@ use slipway_operations::{Environment, Error, Event};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{End, Pass};
+use crate::configuration::Source;
 use crate::status::{Problem, Reason};
+use crate::threads::Slot;
 
 /// How long a run has to give back the cluster after it was told to stop.
 const GIVE_BACK: Duration = Duration::from_secs(10);
 
-/// The end of planning.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
+/// Planning of a cluster: the right to it, and its end.
+#[derive(Debug)]
+pub(super) struct Planning {
+    slot: Slot,
     limit: Duration,
-    at: Instant,
-}
-
-impl Deadline {
-    /// The end of planning that begins now and may take this long.
-    pub fn after(limit: Duration) -> Self {
-        Self { limit, at: Instant::now() + limit }
-    }
-
-    /// The end of planning that begins now and may take as long.
-    pub fn again(self) -> Self {
-        Self::after(self.limit)
-    }
+    end: Instant,
 }
 
 /// Whether a run has begun, so that steps may be in progress.
@@ -55,27 +46,65 @@ impl Begun {
     }
 }
 
+impl Planning {
+    /// Does what belongs to the plan that was made, on a thread and without a limit.
+    ///
+    /// # Errors
+    /// As the work says, and when it has no result.
+    pub(super) async fn run<T, W>(&self, work: impl FnOnce() -> W + Send + 'static) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Error>>,
+    {
+        let done = self.slot.run(work).await;
+        done.unwrap_or_else(|lost| Err(Error::internal("the plan was not stored", lost)))
+    }
+}
+
 impl Pass {
-    /// Does a part of planning. It writes nothing, so it is given up when the controller stops or the time is over.
+    /// Begins to plan a cluster of a source, as soon as the source has a thread for it. Its time counts from then: what takes long in
+    /// other clusters of the source is not its fault.
+    ///
+    /// # Errors
+    /// The end of the look, when the controller stops, or while earlier planning of the cluster goes on that was given up.
+    pub(super) async fn begin_planning(&self, source: &Source) -> Result<Planning, End> {
+        let limit = source.plan_limit(source.trust.is_some());
+        let slots = self.shared.threads(source).plan;
+        let slot = tokio::select! {
+            biased;
+            slot = slots.take(&self.cluster) => slot,
+            () = self.stop.reached(Stop::Finish) => return Err(End::GivenUp),
+        };
+        let end = Instant::now() + limit;
+        slot.map(|slot| Planning { slot, limit, end }).ok_or_else(|| self.too_slow(limit))
+    }
+
+    /// Does a part of planning, on a thread. It writes nothing, so it is given up when the controller stops or the time is over. A part
+    /// that keeps a processor busy goes on until it waits for something, and its result is not used.
     ///
     /// # Errors
     /// The end of the look, when it was given up.
-    pub(super) async fn in_time<T>(
+    pub(super) async fn in_time<T, W>(
         &self,
-        deadline: Deadline,
-        part: impl Future<Output = Result<T, Error>>,
-    ) -> Result<Result<T, Error>, End> {
-        let part = Box::pin(part);
+        planning: &Planning,
+        part: impl FnOnce() -> W + Send + 'static,
+    ) -> Result<Result<T, Error>, End>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T, Error>>,
+    {
+        let part = Box::pin(planning.slot.run(part));
         tokio::select! {
             biased;
-            done = part => Ok(done),
+            done = part => Ok(done.unwrap_or_else(|lost| Err(Error::internal("the cluster was not planned", lost)))),
             () = self.stop.reached(Stop::Finish) => Err(End::GivenUp),
-            () = sleep_until(deadline.at) => {
-                self.count_plan("failed");
-                let error = crate::Error::PlanTimeout { limit: deadline.limit };
-                Err(End::Fails(Reason::Failed, Problem::of_source(&error)))
-            }
+            () = sleep_until(planning.end) => Err(self.too_slow(planning.limit)),
         }
+    }
+
+    fn too_slow(&self, limit: Duration) -> End {
+        self.count_plan("failed");
+        End::Fails(Reason::Failed, Problem::of_source(&crate::Error::PlanTimeout { limit }))
     }
 
     /// Waits for the end of a run. `None` if it was abandoned after a stop: a run that has begun at the second signal only, one

@@ -1,19 +1,22 @@
 //! Planning a cluster, and deciding about the plan.
+//!
+//! Specs are read and plans are made on threads, where they keep no lease from being renewed.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
 use slipway_engine::{OTHER_RUN, STALE, State};
 use slipway_operations::{
-    Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state, stop_at_findings,
-    weakened,
+    ClusterSpec, Environment, Error, Opened, Planned, Request, Saved, Specs, plans, protection, state,
+    stop_at_findings, weakened,
 };
-use slipway_state_store::{ClusterName, Error as StoreError, Head, read_head};
+use slipway_state_store::{ClusterName, Digest, Error as StoreError, Head, read_head};
 
 use super::apply::is_silent;
-use super::limit::Deadline;
+use super::limit::Planning;
 use super::{End, Pass};
-use crate::configuration::Apply;
+use crate::configuration::{Apply, Source};
 use crate::entry::Place;
 use crate::facts::Facts;
 use crate::heads::Mark;
@@ -22,6 +25,28 @@ use crate::policy::{Question, Verdict};
 use crate::source::digest_in;
 use crate::status::{Held, LastPlan, Problem, Reason, Status};
 use crate::units;
+
+/// A plan with what the policy decides by.
+struct Considered {
+    planned: Planned,
+    digest: Digest,
+    facts: Facts,
+    /// The version of Kubernetes that was applied last.
+    version: Option<String>,
+}
+
+impl Considered {
+    fn of(opened: &Opened, planned: Planned) -> Result<Self, Error> {
+        let mut facts = Facts::of(&planned.plan);
+        let applied =
+            opened.state.as_ref().map(|state| state::spec_of(&state.snapshot)).transpose()?.flatten();
+        if let Some(applied) = &applied {
+            facts.give_up(weakened(Some(applied), &opened.spec.cluster));
+        }
+        let version = applied.map(|cluster| cluster.kubernetes_version.to_string());
+        Ok(Self { digest: plans::digest(&planned.plan)?, planned, facts, version })
+    }
+}
 
 impl Pass {
     /// Plans the cluster, and applies the plan if the policy allows it.
@@ -39,8 +64,7 @@ impl Pass {
             return Ok(End::waits(Reason::SpecVanished, "the source is not configured"));
         };
         let environment = self.shared.environment(source, &self.cluster);
-        let deadline = Deadline::after(source.plan_limit(source.trust.is_some()));
-        let end = Box::pin(self.with(&environment, place, status, deadline)).await;
+        let end = Box::pin(self.with(&environment, (source, place), status)).await;
         environment.processes.end().await;
         match end {
             Ok(end) => Ok(end),
@@ -57,11 +81,14 @@ impl Pass {
     async fn with(
         &self,
         environment: &Environment,
-        place: &Place,
+        (source, place): (&Source, &Place),
         status: &mut Status,
-        mut deadline: Deadline,
     ) -> Result<End, Error> {
-        let specs = match self.in_time(deadline, self.specs(environment, place)).await {
+        let mut planning = match self.begin_planning(source).await {
+            Ok(planning) => planning,
+            Err(end) => return Ok(end),
+        };
+        let specs = match self.specs(&planning, environment, (source, place)).await {
             Err(end) => return Ok(end),
             Ok(Ok(Some(specs))) => specs,
             Ok(Ok(None)) => return Ok(End::Outdated),
@@ -73,43 +100,71 @@ impl Pass {
         let Some(spec) = specs.clusters.into_iter().find(|spec| spec.cluster.name == self.cluster) else {
             return Ok(End::waits(Reason::SpecVanished, "the spec was removed while it was read"));
         };
-        let mut opened = match self.in_time(deadline, Opened::open(environment, spec.clone())).await {
+        let mut opened = match self.open(&planning, environment, &spec).await {
             Ok(opened) => opened?,
             Err(end) => return Ok(end),
         };
         self.look_at_holder(&opened, status);
         if opened.state.as_ref().is_some_and(is_busy) {
-            match Box::pin(self.take_up(environment, &opened, status)).await? {
+            // A run has a thread of its own, and planning may begin anew after it.
+            drop(planning);
+            let taken_up = Box::pin(self.take_up(environment, &opened, status)).await?;
+            let is_brought = match taken_up {
                 // The run was that of an earlier plan: what the spec says now is planned.
-                Some(End::InSync) => {
-                    status.applying = None;
-                    deadline = deadline.again();
-                    opened = match self.in_time(deadline, Opened::open(environment, spec)).await {
-                        Ok(opened) => opened?,
-                        Err(end) => return Ok(end),
-                    };
-                }
+                Some(End::InSync) => true,
                 Some(end) => return Ok(end),
-                None => deadline = deadline.again(),
+                None => false,
+            };
+            planning = match self.begin_planning(source).await {
+                Ok(planning) => planning,
+                Err(end) => return Ok(end),
+            };
+            if is_brought {
+                status.applying = None;
+                opened = match self.open(&planning, environment, &spec).await {
+                    Ok(opened) => opened?,
+                    Err(end) => return Ok(end),
+                };
             }
         }
         let begun = Instant::now();
-        let planned = match self.in_time(deadline, opened.plan(&Request::apply())).await {
-            Ok(planned) => planned.inspect_err(|_| self.count_plan("failed"))?,
+        let on_thread = opened.clone();
+        let plan = move || async move {
+            let planned = on_thread.plan(&Request::apply()).await?;
+            Considered::of(&on_thread, planned)
+        };
+        let considered = match self.in_time(&planning, plan).await {
+            Ok(considered) => considered.inspect_err(|_| self.count_plan("failed"))?,
             Err(end) => return Ok(end),
         };
         self.shared.metrics.plan_seconds.observe(begun.elapsed().as_secs_f64());
-        Box::pin(self.decide_about(environment, &opened, &planned, status)).await
+        Box::pin(self.decide_about(environment, (opened, considered), planning, status)).await
     }
 
-    /// Reads the specs of the cluster's path on a thread, where they keep no lease from being renewed. `None` if the files are not
-    /// those of the revision any more: the files of a folder are used where they are, and may change at any moment.
-    async fn specs(&self, environment: &Environment, place: &Place) -> Result<Option<Specs>, Error> {
+    /// Opens the cluster, on a thread.
+    async fn open(
+        &self,
+        planning: &Planning,
+        environment: &Environment,
+        spec: &ClusterSpec,
+    ) -> Result<Result<Arc<Opened>, Error>, End> {
+        let (environment, spec) = (environment.clone(), spec.clone());
+        let open = move || async move { Opened::open(&environment, spec).await.map(Arc::new) };
+        self.in_time(planning, open).await
+    }
+
+    /// Reads the specs of the cluster's path, on a thread. `None` if the files are not those of the revision any more: the files of a
+    /// folder are used where they are, and may change at any moment.
+    async fn specs(
+        &self,
+        planning: &Planning,
+        environment: &Environment,
+        (source, place): (&Source, &Place),
+    ) -> Result<Result<Option<Specs>, Error>, End> {
         let (policy, folder, path) = (environment.policy.clone(), place.folder.clone(), place.path.clone());
-        let source = self.shared.configuration.sources.get(place.source);
-        let bases = source.map(|source| source.bases.clone()).unwrap_or_default();
-        let expected = source.filter(|source| source.folder.is_some()).map(|_| place.digest.clone());
-        let read = move || {
+        let bases = source.bases.clone();
+        let expected = source.folder.is_some().then(|| place.digest.clone());
+        let read = move || async move {
             let specs = units::read(&policy, folder.path(), &path, &bases);
             let is_of_revision = expected.is_none_or(|expected| {
                 let found = digest_in(folder.path(), &path, &bases);
@@ -117,27 +172,20 @@ impl Pass {
             });
             if is_of_revision { specs.map(Some) } else { Ok(None) }
         };
-        let read = self.shared.source_threads.run(read).await;
-        read.unwrap_or_else(|lost| Err(Error::internal("the specs were not read", lost)))
+        self.in_time(planning, read).await
     }
 
     async fn decide_about(
         &self,
         environment: &Environment,
-        opened: &Opened,
-        planned: &Planned,
+        (opened, considered): (Arc<Opened>, Considered),
+        planning: Planning,
         status: &mut Status,
     ) -> Result<End, Error> {
+        let Considered { planned, digest, facts, version } = considered;
+        status.version = version;
         let plan = &planned.plan;
         let now = Timestamp::now();
-        let mut facts = Facts::of(plan);
-        let applied =
-            opened.state.as_ref().map(|state| state::spec_of(&state.snapshot)).transpose()?.flatten();
-        status.version = applied.as_ref().map(|cluster| cluster.kubernetes_version.to_string());
-        if let Some(applied) = &applied {
-            facts.give_up(weakened(Some(applied), &opened.spec.cluster));
-        }
-        let digest = plans::digest(plan)?;
         let is_trusted = !environment.policy.is_untrusted();
         let place = if is_trusted {
             format!("{}{}/{}", plans::STORE, self.cluster, digest.to_hex())
@@ -186,8 +234,12 @@ impl Pass {
         let verdict = self.verdict(question, status).await?;
         if is_trusted && (needed > 0 || verdict != Verdict::Apply) {
             // Persons can show, approve and apply it.
-            let bytes = Saved::to_bytes(opened, planned).await?;
-            plans::store(environment, plan, bytes).await?;
+            let (environment, opened) = (environment.clone(), opened.clone());
+            let store = move || async move {
+                let bytes = Saved::to_bytes(&opened, &planned).await?;
+                plans::store(&environment, &planned.plan, bytes).await
+            };
+            planning.run(store).await?;
             if let Some(last) = &mut status.plan {
                 last.place = place;
             }
@@ -197,7 +249,8 @@ impl Pass {
             Verdict::Apply => {
                 // No run is open: an earlier one that this controller began has ended.
                 (status.applying, status.applying_revision) = (None, None);
-                let end = Box::pin(self.apply(environment, Some(opened), status, &last.digest)).await?;
+                drop(planning);
+                let end = Box::pin(self.apply(environment, Some(&opened), status, &last.digest)).await?;
                 if matches!(end, End::InSync) {
                     status.version = Some(opened.spec.cluster.kubernetes_version.to_string());
                 }
@@ -227,7 +280,7 @@ impl Pass {
     async fn take_up(
         &self,
         environment: &Environment,
-        opened: &Opened,
+        opened: &Arc<Opened>,
         status: &mut Status,
     ) -> Result<Option<End>, Error> {
         let holder = opened.state.as_ref().and_then(|state| state.head.holder.as_ref());

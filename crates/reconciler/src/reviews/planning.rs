@@ -13,9 +13,8 @@ use tokio::time::timeout;
 use super::desk::{Failure, Place};
 use crate::configuration::PullRequests;
 use crate::error::Error;
-use crate::shared::Shared;
 use crate::source::git::Commits;
-use crate::threads::Lost;
+use crate::threads::{Lost, Threads};
 
 /// How long the merge of a pull request may take to be made and read.
 const LONGEST_READ: Duration = Duration::from_secs(300);
@@ -51,7 +50,8 @@ pub(super) async fn plan(
         bases: place.source.bases.iter().map(PathBuf::from).collect(),
         reading: Reading::Separately,
     };
-    let reading = timeout(LONGEST_READ, read(place.shared, commits.path(), (pull_request, &paths)));
+    let threads = place.shared.threads(place.source).review;
+    let reading = timeout(LONGEST_READ, read(&threads, commits.path(), (pull_request, &paths)));
     let too_slow = |_| Error::TooSlow { place: commits.url().to_owned(), limit: LONGEST_READ };
     let (_checkout, material) = tokio::select! {
         biased;
@@ -67,7 +67,7 @@ pub(super) async fn plan(
     let work = async {
         let planned = match &material {
             Some(material) => {
-                let planned = on_thread(place.shared, material, (&paths, &environment)).await?;
+                let planned = on_thread(&threads, material, (&paths, &environment)).await?;
                 Some((&material.merged, planned))
             }
             None => None,
@@ -92,13 +92,13 @@ pub(super) async fn plan(
 
 /// Plans the affected clusters on a thread: the specs of a stranger may take long to read, and leases are renewed meanwhile.
 async fn on_thread(
-    shared: &Shared,
+    threads: &Threads,
     material: &Arc<Material>,
     (paths, environment): (&Paths, &Environment),
 ) -> Result<Result<Affected, slipway_reviews::Error>, Failure> {
     let (material, paths, environment) = (material.clone(), paths.clone(), environment.clone());
     let work = move || async move { slipway_reviews::plan(&material, &paths, &environment).await };
-    shared.review_threads.run_async(work).await.map_err(lost)
+    threads.run_async(work).await.map_err(lost)
 }
 
 fn lost(lost: Lost) -> Failure {
@@ -117,14 +117,14 @@ impl Drop for Interrupts {
 
 /// Reads both sides of a merge on a thread. The files exist as long as the checkout.
 async fn read(
-    shared: &Shared,
+    threads: &Threads,
     repository: &Path,
     (pull_request, paths): (&PullRequest, &Paths),
 ) -> Result<(Checkout, Option<Arc<Material>>), Failure> {
     let (repository, pull_request, paths) = (repository.to_owned(), pull_request.clone(), paths.all());
     let interrupt = Interrupt::default();
     let _interrupts = Interrupts(interrupt.clone());
-    let prepared = shared.review_threads.run(move || {
+    let prepared = threads.run(move || {
         let checkout = Checkout::open_private(&repository, &interrupt)?;
         let material = prepare(&checkout, &pull_request, &paths)?;
         Ok::<_, slipway_reviews::Error>((checkout, material.map(Arc::new)))

@@ -1,6 +1,7 @@
 //! A controller against a real Git repository and the simulated cloud.
 #![cfg(test)]
 
+mod busy;
 mod endless;
 mod folder;
 mod notified;

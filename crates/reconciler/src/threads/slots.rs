@@ -1,0 +1,127 @@
+//! The right of a cluster to be planned.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
+
+use super::{Lost, MOST, keeping_async};
+
+/// The clusters of one source that are planned at once. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    places: Arc<Semaphore>,
+    /// The clusters that have a slot.
+    taken: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// The right of a cluster to be planned, on a thread at a time. Planning that was given up keeps it until its thread ends: a cluster
+/// that is slow to plan has one thread, however often it is tried.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    /// Dropped with the last clone.
+    held: Arc<Held>,
+}
+
+#[derive(Debug)]
+struct Held {
+    cluster: String,
+    taken: Arc<Mutex<BTreeSet<String>>>,
+    /// Nobody closes the semaphore, so this is always a permit.
+    _place: Result<OwnedSemaphorePermit, AcquireError>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.cluster);
+    }
+}
+
+impl Slots {
+    /// Slots for some clusters, but at least one.
+    pub fn new(most: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(most.clamp(1, MOST))), taken: Arc::default() }
+    }
+
+    /// The slot of a cluster, as soon as one is free. `None` while earlier planning of the cluster goes on that was given up.
+    pub async fn take(&self, cluster: &str) -> Option<Slot> {
+        if self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(cluster) {
+            return None;
+        }
+        let place = self.places.clone().acquire_owned().await;
+        let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.to_owned());
+        // A cluster is looked at by one job at a time.
+        is_new.then(|| Slot {
+            held: Arc::new(Held { cluster: cluster.to_owned(), taken: self.taken.clone(), _place: place }),
+        })
+    }
+}
+
+impl Slot {
+    /// Runs a part of planning on a thread. When nobody waits for it any more, it ends where it waits next.
+    ///
+    /// # Errors
+    /// When the work panics.
+    pub async fn run<W>(&self, work: impl FnOnce() -> W + Send + 'static) -> Result<W::Output, Lost>
+    where
+        W: Future,
+        W::Output: Send + 'static,
+    {
+        keeping_async(self.held.clone(), work).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn planning_that_was_given_up_keeps_the_slot_of_its_cluster_only() {
+        let slots = Slots::new(2);
+        let (sender, receiver) = mpsc::channel::<()>();
+        let slow = slots.take("slow").await.unwrap();
+        let (begins, has_begun) = oneshot::channel();
+        // It is busy, and waits nowhere.
+        let busy = slow.run(move || async move {
+            begins.send(()).unwrap();
+            receiver.recv_timeout(LONG)
+        });
+        tokio::select! {
+            _ = busy => panic!("nothing was sent"),
+            begun = has_begun => begun.unwrap(),
+        }
+        drop(slow);
+        assert!(slots.take("slow").await.is_none(), "there would be a second thread for it");
+        let other = slots.take("other").await.unwrap();
+        assert_eq!(timeout(LONG, other.run(|| async { 7 })).await.unwrap().unwrap(), 7);
+        assert!(timeout(SHORT, slots.take("third")).await.is_err(), "there are two places");
+        drop(other);
+        assert!(timeout(LONG, slots.take("third")).await.unwrap().is_some());
+
+        sender.send(()).unwrap();
+        let again = async {
+            while slots.take("slow").await.is_none() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(LONG, again).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_slot_is_free_again_when_the_work_is_done() {
+        let slots = Slots::new(1);
+        for cluster in ["dev", "dev", "prod"] {
+            let slot = slots.take(cluster).await.unwrap();
+            assert_eq!(slot.run(|| async { 7 }).await.unwrap(), 7);
+        }
+    }
+}
