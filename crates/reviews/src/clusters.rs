@@ -7,6 +7,7 @@ use std::sync::Arc;
 use slipway_operations::{ClusterSpec, Environment, Opened, Request, Specs, Weakening, state, weakened};
 use slipway_plan::Plan;
 use slipway_plan::render::code;
+use slipway_resource::Digest;
 use slipway_spec::diagnostic;
 use slipway_spec::model::IgnoredChange;
 use slipway_trust::Policy;
@@ -19,9 +20,11 @@ pub enum Finding {
     /// It would leave this to do.
     Planned {
         /// The plan after the merge.
-        plan: Box<Plan>,
+        plan: Arc<Plan>,
+        /// Its digest.
+        digest: Digest,
         /// The plan of the base branch as it is.
-        before: Option<Box<Plan>>,
+        before: Option<Arc<Plan>>,
         /// What the specs hide or allow after the merge, and not before: lines of markdown.
         weakened: Vec<String>,
     },
@@ -109,15 +112,19 @@ async fn finding(
     let weakened = weakened(before.as_ref().map(|spec| &spec.cluster), &spec.cluster);
     let weakened = weakened.iter().map(line).collect();
     let plan = match planned(environment, spec, Request::apply()).await {
-        Ok(plan) => Box::new(plan),
+        Ok(plan) => Arc::new(plan),
         Err(error) => return Finding::Failed(error),
+    };
+    let digest = match plan.digest() {
+        Ok(digest) => digest,
+        Err(error) => return Finding::Failed(error.into()),
     };
     let request = Request::apply().without_preflight();
     let before = match before {
-        Some(spec) => planned(of_base, spec, request).await.ok().map(Box::new),
+        Some(spec) => planned(of_base, spec, request).await.ok().map(Arc::new),
         None => None,
     };
-    Finding::Planned { plan, before, weakened }
+    Finding::Planned { plan, digest, before, weakened }
 }
 
 /// What the merge gives up, as a line of markdown.

@@ -10,12 +10,13 @@
 //! | write comments and statuses, store approvals | [`posting`] |
 //! | mark comments as out of date | [`stale`] |
 //!
-//! [`review`] does all of them for one pull request. [`plan`] and [`show`] are its halves: a controller makes plans on another
-//! thread.
+//! [`review`] does all of them for one pull request. [`plan`] and [`show`] are its halves: a controller makes plans and renders
+//! comments ([`Draft`]) on another thread.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod checkout;
 pub mod clusters;
+mod draft;
 mod error;
 mod material;
 pub mod posting;
@@ -24,6 +25,7 @@ pub mod stale;
 
 pub use checkout::{Checkout, Interrupt, Merge};
 pub use clusters::{Finding, Paths};
+pub use draft::{Draft, Rendered};
 pub use error::{Error, REPOSITORY};
 pub use material::{Material, prepare};
 pub use posting::Review;

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slipway_forges::approvals::{self, Evidence, Outcome};
-use slipway_forges::comment::{Preview, without_plan};
+use slipway_forges::comment::without_plan;
 use slipway_forges::{
     ApprovalPolicy, Comment, Forge, Kind, Posted, PullRequest, Status, StatusState, Subject, report, sticky,
 };
-use slipway_operations::{Actor, plans};
-use slipway_plan::Plan;
+use slipway_operations::Actor;
 use slipway_state_store::approvals::{Approval, FORMAT, approve, revoke};
 use slipway_state_store::{Backend, ClusterName, Digest, Generation};
 
 use crate::checkout::Extracted;
 use crate::clusters::Finding;
+use crate::draft::{Draft, Rendered};
 use crate::error::Error;
 
 /// The review of one pull request.
@@ -142,31 +142,33 @@ impl Review<'_> {
     /// When the forge or the state store refuses.
     pub async fn cluster(
         &self,
-        name: &str,
-        finding: &Finding,
+        (name, finding): (&str, &Finding),
         untrusted: bool,
         merged: &Extracted,
+        render: impl AsyncFn(Draft) -> Result<Rendered, Error>,
     ) -> Result<Status, Error> {
         let subject = Subject::Cluster(name.to_owned());
         let (body, status) = match finding {
-            Finding::Planned { plan, before, weakened } => {
-                let outcome = self.outcome(plan)?;
+            Finding::Planned { plan, digest, before, weakened } => {
+                let approvals = self.count(digest, &plan.cluster);
                 if let Some(backend) = self.record.as_ref().filter(|_| !untrusted) {
                     let generation = Generation(plan.binding.generation.unwrap_or(0));
-                    let about = (plan.cluster.as_str(), plans::digest(plan)?, generation);
-                    record(backend, about, &outcome, self.host).await?;
+                    let about = (plan.cluster.as_str(), stored_as(digest)?, generation);
+                    record(backend, about, &approvals, self.host).await?;
                 }
-                let preview = Preview {
-                    pull_request: self.pull_request,
-                    plan,
-                    before: before.as_deref(),
-                    weakened,
+                let draft = Draft {
+                    pull_request: self.pull_request.clone(),
+                    plan: plan.clone(),
+                    before: before.clone(),
+                    weakened: weakened.clone(),
                     untrusted,
-                    approvals: &outcome,
+                    approvals,
                     by_review: self.forge.kind() != Kind::GitLab,
+                    page: self.page.map(str::to_owned),
+                    limit: self.forge.comment_limit(),
                 };
-                let status = report::of_plan(plan, weakened.len(), &outcome, self.page)?;
-                (preview.render(self.forge.comment_limit())?, status)
+                let Rendered { comment, status } = render(draft).await?;
+                (comment, status)
             }
             Finding::Failed(error) => {
                 let body =
@@ -185,10 +187,6 @@ impl Review<'_> {
         self.post(&subject, &merged.without_place(&body)).await?;
         self.set(&status).await?;
         Ok(status)
-    }
-
-    fn outcome(&self, plan: &Plan) -> Result<Outcome, Error> {
-        Ok(self.count(&plan.digest()?, &plan.cluster))
     }
 
     fn count(&self, digest: &slipway_resource::Digest, cluster: &str) -> Outcome {
@@ -247,6 +245,14 @@ impl Review<'_> {
         }
         Ok(())
     }
+}
+
+/// The digest of a plan, as the state store names it.
+fn stored_as(digest: &slipway_resource::Digest) -> Result<Digest, Error> {
+    let parsed = digest.as_str().parse::<Digest>();
+    parsed.map_err(|error| {
+        slipway_operations::Error::internal("the plan's digest cannot be used as a name", error).into()
+    })
 }
 
 /// Stores the approvals that count, for an apply of exactly this plan, and removes those that were taken back.

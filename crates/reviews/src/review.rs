@@ -5,6 +5,7 @@ use slipway_operations::Environment;
 
 use crate::checkout::Extracted;
 use crate::clusters::{self, Affected, Finding, Paths};
+use crate::draft::{Draft, Rendered};
 use crate::error::Error;
 use crate::material::Material;
 use crate::posting::Review;
@@ -34,7 +35,7 @@ pub async fn review(
         Some(material) => Some((&material.merged, plan(material, paths, environment).await)),
         None => None,
     };
-    show(review, planned, environment.policy.is_untrusted()).await
+    show(review, planned, environment.policy.is_untrusted(), async |draft| draft.render()).await
 }
 
 /// Plans all clusters that a merge affects. It calls no forge, so it may run on another thread than [`show`].
@@ -47,14 +48,16 @@ pub async fn plan(material: &Material, paths: &Paths, environment: &Environment)
 }
 
 /// Shows what a merge would do: the files after it, and the plans of all affected clusters. Without them, the pull request has
-/// conflicts with its base branch.
+/// conflicts with its base branch. `render` renders the comments of plans, by [`Draft::render`].
 ///
 /// # Errors
-/// When the forge or the state store refuses. Whatever is wrong with specs and plans is shown on the pull request instead.
+/// When the forge or the state store refuses, or `render` fails. Whatever is wrong with specs and plans is shown on the pull request
+/// instead.
 pub async fn show(
     review: &Review<'_>,
     planned: Option<(&Extracted, Result<Affected, Error>)>,
     untrusted: bool,
+    render: impl AsyncFn(Draft) -> Result<Rendered, Error>,
 ) -> Result<Reviewed, Error> {
     let problem = |sentence: &str| Reviewed { problem: Some(sentence.to_owned()), ..Reviewed::default() };
     let Some((merged, planned)) = planned else {
@@ -74,7 +77,7 @@ pub async fn show(
     let mut reviewed = Reviewed { remarks: merged.without_place(&planned.remarks), ..Reviewed::default() };
     let mut states = Vec::new();
     for (cluster, finding) in &planned.findings {
-        let status = review.cluster(cluster, finding, untrusted, merged).await?;
+        let status = review.cluster((cluster.as_str(), finding), untrusted, merged, &render).await?;
         if matches!(finding, Finding::Failed(_)) {
             reviewed.problem.get_or_insert_with(|| format!("{cluster}: {}", status.description));
         }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use slipway_forges::{Kind, PullRequest, Treatment};
 use slipway_operations::Environment;
 use slipway_reviews::clusters::{Affected, Reading};
-use slipway_reviews::{Checkout, Interrupt, Material, Paths, Review, Reviewed, prepare, show};
+use slipway_reviews::{
+    Checkout, Draft, Interrupt, Material, Paths, Rendered, Review, Reviewed, prepare, show,
+};
 use tokio::time::timeout;
 
 use super::desk::{Failure, Place};
@@ -72,7 +74,8 @@ pub(super) async fn plan(
             }
             None => None,
         };
-        Ok::<_, Failure>(show(about, planned, environment.policy.is_untrusted()).await?)
+        let render = async |draft| rendered(&threads, draft).await;
+        Ok::<_, Failure>(show(about, planned, environment.policy.is_untrusted(), render).await?)
     };
     let reviewed = tokio::select! {
         biased;
@@ -101,9 +104,18 @@ async fn on_thread(
     threads.run_async(work).await.map_err(lost)
 }
 
+/// Renders a comment on a thread: the plan of a stranger's spec may be large.
+async fn rendered(threads: &Threads, draft: Draft) -> Result<Rendered, slipway_reviews::Error> {
+    let rendered = threads.run(move || draft.render()).await;
+    rendered.unwrap_or_else(|lost| Err(without_result(lost)))
+}
+
 fn lost(lost: Lost) -> Failure {
-    let error = slipway_operations::Error::internal("a pull request was not read", lost);
-    slipway_reviews::Error::from(error).into()
+    without_result(lost).into()
+}
+
+fn without_result(lost: Lost) -> slipway_reviews::Error {
+    slipway_operations::Error::internal("a pull request was not read", lost).into()
 }
 
 /// Ends calls of git when nobody waits for them any more.
