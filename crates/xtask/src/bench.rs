@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: the costs of Slipway, beside those of a named peer in the same run.
 
 mod aws;
+mod controller;
 mod grpc;
 mod measure;
 mod nodes;
@@ -54,6 +55,15 @@ pub(crate) struct Bench {
     /// Only how long machines take to become a cluster, beside kubeadm. Needs root.
     #[arg(long)]
     only_nodes: bool,
+    /// Only what a controller costs that has many clusters, and how replicas share them.
+    #[arg(long)]
+    only_controller: bool,
+    /// How many clusters, for `--only-controller`.
+    #[arg(long, default_value_t = 500)]
+    clusters: usize,
+    /// How many replicas, for `--only-controller`.
+    #[arg(long, default_value_t = 10)]
+    replicas: usize,
     /// Measure this program, and build none.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -75,6 +85,10 @@ impl Bench {
         if self.only_nodes {
             let program = self.program.clone().map_or_else(|| build(&[]), Ok)?;
             return nodes::measure(&program, self.runs);
+        }
+        if self.only_controller {
+            let program = self.program.clone().map_or_else(|| build(&[]), Ok)?;
+            return controller::measure(&program, self.clusters, self.replicas);
         }
         let terraform = terraform::find();
         if terraform.is_none() && !self.without_peer {
