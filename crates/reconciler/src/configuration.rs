@@ -34,7 +34,7 @@ pub use oci::OciSettings;
 pub use order::Waves;
 pub use pull_requests::{ForgeKind, PullRequests};
 pub use schedule::{Freeze, Opening, Schedule, Window};
-pub use source::{Apply, ClusterPolicy, Drift, Git, Reference, Signatures, Source};
+pub use source::{Apply, ClusterPolicy, Drift, Git, Reference, Signatures, Signed, Source};
 pub use webhook::{Webhook, WebhookKind, Webhooks};
 
 use crate::error::Error;

@@ -143,11 +143,11 @@ pub enum Error {
         /// The repository, or the API server.
         url: String,
     },
-    /// A commit has no signature that is accepted.
-    #[error("commit {commit} has no accepted signature: {reason}")]
+    /// A commit or a tag has no signature that is accepted.
+    #[error("{what} has no accepted signature: {reason}")]
     Signature {
-        /// The commit.
-        commit: String,
+        /// The commit or the tag, for people.
+        what: String,
         /// What git says.
         reason: String,
     },
@@ -281,7 +281,7 @@ impl Error {
                     .to_owned()
             }
             Self::Signature { .. } => {
-                "sign the commit with a key that the source accepts, or add the key to the accepted ones".to_owned()
+                "sign it with a key that the source accepts, or add the key to the accepted ones".to_owned()
             }
             Self::Content { .. } => "remove it from the folders that `paths` names".to_owned(),
             Self::TooLarge { .. } | Self::TooMany { .. } => {

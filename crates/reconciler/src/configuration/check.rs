@@ -6,7 +6,7 @@ use std::time::Duration;
 use slipway_limits::count;
 
 use super::kubernetes::KubernetesSettings;
-use super::source::{Apply, Git, Reference, Source};
+use super::source::{Apply, Git, Reference, Signed, Source};
 use super::{Configuration, Schedule};
 use crate::error::Error;
 
@@ -252,6 +252,9 @@ pub(super) fn check_git(git: &Git) -> Result<(), String> {
     match &git.signatures {
         Some(signatures) if signatures.allowed_signers.is_none() && signatures.gpg_home.is_none() => {
             Err("`signatures` names `allowed-signers` or `gpg-home`".to_owned())
+        }
+        Some(signatures) if signatures.on == Signed::Tag && git.tag.is_none() => {
+            Err("`signatures` with `on = \"tag\"` need a `tag` to follow".to_owned())
         }
         _ => Ok(()),
     }

@@ -107,6 +107,20 @@ pub struct Signatures {
     pub allowed_signers: Option<PathBuf>,
     /// For signatures of GPG: a home folder of gpg whose keyring has the accepted keys and no others.
     pub gpg_home: Option<PathBuf>,
+    /// What has to be signed.
+    #[serde(default)]
+    pub on: Signed,
+}
+
+/// What has to be signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Signed {
+    /// The commit.
+    #[default]
+    Commit,
+    /// The tag that is followed. It has the name under which it was signed.
+    Tag,
 }
 
 impl Signatures {

@@ -211,6 +211,7 @@ fn mistakes_are_refused_with_their_place() {
         (git("url = 'https://a/b'\nbranch = 'a'\ntag = 'b'"), "one of"),
         (git("url = 'https://a/b'\ncommit = 'abc'"), "40 or 64"),
         (git("url = 'https://a/b'\nsignatures = {}"), "allowed-signers"),
+        (git("url = 'https://a/b'\nsignatures = { gpg-home = 'g', on = 'tag' }"), "need a `tag`"),
         (format!("name = 'a/b'\n{}", source("folder = 'f'")), "`name`"),
         (format!("poll = '1ms'\n{}", source("folder = 'f'")), "`poll`"),
         (

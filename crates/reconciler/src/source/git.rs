@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use slipway_limits::size;
 
 use super::{Checkout, Listing, is_wanted, next_checkout};
-use crate::configuration::{Git, Reference};
+use crate::configuration::{Git, Reference, Signed};
 use crate::error::Error;
 use command::{Call, Caller};
 pub(crate) use pull_requests::Commits;
@@ -68,7 +68,16 @@ impl Repository {
         if !matches!(commit.len(), 40 | 64) || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(self.unavailable("git names no commit"));
         }
-        self.verify(&commit).await?;
+        match (self.settings.signatures.as_ref().map(|signatures| signatures.on), &reference) {
+            (Some(Signed::Tag), Reference::Tag(name)) => self.verify_tag(name).await?,
+            (Some(Signed::Tag), _) => {
+                return Err(Error::Signature {
+                    what: reference.to_string(),
+                    reason: "it is no tag".to_owned(),
+                });
+            }
+            (Some(Signed::Commit) | None, _) => self.verify(&commit).await?,
+        }
         Ok(commit)
     }
 
@@ -140,7 +149,29 @@ impl Repository {
         if self.settings.signatures.is_none() {
             return Ok(());
         }
-        let ended = self.caller.run(Call::local(["verify-commit", commit])).await?;
+        self.accepted(["verify-commit", commit], format!("the commit {commit}")).await
+    }
+
+    /// Requires an accepted signature of the tag that was fetched, under its own name: a signed tag of another name can be pushed as
+    /// this one.
+    async fn verify_tag(&self, name: &str) -> Result<(), Error> {
+        let what = format!("the tag {name}");
+        let ended = self.caller.run(Call::local(["cat-file", "tag", FETCHED])).await?;
+        let head = ended.output.split("\n\n").next().unwrap_or_default();
+        let own = head.lines().find_map(|line| line.strip_prefix("tag "));
+        match own.filter(|_| ended.code == Some(0)) {
+            Some(own) if own == name => self.accepted(["verify-tag", FETCHED], what).await,
+            Some(own) => {
+                let reason = format!("it was signed as {}", slipway_limits::text::visible(own));
+                Err(Error::Signature { what, reason })
+            }
+            None => Err(Error::Signature { what, reason: "it is not an annotated tag".to_owned() }),
+        }
+    }
+
+    /// Requires that git accepts a signature.
+    async fn accepted(&self, arguments: [&str; 2], what: String) -> Result<(), Error> {
+        let ended = self.caller.run(Call::local(arguments)).await?;
         if ended.code == Some(0) {
             return Ok(());
         }
@@ -148,7 +179,7 @@ impl Repository {
             "" => "it is not signed".to_owned(),
             text => text.to_owned(),
         };
-        Err(Error::Signature { commit: commit.to_owned(), reason })
+        Err(Error::Signature { what, reason })
     }
 
     /// Writes the files of the paths of a commit into a folder of their own.

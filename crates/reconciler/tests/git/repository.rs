@@ -84,6 +84,19 @@ impl Repository {
         std::fs::read_to_string(key.with_extension("pub")).unwrap()
     }
 
+    /// Tags the commit of the clone, and pushes the tag; `options` go to `git tag`.
+    pub fn tag(&self, name: &str, options: &[&str]) {
+        let tag = [&["tag", "--force"], options, &[name]].concat();
+        self.git(&tag, &self.work());
+        self.push_tag(name, name);
+    }
+
+    /// Pushes a tag of the clone under a name.
+    pub fn push_tag(&self, tag: &str, name: &str) {
+        let tags = format!("refs/tags/{tag}:refs/tags/{name}");
+        self.git(&["push", "--quiet", "--force", "origin", &tags], &self.work());
+    }
+
     fn git(&self, arguments: &[&str], folder: &Path) -> String {
         let output = Command::new("git")
             .args(arguments)

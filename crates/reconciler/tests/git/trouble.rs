@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use slipway_reconciler::configuration::Source;
+use slipway_reconciler::status::Status;
 use slipway_state_store::MemoryBackend;
 use slipway_state_store::faults::{Call, Faulty, Moment, Operation};
 
@@ -206,6 +207,48 @@ async fn only_commits_with_an_accepted_signature_are_used() {
         world.repository.push(&[]);
         tokio::time::sleep(Duration::from_millis(600)).await;
         assert_eq!(world.machines("dev"), 2, "the key is not an accepted one");
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_tags_with_an_accepted_signature_under_their_own_name_are_used() {
+    on_one_thread(async {
+        let world = World::new();
+        let key = world.repository.sign("good");
+        std::fs::write(world.path().join("signers"), format!("tester@example.com {key}")).unwrap();
+        let push = |workers| {
+            world.repository.write("clusters/dev/spec.yaml", Some(&world.spec("dev", workers)));
+            world.repository.push(&["--no-gpg-sign"])
+        };
+        let first = push(1);
+        world.repository.tag("release", &["--sign", "-m", "first"]);
+        let configuration = world.configuration(
+            "a",
+            "tag = 'release'\nsignatures = { allowed-signers = 'signers', on = 'tag' }",
+            "[[source.cluster]]\nname = '*'\napply = 'always'",
+        );
+        let controller = world.start(configuration).await;
+        world.until_reason("dev", "InSync", &first).await;
+
+        let second = push(2);
+        world.repository.tag("release", &["--annotate", "--no-sign", "-m", "second"]);
+        let refused = world.until_reason("dev", "SourceProblem", "").await;
+        assert_eq!(refused.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0006"));
+        world.repository.tag("release", &[]);
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        world.repository.tag("candidate", &["--sign", "-m", "not yet"]);
+        world.repository.push_tag("candidate", "release");
+        let said = |status: &Status| {
+            let problem = status.problem.as_ref().map(|problem| problem.message.as_str());
+            problem.is_some_and(|message| message.contains("signed as candidate"))
+        };
+        world.until("dev", "refusal of the name", said).await;
+        assert_eq!(world.machines("dev"), 2);
+
+        world.repository.tag("release", &["--sign", "-m", "second"]);
+        world.until_reason("dev", "InSync", &second).await;
         controller.stop().await;
     })
     .await;
