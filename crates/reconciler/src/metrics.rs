@@ -99,3 +99,6 @@ impl Metrics {
 pub(crate) fn outcome(outcome: &str) -> Label {
     [("outcome", outcome.to_owned())]
 }
+
+#[cfg(test)]
+mod tests;

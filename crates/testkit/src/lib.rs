@@ -28,6 +28,7 @@ pub mod network;
 pub mod packages;
 pub mod port;
 pub mod process;
+pub mod promtool;
 pub mod proxy;
 pub mod python_provider;
 pub mod said;

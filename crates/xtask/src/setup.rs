@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use slipway_testkit::{
     Azurite, Chromium, FakeGcs, Gitea, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench,
-    kubernetes, packages,
+    kubernetes, packages, promtool,
 };
 
 use crate::output::say;
@@ -13,7 +13,7 @@ use crate::output::say;
 /// Installs what the tests start into the user's cache folder.
 ///
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
-/// moto comes through pip unless `python3` has it, everything else is built with Go. Chromium and what machines need are
+/// moto comes through pip unless `python3` has it, everything else is built with Go. Chromium, promtool and what machines need are
 /// system packages (apt, as root). Machines also need a store of images, which only root can fill.
 #[derive(clap::Args)]
 pub struct Setup {
@@ -28,7 +28,7 @@ pub struct Setup {
 /// What is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// What stands in for clouds and forges, and age.
+    /// What stands in for clouds and forges, age, and promtool.
     Clouds,
     /// A browser, from the system's packages.
     Browser,
@@ -40,12 +40,13 @@ pub enum Part {
 
 type Install = fn() -> anyhow::Result<PathBuf>;
 
-const CLOUDS: [(&str, Install); 5] = [
+const CLOUDS: [(&str, Install); 6] = [
     ("Azurite", Azurite::install),
     ("fake-gcs-server", FakeGcs::install),
     ("age", age::install),
     ("Gitea", Gitea::install),
     ("moto", Moto::install),
+    ("promtool", promtool::install),
 ];
 
 const BROWSER: [(&str, Install); 1] = [("Chromium", Chromium::install)];

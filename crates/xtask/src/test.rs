@@ -72,6 +72,7 @@ const NOT_QUICK: &[&str] = &[
     "provider of machine-inventory",
     "proxy of etcd-storage",
     "render of plan browser::",
+    "slipway_reconciler metrics::tests::promtool_accepts_the_alerts",
     "slipway_testkit azurite::",
     "slipway_testkit chromium::",
     "slipway_testkit fake_gcs::",
