@@ -29,7 +29,7 @@ pub(crate) struct SourceThreads {
     /// They read the source and its specs.
     pub read: Threads,
     /// They plan and render its pull requests. Strangers cannot keep the source from being read.
-    pub review: Threads,
+    pub review: Slots,
     /// They plan its clusters.
     pub plan: Slots,
 }
@@ -39,7 +39,7 @@ impl SourceThreads {
     /// workers may plan for one source.
     pub fn new(sources: usize, workers: usize) -> Self {
         let most = workers.min(MOST / sources.max(1));
-        Self { read: Threads::default(), review: Threads::default(), plan: Slots::new(most) }
+        Self { read: Threads::default(), review: Slots::new(AT_ONCE), plan: Slots::new(most) }
     }
 }
 

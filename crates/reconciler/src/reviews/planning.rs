@@ -16,7 +16,7 @@ use super::desk::{Failure, Place};
 use crate::configuration::PullRequests;
 use crate::error::Error;
 use crate::source::git::Commits;
-use crate::threads::{Lost, Threads};
+use crate::threads::{Lost, Slot};
 
 /// How long the merge of a pull request may take to be made and read.
 const LONGEST_READ: Duration = Duration::from_secs(300);
@@ -52,29 +52,34 @@ pub(super) async fn plan(
         bases: place.source.bases.iter().map(PathBuf::from).collect(),
         reading: Reading::Separately,
     };
-    let threads = place.shared.threads(place.source).review;
-    let reading = timeout(LONGEST_READ, read(&threads, commits.path(), (pull_request, &paths)));
+    let name = format!("pull request {}", pull_request.number);
+    let limit = place.source.plan_limit(is_trusted).saturating_mul(PLANS);
+    let slots = place.shared.threads(place.source).review;
+    let slot = tokio::select! {
+        biased;
+        slot = slots.take(&name) => slot.ok_or(Error::PlanTimeout { limit })?,
+        () = place.stop.cancelled() => return Ok(None),
+    };
+    let reading = timeout(LONGEST_READ, read(&slot, commits.path(), (pull_request, &paths)));
     let too_slow = |_| Error::TooSlow { place: commits.url().to_owned(), limit: LONGEST_READ };
     let (_checkout, material) = tokio::select! {
         biased;
         read = reading => read.map_err(too_slow)??,
         () = place.stop.cancelled() => return Ok(None),
     };
-    let name = format!("pull request {}", pull_request.number);
     let environment = match is_trusted {
         true => place.shared.environment(place.source, &name),
         false => place.shared.untrusted_environment(&name),
     };
-    let limit = place.source.plan_limit(is_trusted).saturating_mul(PLANS);
     let work = async {
         let planned = match &material {
             Some(material) => {
-                let planned = on_thread(&threads, material, (&paths, &environment)).await?;
+                let planned = on_thread(&slot, material, (&paths, &environment)).await?;
                 Some((&material.merged, planned))
             }
             None => None,
         };
-        let render = async |draft| rendered(&threads, draft).await;
+        let render = async |draft| rendered(&slot, draft).await;
         Ok::<_, Failure>(show(about, planned, environment.policy.is_untrusted(), render).await?)
     };
     let reviewed = tokio::select! {
@@ -95,18 +100,18 @@ pub(super) async fn plan(
 
 /// Plans the affected clusters on a thread: the specs of a stranger may take long to read, and leases are renewed meanwhile.
 async fn on_thread(
-    threads: &Threads,
+    slot: &Slot,
     material: &Arc<Material>,
     (paths, environment): (&Paths, &Environment),
 ) -> Result<Result<Affected, slipway_reviews::Error>, Failure> {
     let (material, paths, environment) = (material.clone(), paths.clone(), environment.clone());
     let work = move || async move { slipway_reviews::plan(&material, &paths, &environment).await };
-    threads.run_async(work).await.map_err(lost)
+    slot.run(work).await.map_err(lost)
 }
 
 /// Renders a comment on a thread: the plan of a stranger's spec may be large.
-async fn rendered(threads: &Threads, draft: Draft) -> Result<Rendered, slipway_reviews::Error> {
-    let rendered = threads.run(move || draft.render()).await;
+async fn rendered(slot: &Slot, draft: Draft) -> Result<Rendered, slipway_reviews::Error> {
+    let rendered = slot.run(move || async move { draft.render() }).await;
     rendered.unwrap_or_else(|lost| Err(without_result(lost)))
 }
 
@@ -129,14 +134,14 @@ impl Drop for Interrupts {
 
 /// Reads both sides of a merge on a thread. The files exist as long as the checkout.
 async fn read(
-    threads: &Threads,
+    slot: &Slot,
     repository: &Path,
     (pull_request, paths): (&PullRequest, &Paths),
 ) -> Result<(Checkout, Option<Arc<Material>>), Failure> {
     let (repository, pull_request, paths) = (repository.to_owned(), pull_request.clone(), paths.all());
     let interrupt = Interrupt::default();
     let _interrupts = Interrupts(interrupt.clone());
-    let prepared = threads.run(move || {
+    let prepared = slot.run(move || async move {
         let checkout = Checkout::open_private(&repository, &interrupt)?;
         let material = prepare(&checkout, &pull_request, &paths)?;
         Ok::<_, slipway_reviews::Error>((checkout, material.map(Arc::new)))

@@ -1,4 +1,4 @@
-//! The right of a cluster to be planned.
+//! The right of a cluster or a pull request to be planned.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,16 +7,16 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::{Lost, MOST, keeping_async};
 
-/// The clusters of one source that are planned at once. Clones share them.
+/// The clusters, or the pull requests, of one source that are planned at once. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     places: Arc<Semaphore>,
-    /// The clusters that have a slot.
+    /// The names of those that have a slot.
     taken: Arc<Mutex<BTreeSet<String>>>,
 }
 
-/// The right of a cluster to be planned, on a thread at a time. Planning that was given up keeps it until its thread ends: a cluster
-/// that is slow to plan has one thread, however often it is tried.
+/// The right to be planned, on a thread at a time. Planning that was given up keeps it until its thread ends: what is slow to plan
+/// has one thread, however often it is tried.
 #[derive(Clone, Debug)]
 pub(crate) struct Slot {
     /// Dropped with the last clone.
@@ -25,7 +25,7 @@ pub(crate) struct Slot {
 
 #[derive(Debug)]
 struct Held {
-    cluster: String,
+    name: String,
     taken: Arc<Mutex<BTreeSet<String>>>,
     /// Nobody closes the semaphore, so this is always a permit.
     _place: Result<OwnedSemaphorePermit, AcquireError>,
@@ -33,26 +33,26 @@ struct Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.cluster);
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.name);
     }
 }
 
 impl Slots {
-    /// Slots for some clusters, but at least one.
+    /// Some slots, but at least one.
     pub fn new(most: usize) -> Self {
         Self { places: Arc::new(Semaphore::new(most.clamp(1, MOST))), taken: Arc::default() }
     }
 
-    /// The slot of a cluster, as soon as one is free. `None` while earlier planning of the cluster goes on that was given up.
-    pub async fn take(&self, cluster: &str) -> Option<Slot> {
-        if self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(cluster) {
+    /// The slot of a cluster or a pull request, as soon as one is free. `None` while earlier planning of it goes on that was given up.
+    pub async fn take(&self, name: &str) -> Option<Slot> {
+        if self.taken.lock().unwrap_or_else(PoisonError::into_inner).contains(name) {
             return None;
         }
         let place = self.places.clone().acquire_owned().await;
-        let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(cluster.to_owned());
-        // A cluster is looked at by one job at a time.
+        let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
+        // One job at a time looks at a cluster, or at the pull requests of a source.
         is_new.then(|| Slot {
-            held: Arc::new(Held { cluster: cluster.to_owned(), taken: self.taken.clone(), _place: place }),
+            held: Arc::new(Held { name: name.to_owned(), taken: self.taken.clone(), _place: place }),
         })
     }
 }
