@@ -112,6 +112,7 @@ pub async fn get(url: &str, way: Way) -> Result<Document, Error> {
     way.reach.check_literal(host).map_err(|error| Error::Unusable(error.to_string()))?;
     let tls = crate::configuration(&way.trust, &way.credentials)
         .map_err(|error| Error::Unusable(error.to_string()))?;
+    #[allow(clippy::disallowed_methods, reason = "its resolver is `slipway_trust::Reach`")]
     let client = Client::builder()
         .tls_backend_preconfigured(tls)
         .dns_resolver(Arc::new(Reached(way.reach)))

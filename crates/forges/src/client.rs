@@ -80,6 +80,7 @@ impl Client {
             value.set_sensitive(true);
             headers.insert(header, value);
         }
+        #[allow(clippy::disallowed_methods, reason = "the operator names the forge")]
         let http = reqwest::Client::builder()
             // A redirect could lead the token to another host.
             .redirect(Policy::none())

@@ -2,7 +2,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod archive;
-#[allow(clippy::disallowed_methods, reason = "files that the caller names")]
+#[allow(clippy::disallowed_methods, reason = "files and mirrors that the caller names")]
 mod download;
 #[allow(clippy::disallowed_methods, reason = "files that the caller names")]
 mod place;

@@ -16,6 +16,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[
         "crates/machine-inventory",
         "its operator names the files, and its agent runs on the machine of a cluster",
     ),
+    ("crates/node-agent", "it runs on the machine that becomes a node, whose files it manages"),
     ("crates/testkit", "tests"),
     ("crates/trust", "it is the policy"),
     ("crates/xtask", "a tool of developers"),
@@ -58,4 +59,51 @@ fn every_crate_that_handles_specs_denies_to_open_what_they_name() {
         open.is_empty(),
         "these crates neither deny `clippy::disallowed_methods` in src/lib.rs nor are exceptions: {open:?}"
     );
+}
+
+/// The ways from a name to a file, a variable, a process or a connection that the standard library, the runtime and the
+/// HTTP client have. Opening by options is one function for all of them.
+const WAYS: &[&str] = &[
+    "reqwest::Client::builder",
+    "reqwest::Client::new",
+    "reqwest::ClientBuilder::new",
+    "reqwest::get",
+    "std::env::var",
+    "std::env::var_os",
+    "std::fs::File::open",
+    "std::fs::OpenOptions::open",
+    "std::fs::read",
+    "std::fs::read_dir",
+    "std::fs::read_to_string",
+    "std::net::TcpStream::connect",
+    "std::net::TcpStream::connect_timeout",
+    "std::net::ToSocketAddrs::to_socket_addrs",
+    "std::net::UdpSocket::bind",
+    "std::os::unix::net::UnixDatagram::bind",
+    "std::os::unix::net::UnixDatagram::unbound",
+    "std::os::unix::net::UnixStream::connect",
+    "std::process::Command::new",
+    "tokio::fs::File::open",
+    "tokio::fs::OpenOptions::open",
+    "tokio::fs::read",
+    "tokio::fs::read_dir",
+    "tokio::fs::read_to_string",
+    "tokio::net::TcpSocket::connect",
+    "tokio::net::TcpStream::connect",
+    "tokio::net::UdpSocket::bind",
+    "tokio::net::UnixDatagram::bind",
+    "tokio::net::UnixDatagram::unbound",
+    "tokio::net::UnixStream::connect",
+    "tokio::net::lookup_host",
+    "tokio::process::Command::new",
+];
+
+#[test]
+fn the_lint_knows_every_way_from_a_name_to_a_file_or_a_connection() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lint: toml::Table = toml::from_str(&fs::read_to_string(root.join("clippy.toml")).unwrap()).unwrap();
+    let denied = lint["disallowed-methods"].as_array().unwrap();
+    let denied: Vec<&str> = denied.iter().map(|method| method["path"].as_str().unwrap()).collect();
+    let missing: Vec<&&str> = WAYS.iter().filter(|way| !denied.contains(way)).collect();
+    assert!(missing.is_empty(), "clippy.toml does not disallow {missing:?}");
 }

@@ -149,6 +149,7 @@ fn sender(receiver: &Notification) -> Result<Sender, Error> {
     let mut token =
         token.transpose().map_err(|_| refused("its token has characters that no token has".to_owned()))?;
     token.iter_mut().for_each(|token| token.set_sensitive(true));
+    #[allow(clippy::disallowed_methods, reason = "the operator names the receiver")]
     let client = Client::builder()
         // A redirect could lead the token to another host.
         .redirect(Policy::none())

@@ -76,6 +76,10 @@ impl Source {
         let failed = |error: reqwest::Error| {
             self.unavailable(&format!("its artifact: {}", with_causes(&error.without_url())))
         };
+        #[allow(
+            clippy::disallowed_methods,
+            reason = "the object of Flux that the operator names has the URL"
+        )]
         let client = Client::builder()
             // A redirect could lead to a host that is not allowed.
             .redirect(Policy::none())

@@ -63,6 +63,7 @@ impl Registry {
     pub fn new(settings: &OciSettings) -> Result<Self, Error> {
         let unavailable = |reason: String| Error::Oci { url: settings.url.clone(), reason };
         let place = Place::parse(&settings.url, settings.insecure_http).map_err(unavailable)?;
+        #[allow(clippy::disallowed_methods, reason = "the operator names the registry")]
         let client = Client::builder()
             // A redirect could lead the password to another host.
             .redirect(Policy::none())

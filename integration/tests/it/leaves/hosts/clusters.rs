@@ -285,6 +285,8 @@ const FITTING: &[(&str, &str)] = &[
     ("secretbox", "aescbc"),
     ("local.yaml", "other.yaml"),
     ("slipway", "kubeadm"),
+    ("slipway", "hardened"),
+    ("selfHosted", "staticPods"),
     ("flannel", "none"),
     ("internal", "public"),
     ("beforeKubelet", "afterKubelet"),
