@@ -57,7 +57,7 @@ async fn a_refused_call_ends_its_step_at_once_and_the_rest_goes_on() -> Result<(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_fails_forgets_nothing() -> Result<()> {
+async fn a_deletion_that_fails_forgets_nothing() -> Result<()> {
     let mut lab = Lab::new()?;
     let wanted = cluster(SPEC)?;
     let (_, report) = lab.apply(&wanted).await?;
@@ -78,6 +78,38 @@ async fn a_run_that_fails_forgets_nothing() -> Result<()> {
     lab.settings.remove("faults");
     let (_, report) = lab.delete(&wanted).await?;
     ensure!(report.is_complete(), "{:?}", report.failures);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_fails_forgets_nothing() -> Result<()> {
+    let mut lab = Lab::new()?;
+    let wanted = cluster(SPEC)?;
+    let (_, report) = lab.apply(&wanted).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    let before = lab.state(&wanted.name).await?.context("a state")?.snapshot.resources;
+    // The spec loses a pool. One of its objects is gone already; and a change of something that stays is refused.
+    let (smaller, _) = SPEC.rsplit_once("---\n").context("a second pool")?;
+    let smaller = cluster(smaller)?;
+    let goes = |address: &slipway_resource::Address| {
+        address.kind() == "sim_security_group_rule" && address.name().starts_with("worker-")
+    };
+    let (gone, record) = before.iter().find(|(address, _)| goes(address)).context("a rule of the pool")?;
+    inspect::Tamper::open(lab.cloud()).delete(record.identity.as_str())?;
+    let fault = json!([{ "method": "update", "type": "sim_workload", "kind": "permission" }]);
+    lab.settings.insert("faults".to_owned(), fault);
+    let (plan, report) = lab.apply(&smaller).await?;
+    ensure!(!report.failures.is_empty());
+    let forget = plan.steps.iter().find(|step| step.address == *gone).context("a step")?;
+    ensure!(forget.action == slipway_plan::StepAction::Forget, "{:?}", forget.action);
+    let known = lab.state(&wanted.name).await?.context("a state")?.snapshot.resources;
+    ensure!(known.contains_key(gone), "{gone} was forgotten by a run that failed");
+    lab.settings.remove("faults");
+    let (_, report) = lab.apply(&smaller).await?;
+    ensure!(report.is_complete(), "{:?}", report.failures);
+    let known = lab.state(&wanted.name).await?.context("a state")?.snapshot.resources;
+    ensure!(!known.contains_key(gone), "{gone} was not forgotten by a run that succeeded");
+    ensure!(lab.plan(&smaller).await?.is_empty());
     Ok(())
 }
 
