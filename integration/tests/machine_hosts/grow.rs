@@ -2,8 +2,13 @@
 
 use std::fs;
 
+use slipway_testkit::wait::until;
+
 use crate::balancer;
 use crate::lab::Lab;
+
+/// The object of the token with which machines join, without the public part of the token.
+const JOIN_TOKEN: &str = "Secret/kube-system/bootstrap-token-";
 
 const EXTRA: &str = "---
 apiVersion: slipway.dev/v1alpha1
@@ -56,9 +61,13 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.changes("the pool less", &["- kubernetes_node.worker-1", "- host_claim.worker-1"]);
     lab.nothing_is_left(&lab.machines[4]);
     assert!(!lab.is_claimed("worker-1"));
-    // A pool grows by the same machine.
+    // A pool grows by the same machine, after the token with which it joined has expired. Without it, nothing is renewed.
+    join_token_expires(&lab);
+    lab.is_as_wanted();
+    assert_eq!(join_tokens(&lab), "");
     lab.edit("role: worker\n  size: { fixed: 1 }", "role: worker\n  size: { fixed: 2 }");
-    lab.changes("a worker more", &["+ kubernetes_node.worker-1"]);
+    lab.changes("a worker more", &["+ kubernetes_node.worker-1", JOIN_TOKEN]);
+    assert_ne!(join_tokens(&lab), "");
 
     // Each control plane is stopped in turn, as by a cut of its power; the last one never comes back.
     let administrator = lab.administrator();
@@ -109,4 +118,19 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
         assert!(!lab.is_claimed(name));
     }
     assert!(!lab.is_claimed("cp-1"));
+}
+
+/// The objects of tokens, one in a line.
+fn join_tokens(lab: &Lab) -> String {
+    let of_tokens = "type=bootstrap.kubernetes.io/token";
+    lab.kubectl(&["-n", "kube-system", "get", "secrets", "--field-selector", of_tokens, "-o", "name"])
+}
+
+/// Ends the token with which machines join now, and waits until Kubernetes has deleted it.
+fn join_token_expires(lab: &Lab) {
+    let token = join_tokens(lab);
+    assert_eq!(token.lines().count(), 1, "{token}");
+    let ended = "{\"stringData\":{\"expiration\":\"2020-01-01T00:00:00Z\"}}";
+    lab.kubectl(&["-n", "kube-system", "patch", token.trim(), "-p", ended]);
+    until("the token is deleted", || Ok(join_tokens(lab).is_empty().then_some(()))).unwrap();
 }
