@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod account;
+mod bounds;
 pub mod code;
 mod convert;
 mod defaults;

@@ -10,7 +10,7 @@ use slipway_spec::{
 
 use crate::{
     account::account,
-    code as kops_code, convert,
+    bounds, code as kops_code, convert,
     convert::CLUSTER_LABEL,
     field::Field,
     fields::{Kind, Table},
@@ -95,12 +95,22 @@ impl Reader for KopsReader {
     fn read(&self, documents: &[Document]) -> Reading {
         let mut reading = Reading::default();
         let mut by_kind: BTreeMap<Kind, Vec<&Document>> = BTreeMap::new();
-        let kinds =
-            documents.iter().filter_map(|document| Some((Kind::from_name(&document.kind)?, document)));
-        let repaired: Vec<(Kind, Cow<'_, Document>)> = kinds
-            .map(|(kind, document)| {
+        let known: Vec<(&Table, Kind, &Document)> = documents
+            .iter()
+            .filter_map(|document| {
                 let newer = document.api_version == V1ALPHA3;
                 let table = if newer { &self.newer } else { &self.table };
+                Some((table, Kind::from_name(&document.kind)?, document))
+            })
+            .collect();
+        let exceeded = bounds::exceeded(&known);
+        if !exceeded.is_empty() {
+            return Reading { diagnostics: exceeded, ..Reading::default() };
+        }
+        let repaired: Vec<(Kind, Cow<'_, Document>)> = known
+            .into_iter()
+            .map(|(table, kind, document)| {
+                let newer = document.api_version == V1ALPHA3;
                 reading.diagnostics.extend(structure::check(table, kind, document));
                 let mut repaired = structure::repaired(table, kind, document);
                 if newer {

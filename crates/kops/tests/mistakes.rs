@@ -342,3 +342,26 @@ fn what_another_setting_takes_the_effect_of_is_said() {
         assert!(said.contains(&message), "{said:#?}");
     }
 }
+
+/// The conversion compares subnets with each other, and unknown names with known ones.
+#[test]
+fn a_list_or_the_unknown_fields_are_not_converted_when_there_are_too_many() {
+    let subnets: String = (0..1_001)
+        .map(|number| {
+            format!("  - {{ name: s{number}, zone: eu-west-1a, type: Public, cidr: 10.0.0.0/28 }}\n")
+        })
+        .collect();
+    let more = error(
+        "  subnets:\n  - name: a\n    zone: eu-west-1a\n    type: Public\n    cidr: 10.0.0.0/20\n",
+        &format!("  subnets:\n{subnets}"),
+    );
+    assert!(more.contains("spec.subnets of a kOps Cluster has 1001 entries; Slipway handles 1000"), "{more}");
+    // Each mapping is small enough; together they have too many.
+    let unknown = |component: &str| {
+        let fields: String = (0..501).map(|number| format!("    zz{number}: a\n")).collect();
+        format!("  {component}:\n{fields}")
+    };
+    let unknown = format!("{}{}  kubernetesVersion: 1.35.2\n", unknown("kubelet"), unknown("kubeProxy"));
+    let more = error("  kubernetesVersion: 1.35.2\n", &unknown);
+    assert!(more.contains("1002 fields that kOps does not know"), "{more}");
+}
