@@ -12,6 +12,7 @@ use std::fmt::Display;
 
 use anyhow::Result;
 
+use crate::large::{self, Large};
 use crate::mutate::Form;
 
 /// Something that reads bytes.
@@ -23,6 +24,8 @@ pub struct Target {
     pub form: Form,
     /// The initial inputs of mutations.
     pub corpus: fn() -> Result<Vec<Vec<u8>>>,
+    /// The large inputs.
+    pub large: fn() -> Result<Vec<Large>>,
     /// Reads an input.
     pub run: fn(&[u8]) -> Verdict,
 }
@@ -92,20 +95,92 @@ const READ_BACK: &str = "what is written is read back unchanged";
 
 /// Every target.
 pub const ALL: &[Target] = &[
-    Target { name: "spec", form: Form::Yaml, corpus: document::specs, run: document::spec },
-    Target { name: "kops", form: Form::Yaml, corpus: document::kops, run: document::spec },
-    Target { name: "kubeadm", form: Form::Yaml, corpus: document::kubeadm, run: document::read_kubeadm },
-    Target { name: "kubeconfig", form: Form::Yaml, corpus: document::kubeconfigs, run: document::kubeconfig },
-    Target { name: "manifest", form: Form::Yaml, corpus: document::manifests, run: document::manifest },
-    Target { name: "plan", form: Form::Json, corpus: state::plans, run: state::plan },
-    Target { name: "head", form: Form::Json, corpus: store::heads, run: store::head },
-    Target { name: "journal", form: Form::Json, corpus: store::segments, run: store::journal },
-    Target { name: "snapshot", form: Form::Json, corpus: state::snapshots, run: state::snapshot },
-    Target { name: "envelope", form: Form::Json, corpus: secret::envelopes, run: secret::envelope },
-    Target { name: "sops", form: Form::Yaml, corpus: secret::sops_files, run: secret::sops },
-    Target { name: "age", form: Form::Bytes, corpus: secret::age_files, run: secret::age },
-    Target { name: "frame", form: Form::Message, corpus: frame::frames, run: frame::frame },
-    Target { name: "aws", form: Form::Json, corpus: cloud::resources, run: cloud::resource },
+    Target {
+        name: "spec",
+        form: Form::Yaml,
+        corpus: document::specs,
+        large: document::large_specs,
+        run: document::spec,
+    },
+    Target {
+        name: "kops",
+        form: Form::Yaml,
+        corpus: document::kops,
+        large: document::large_kops,
+        run: document::spec,
+    },
+    Target {
+        name: "kubeadm",
+        form: Form::Yaml,
+        corpus: document::kubeadm,
+        large: large::none,
+        run: document::read_kubeadm,
+    },
+    Target {
+        name: "kubeconfig",
+        form: Form::Yaml,
+        corpus: document::kubeconfigs,
+        large: large::none,
+        run: document::kubeconfig,
+    },
+    Target {
+        name: "manifest",
+        form: Form::Yaml,
+        corpus: document::manifests,
+        large: large::none,
+        run: document::manifest,
+    },
+    Target { name: "plan", form: Form::Json, corpus: state::plans, large: large::none, run: state::plan },
+    Target { name: "head", form: Form::Json, corpus: store::heads, large: large::none, run: store::head },
+    Target {
+        name: "journal",
+        form: Form::Json,
+        corpus: store::segments,
+        large: large::none,
+        run: store::journal,
+    },
+    Target {
+        name: "snapshot",
+        form: Form::Json,
+        corpus: state::snapshots,
+        large: large::none,
+        run: state::snapshot,
+    },
+    Target {
+        name: "envelope",
+        form: Form::Json,
+        corpus: secret::envelopes,
+        large: large::none,
+        run: secret::envelope,
+    },
+    Target {
+        name: "sops",
+        form: Form::Yaml,
+        corpus: secret::sops_files,
+        large: large::none,
+        run: secret::sops,
+    },
+    Target {
+        name: "age",
+        form: Form::Bytes,
+        corpus: secret::age_files,
+        large: large::none,
+        run: secret::age,
+    },
+    Target {
+        name: "frame",
+        form: Form::Message,
+        corpus: frame::frames,
+        large: large::none,
+        run: frame::frame,
+    },
+    Target {
+        name: "aws",
+        form: Form::Json,
+        corpus: cloud::resources,
+        large: large::none,
+        run: cloud::resource,
+    },
 ];
 
 /// Targets that are faulty on purpose, for tests of campaigns.

@@ -20,6 +20,9 @@ pub const MEMORY: u64 = 256 << 20;
 /// The processor time limit of one input, in microseconds. Time of other processes is not counted.
 pub const LIMIT: u64 = 1_000_000;
 
+/// At most one of so many executions has a large input.
+const LARGE: u64 = 10;
+
 /// The number of different outcomes that are told apart.
 const OUTCOMES: usize = 1 << 22;
 
@@ -67,10 +70,14 @@ pub fn run(target: &Target, work: &Work, last: &Path) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     // First everything as it is.
     let mut first = first.into_iter();
+    let most = usize::try_from(work.executions / LARGE).unwrap_or(usize::MAX);
+    let mut large_ones = some_of((target.large)()?, most);
     while outcome.executions < work.executions {
         let given = first.next();
         let is_given = given.is_some();
-        let input = given.unwrap_or_else(|| {
+        let large = if is_given { None } else { large_ones.next() };
+        let is_large = large.is_some();
+        let input = given.or_else(|| large.map(|large| large.input())).unwrap_or_else(|| {
             let (one, other) = corpus.pick_two(&mut mutator.random);
             mutator.mutated(one, other)
         });
@@ -103,13 +110,19 @@ pub fn run(target: &Target, work: &Work, last: &Path) -> Result<Outcome> {
                 break;
             }
         }
-        if seen.is_new(&verdict.words) || is_given {
+        if !is_large && (seen.is_new(&verdict.words) || is_given) {
             corpus.add(&mut mutator.random, verdict.reached, input, is_given);
         }
     }
     outcome.outcomes = seen.count;
     outcome.peak_kibibytes = status("VmHWM:");
     Ok(outcome)
+}
+
+/// Not more than so many of all, from the first to the last.
+fn some_of<T>(all: Vec<T>, most: usize) -> impl Iterator<Item = T> {
+    let step = all.len().div_ceil(most.max(1)).max(1);
+    all.into_iter().step_by(step)
 }
 
 /// The outcomes that were seen, as a bit for each hash of one: it does not grow, however many there are.
@@ -181,6 +194,13 @@ mod tests {
     fn what_is_quoted_makes_no_other_outcome() {
         assert_eq!(shape("the key `a` on line 3"), shape("the key `b` on line 14"));
         assert_ne!(shape("the key `a`"), shape("the value `a`"));
+    }
+
+    #[test]
+    fn some_are_spread_over_all() {
+        assert_eq!(some_of((0..10).collect(), 3).collect::<Vec<_>>(), [0, 4, 8]);
+        assert_eq!(some_of((0..3).collect(), 50).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(some_of(Vec::<u8>::new(), 0).count(), 0);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use slipway_spec::{full_yaml, load_files};
 
 use super::{READ_BACK, Reached, Verdict, text};
 use crate::corpus::{ends, files};
+use crate::large::{self, Large};
 
 /// Its tables are read once, as in the program.
 static KOPS: LazyLock<KopsReader> = LazyLock::new(KopsReader::default);
@@ -33,6 +34,22 @@ pub(super) fn specs() -> Result<Vec<Vec<u8>>> {
 
 pub(super) fn kops() -> Result<Vec<Vec<u8>>> {
     yaml(&["fixtures/kops", "fixtures/fuzz/kops"])
+}
+
+pub(super) fn large_specs() -> Result<Vec<Large>> {
+    enlarged(&["fixtures/leaves"])
+}
+
+pub(super) fn large_kops() -> Result<Vec<Large>> {
+    enlarged(&["fixtures/kops"])
+}
+
+fn enlarged(folders: &[&str]) -> Result<Vec<Large>> {
+    let mut found = Vec::new();
+    for text in yaml(folders)? {
+        found.extend(large::of(std::str::from_utf8(&text)?)?);
+    }
+    Ok(found)
 }
 
 pub(super) fn kubeadm() -> Result<Vec<Vec<u8>>> {

@@ -1,9 +1,10 @@
 use super::{Target, Verdict};
+use crate::large;
 use crate::mutate::Form;
 use crate::worker::{LIMIT, processor};
 
 const fn faulty(name: &'static str, run: fn(&[u8]) -> Verdict) -> Target {
-    Target { name, form: Form::Bytes, corpus: || Ok(vec![b"input".to_vec()]), run }
+    Target { name, form: Form::Bytes, corpus: || Ok(vec![b"input".to_vec()]), large: large::none, run }
 }
 
 /// Targets that fail, so that it is known that failures are found.

@@ -11,12 +11,17 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use slipway_fuzz::mutate::Form;
-use slipway_fuzz::program;
 use slipway_fuzz::target::Target;
+use slipway_fuzz::{large, program};
 
 /// Every target.
-static ALL: &[Target] =
-    &[Target { name: "aws-replies", form: Form::Xml, corpus: replies::recordings, run: replies::read }];
+static ALL: &[Target] = &[Target {
+    name: "aws-replies",
+    form: Form::Xml,
+    corpus: replies::recordings,
+    large: large::none,
+    run: replies::read,
+}];
 
 fn main() -> Result<ExitCode> {
     program::run(ALL, &[])
