@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::de::DeserializeOwned;
+use slipway_limits::count;
 
 use super::{API_VERSION, ClusterDocument, HostDocument, NodePoolDocument, convert};
 use crate::{
@@ -312,7 +313,8 @@ fn record_parts(sources: &mut FieldSources, path: &str, document: &Document) {
 /// Keeps the volumes of etcd when their machines are deleted. A value that the documents set is left for the
 /// checks.
 fn etcd_volumes_stay(cluster: &mut Cluster, sources: &FieldSources) {
-    for etcd in &mut cluster.etcd {
+    // A longer list is refused.
+    for etcd in cluster.etcd.iter_mut().filter(|etcd| etcd.members.len() <= count::ITEMS) {
         let list = format!("etcd[{}].members", etcd.name);
         let names: Vec<String> = etcd.members.iter().map(|member| member.name.clone()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
