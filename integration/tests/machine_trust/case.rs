@@ -22,6 +22,8 @@ pub struct Case {
     /// Whether the caller names a state.
     pub has_state: bool,
     pub untrusted: bool,
+    /// The words of the command.
+    pub command: &'static [&'static str],
     folder: PathBuf,
 }
 
@@ -47,6 +49,7 @@ impl Case {
             links: Vec::new(),
             has_state: true,
             untrusted: true,
+            command: &["plan"],
             folder,
         };
         for line in fs::read_to_string(case.folder.join("case.txt")).unwrap().lines() {
@@ -72,6 +75,15 @@ impl Case {
             // With its value.
             self.arguments.drain(place..(place + 2).min(self.arguments.len()));
         }
+        self
+    }
+
+    /// The same for another command of this caller, without any argument but the folder.
+    pub fn with(mut self, command: &'static [&'static str]) -> Self {
+        self.untrusted = false;
+        self.arguments.clear();
+        self.has_state &= !command.contains(&"spec");
+        self.command = command;
         self
     }
 
@@ -112,7 +124,7 @@ impl Case {
         place
     }
 
-    /// Plans it. Returns the exit code, and all that was said.
+    /// Plans it, or runs the other command. Returns the exit code, and all that was said.
     pub fn run(&self, place: &TempDir, program: &str, recorded: bool) -> (i32, String) {
         let mut command = Command::new(if recorded { "unshare" } else { program });
         if recorded {
@@ -121,7 +133,7 @@ impl Case {
                 .arg(place.path().join("record"));
             command.args(["-e", &format!("trace={}", super::record::CALLS), program]);
         }
-        command.args(["plan", "-f", "."]);
+        command.args(self.command).args(["-f", "."]);
         if self.untrusted {
             command.arg("--untrusted");
         }
