@@ -68,6 +68,7 @@ const NOT_QUICK: &[&str] = &[
     "it state_places::",
     "it state_recovery::nothing_begins_anew_over_a_state_that_is_lost_in_a_bucket",
     "it state_runs::runs_that_made_no_generation_are_told_of_in_a_bucket",
+    "it state_runs::runs_that_made_no_generation_are_told_of_in_a_container_of_azure",
     "kubernetes of kubernetes",
     "provider of machine-inventory",
     "proxy of etcd-storage",

@@ -6,6 +6,8 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::{Ended, Place};
+use slipway_testkit::fake_gcs::Uploads;
+use slipway_testkit::{Azurite, FakeGcs};
 
 use crate::crash::{APPLY, SMALL, command, on_s3};
 use crate::{PLAN, PROGRAM};
@@ -80,6 +82,30 @@ fn runs_that_made_no_generation_are_told_of() -> Result<()> {
 #[test]
 fn runs_that_made_no_generation_are_told_of_in_a_bucket() -> Result<()> {
     killed_failed_and_taken_up(&on_s3()?)
+}
+
+/// A place with its state in another store. The store is checked in advance, because the check takes longer than a short lease.
+fn on(url: &str, mut environment: Vec<(String, String)>) -> Result<Place> {
+    environment.push(("SLIPWAY_STATE".to_owned(), url.to_owned()));
+    let place = Place::new(PROGRAM)?.with_environment(environment);
+    place.expect(0, &["state", "init"])?;
+    Ok(place.with_environment([("SLIPWAY_TEST_TERM".to_owned(), "2".to_owned())]))
+}
+
+#[test]
+fn runs_that_made_no_generation_are_told_of_in_a_container_of_azure() -> Result<()> {
+    let server = Azurite::start()?;
+    server.create_container("state")?;
+    killed_failed_and_taken_up(&on("az://state/runs", server.environment())?)
+}
+
+#[test]
+fn runs_that_made_no_generation_are_told_of_in_a_bucket_of_google() -> Result<()> {
+    let server = FakeGcs::start()?;
+    server.create_bucket("state")?;
+    let front = server.front(Uploads::Conditional)?;
+    let emulator = vec![("STORAGE_EMULATOR_HOST".to_owned(), front.endpoint())];
+    killed_failed_and_taken_up(&on("gs://state/runs", emulator)?)
 }
 
 /// As with `slipway apply … | head -1`: the reader goes after the plan, and before the result.
