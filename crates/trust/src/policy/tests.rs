@@ -219,6 +219,18 @@ fn an_untrusted_spec_gets_the_providers_that_the_caller_names() {
     assert_eq!(granted.lock_file(), Some(Path::new("/etc/slipway.lock")));
 }
 
+/// The lock file of a repository is that of the working directory.
+#[test]
+fn a_lock_file_that_the_caller_names_takes_the_place_of_that_of_the_repository() {
+    let folder = checkout();
+    let lock_file = |arguments: &[&str]| {
+        let policy = at(folder.path(), Mode::Own, arguments);
+        policy.provider("aws", ProviderKind::Process, false).unwrap().lock_file().map(Path::to_owned)
+    };
+    assert_eq!(lock_file(&[]).as_deref(), Some(Path::new("slipway.lock")));
+    assert_eq!(lock_file(&["lock-file=/etc/slipway.lock"]).as_deref(), Some(Path::new("/etc/slipway.lock")));
+}
+
 #[test]
 fn an_untrusted_spec_selects_no_credentials() {
     let folder = checkout();
