@@ -198,8 +198,9 @@ async fn complete(
     for _ in 1..ATTEMPTS {
         match kind.complete(act, identity, desired).await {
             // A new object is not known everywhere at once.
-            Err(error) if error.class == ErrorClass::NotFound => {
+            Err(error) if may_be_late(kind.name(), &error) => {
                 tracing::debug!(%identity, %error, "once more");
+                act.progress(format!("waiting until {identity} is known everywhere"));
                 act.pause(&mut wait, &format!("{identity} was not complete")).await?;
             }
             // A repeated call does no harm, so one whose answer was lost may be sent again.
