@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use slipway_limits::Exceeded;
 use slipway_resource::Digest;
 
 /// A provider that cannot be found, trusted or started.
@@ -170,6 +171,7 @@ impl Error {
                 "install the version in the lock file, or review the new one and run `slipway provider lock {name}`"
             )),
             Self::Protocol { .. } => Some("install a version of the provider for this Slipway".to_owned()),
+            Self::File { source, .. } => Exceeded::of(source).map(|exceeded| exceeded.hint().to_owned()),
             _ => None,
         }
     }

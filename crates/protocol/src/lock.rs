@@ -166,6 +166,13 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_file_that_is_no_file_is_refused_with_a_way_out() {
+        let error = LockFile::read(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(error.code(), "PROVIDER0012");
+        assert!(error.hint().unwrap().contains("name a regular file"));
+    }
+
+    #[test]
     fn another_executable_is_refused_with_a_way_out() {
         let directory = tempfile::tempdir().unwrap();
         let manifest = directory.path().join("provider.toml");

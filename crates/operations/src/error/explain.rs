@@ -290,7 +290,7 @@ impl Error {
             }
             Self::EtcdHasMajority { cluster, .. } => vec![
                 format!("`slipway validate {cluster}` shows which members do not run"),
-                "a member of a machine that is gone for ever is replaced with `lost: true` in its Host document and `slipway apply`"
+                "only for a machine that is gone for ever: `lost: true` in its Host document and `slipway apply` remove its node and its member of etcd"
                     .to_owned(),
             ],
             Self::NothingToRecover { cluster, .. } => vec![
