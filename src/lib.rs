@@ -27,7 +27,10 @@ mod plan_source;
 #[allow(clippy::disallowed_methods, reason = "the variable that names the configuration")]
 mod program;
 mod specs;
-#[allow(clippy::disallowed_methods, reason = "the variables of OpenTelemetry")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the variables of OpenTelemetry, and the receiver that they name"
+)]
 mod traces;
 mod ui;
 mod unplanned;
