@@ -8,6 +8,7 @@
 mod authorities;
 mod configuration;
 mod effects;
+mod emulation;
 mod endpoint;
 mod hooks;
 mod machine;
@@ -33,6 +34,7 @@ pub use authorities::{
     configuration_name, keys,
 };
 pub use effects::{WithoutEffect, without_effect};
+pub use emulation::FLAG as EMULATED_VERSION;
 pub use endpoint::endpoint;
 pub use hooks::hooks_without_effect;
 pub use machine::{FoundNode, Founder, Machine, Placement};

@@ -71,6 +71,11 @@ pub struct ClusterInput {
     pub provider: ProviderSelection,
     /// The Kubernetes release of the control plane.
     pub kubernetes_version: KubernetesVersion,
+    /// The earlier release that the control plane emulates, in the first stage of a reversible upgrade. Kubelets, kube-proxy and etcd
+    /// are not newer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-slipway-must-understand" = true))]
+    pub emulated_version: Option<KubernetesVersion>,
     /// The provider's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,

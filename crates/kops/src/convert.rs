@@ -142,6 +142,7 @@ impl Context<'_> {
             moved: Vec::new(),
             pools,
             kubernetes_version,
+            emulated_version: None,
         }
     }
 

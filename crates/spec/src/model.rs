@@ -68,6 +68,10 @@ pub struct Cluster {
     pub provider: ProviderSelection,
     /// The Kubernetes release of the control plane.
     pub kubernetes_version: KubernetesVersion,
+    /// The earlier release that the control plane emulates, in the first stage of a reversible upgrade. Kubelets, kube-proxy and etcd
+    /// are not newer. No document has this field: an upgrade sets it, and the state keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emulated_version: Option<KubernetesVersion>,
     /// The provider's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,

@@ -23,6 +23,7 @@ impl NodeBootstrap {
             profile: Profile::Slipway,
             provider: ProviderSelection { name: about.provider.clone(), config: Json::Null },
             kubernetes_version: self.node.kubernetes_version.clone(),
+            emulated_version: None,
             region: about.region.clone(),
             zones: Vec::new(),
             network: self.network(),

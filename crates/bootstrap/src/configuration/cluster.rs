@@ -179,4 +179,7 @@ pub struct Dns {
 pub struct KubeProxy {
     /// Whether it is left out.
     pub disabled: bool,
+    /// Its release, where that is not the one of the control plane. kubeadm has no such setting.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<KubernetesVersion>,
 }

@@ -8,6 +8,7 @@ use slipway_cluster_input::{
 };
 
 use super::authorities::join_token;
+use super::emulation;
 use super::endpoint::PORT;
 use super::rotation::Subject;
 use super::{Machine, Placement};
@@ -64,6 +65,7 @@ pub(crate) fn of_machine(
         let arguments = &mut configuration.cluster.controller_manager.extra_args;
         arguments.push(Argument::new("cluster-signing-cert-file", path));
     }
+    emulation::emulate(cluster, &mut configuration.cluster);
     // Where kubelets wait for a cloud controller of the user's, the controller manager leaves its work to it.
     if argument_value(&configuration.node.kubelet_extra_args, "cloud-provider") == Some("external") {
         use_external_cloud_provider(&mut configuration);
@@ -123,7 +125,7 @@ fn settings(
             disabled: !cluster.addons.iter().any(|addon| addon.name == "coredns" && addon.enabled),
             ..crate::configuration::Dns::default()
         },
-        proxy: KubeProxy { disabled: network.proxy_mode == ProxyMode::None },
+        proxy: KubeProxy { disabled: network.proxy_mode == ProxyMode::None, version: None },
         ..ClusterSettings::default()
     }
 }

@@ -98,7 +98,10 @@ fn fitting<'a>(
 }
 
 fn version<'a>(cluster: &'a ClusterInput, machine: &Machine) -> &'a KubernetesVersion {
-    cluster.pool(&machine.pool).map_or(&cluster.kubernetes_version, |pool| &pool.kubernetes_version)
+    let own =
+        cluster.pool(&machine.pool).map_or(&cluster.kubernetes_version, |pool| &pool.kubernetes_version);
+    // Kubelets are not newer than the API that the servers provide.
+    cluster.emulated_version.as_ref().filter(|emulated| *emulated < own).unwrap_or(own)
 }
 
 /// The detected processor architecture of a machine. A file without an architecture is for the default one.

@@ -1,4 +1,5 @@
 mod authorities;
+mod emulation;
 mod hooks;
 mod programs;
 

@@ -70,7 +70,7 @@ pub(super) fn read(document: Option<&Document>, bind_port: u16, diagnostics: &mu
             image: etcd::image(given.dns.image_repository, given.dns.image_tag),
             disabled: given.dns.disabled,
         },
-        proxy: KubeProxy { disabled: given.proxy.disabled },
+        proxy: KubeProxy { disabled: given.proxy.disabled, version: None },
         feature_gates: given.feature_gates,
     };
     validity(context, &settings);

@@ -1,3 +1,5 @@
+use slipway_cluster_input::value::KubernetesVersion;
+
 use super::{CORE_DNS_TAG, PAUSE_TAG, etcd_tag};
 use crate::configuration::ClusterSettings;
 
@@ -25,8 +27,11 @@ impl Images {
     #[must_use]
     pub fn of(cluster: &ClusterSettings) -> Self {
         let repository = cluster.image_repository.as_str();
-        let tag = image_tag(&format!("v{}", cluster.kubernetes_version));
-        let kubernetes = |name: &str| format!("{repository}/{name}:{tag}");
+        let of_release = |name: &str, release: &KubernetesVersion| {
+            format!("{repository}/{name}:{}", image_tag(&format!("v{release}")))
+        };
+        let kubernetes = |name: &str| of_release(name, &cluster.kubernetes_version);
+        let proxy = cluster.proxy.version.as_ref().unwrap_or(&cluster.kubernetes_version);
         let dns = &cluster.dns.image;
         let dns_repository = match dns.repository.as_deref().unwrap_or(repository) {
             "registry.k8s.io" => "registry.k8s.io/coredns",
@@ -37,7 +42,7 @@ impl Images {
             api_server: kubernetes("kube-apiserver"),
             controller_manager: kubernetes("kube-controller-manager"),
             scheduler: kubernetes("kube-scheduler"),
-            kube_proxy: kubernetes("kube-proxy"),
+            kube_proxy: of_release("kube-proxy", proxy),
             core_dns: format!("{dns_repository}/coredns:{}", dns.tag.as_deref().unwrap_or(CORE_DNS_TAG)),
             pause: format!("{repository}/pause:{PAUSE_TAG}"),
             etcd: format!(

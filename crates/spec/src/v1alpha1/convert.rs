@@ -36,6 +36,7 @@ pub(super) fn cluster(
         profile: spec.profile,
         provider: spec.provider,
         kubernetes_version: spec.kubernetes_version,
+        emulated_version: None,
         region: spec.region,
         control_plane: control_plane(spec.control_plane, &zones),
         zones,
