@@ -443,6 +443,7 @@ pub(crate) struct DriftArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct RollArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
@@ -464,11 +465,13 @@ pub(crate) struct RollArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("change"), mut_arg("yes", |yes| yes.requires("change")))]
+#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct UpgradeArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
     /// Target version of Kubernetes, such as 1.35.2. Without it, list the versions to which the cluster can be upgraded.
-    #[arg(long, value_name = "VERSION", required_if_eq("yes", "true"))]
+    #[arg(long, value_name = "VERSION", group = "change")]
     pub to: Option<String>,
     /// Patch release of a minor version on the way, such as 1.35.2.
     ///
@@ -476,8 +479,19 @@ pub(crate) struct UpgradeArguments {
     /// Slipway knows.
     #[arg(long, value_name = "VERSION", requires = "to")]
     pub via: Vec<String>,
+    /// Keep a way back: the control plane has the next minor version and emulates the present one, until `--finalise`.
+    ///
+    /// Kubelets, kube-proxy and etcd follow when the upgrade is finalised. Only for clusters on existing hosts.
+    #[arg(long, requires = "to")]
+    pub reversible: bool,
+    /// Finalise a reversible upgrade. Afterwards there is no way back.
+    #[arg(long, alias = "finalize", group = "change")]
+    pub finalise: bool,
+    /// Take a reversible upgrade back: the control plane gets the version that it emulates.
+    #[arg(long, group = "change")]
+    pub back: bool,
     /// Show the first plan and change nothing.
-    #[arg(long, requires = "to", conflicts_with = "yes")]
+    #[arg(long, requires = "change", conflicts_with = "yes")]
     pub dry_run: bool,
     #[command(flatten)]
     pub save: SaveArguments,
@@ -494,6 +508,7 @@ pub(crate) struct UpgradeArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct DeleteArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,

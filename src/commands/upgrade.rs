@@ -3,13 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use slipway_operations::{Baseline, ClusterSpec, Upgrade, UpgradeStep, UpgradeVersions};
+use serde_json::{Value as Json, json};
+use slipway_operations::{
+    Baseline, ClusterSpec, Environment, Upgrade, UpgradeStep, UpgradeVersions, WayBack,
+};
 use slipway_spec::source::{Location, Origin};
 use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 use slipway_spec::value::KubernetesVersion;
 
 use super::{done, pending};
-use crate::cli::UpgradeArguments;
+use crate::cli::{OutputFormat, UpgradeArguments};
 use crate::code;
 use crate::deciding::{Dialogue, Others, carry_out};
 use crate::error::CommandError;
@@ -22,6 +25,9 @@ use crate::ui::table::table;
 /// Brings a cluster to another version: one plan for each minor version on the way, each approved on its own. Without a version, it
 /// lists those to which the cluster can be upgraded.
 pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
+    if arguments.finalise || arguments.back {
+        return change_stage(context, arguments).await;
+    }
     let Some(to) = &arguments.to else { return list(context, arguments).await };
     let to = version("--to", to)?;
     let via: Vec<KubernetesVersion> =
@@ -32,58 +38,143 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
         check_writable(&written, &to)?;
     }
     let environment = context.environment()?;
-    let mut upgrade = Upgrade::begin(&environment, written.clone(), &to, &via).await?;
+    let back = if arguments.reversible { WayBack::Emulation } else { WayBack::None };
+    let mut upgrade = Upgrade::begin(&environment, written.clone(), &to, &via, back).await?;
     while let Some(step) = upgrade.next(&environment).await? {
-        let UpgradeStep { opened, mut request, version, number, later } = step;
-        request.options.infrastructure_only = arguments.infrastructure_only;
         if arguments.dry_run {
-            let mut planned = opened.plan(&request).await?;
-            let then = |next: &KubernetesVersion| {
-                format!("then Kubernetes {next}, as a plan of its own when this one is through")
-            };
-            planned.plan.outlook = later.iter().map(then).collect();
-            let out = arguments.save.out.as_deref();
-            plan_source::save_and_show(context, &opened, &planned, out, &arguments.show).await?;
-            if arguments.save.out.is_some() {
-                let written = written.place("kubernetesVersion");
-                let file = written.map_or_else(|| "the spec file".to_owned(), |place| place.file.to_string());
-                context.output.message(&format!(
-                    "`slipway apply` of a saved plan writes no spec file: after it, write `kubernetesVersion: {version}` into {file}."
-                ));
-            }
-            return Ok(pending(&planned.plan));
+            return preview(context, arguments, &written, step).await;
         }
         if upgrade.steps() > 1 {
-            context.output.message(&format!("Step {number} of {}: Kubernetes {version}", upgrade.steps()));
+            let (number, steps) = (step.number, upgrade.steps());
+            context.output.message(&format!("Step {number} of {steps}: Kubernetes {}", step.version));
         }
-        let dialogue = Dialogue {
-            infrastructure_only: arguments.infrastructure_only,
-            others: if number > 1 { Others::Earlier } else { Others::None },
-            ..Dialogue::showing(&arguments.run, &arguments.show)
-        };
-        let baseline = Baseline::take(&opened).await;
-        if !carry_out(context, &environment, &opened, &request, dialogue).await? {
+        if !step_by(context, &environment, arguments, &written, &step).await? {
             return Ok(done(false));
         }
-        if arguments.keep_spec {
-            say_kept(context, &written, &version);
-        } else {
-            write_version(context, &written, &version);
-        }
-        if let Some(baseline) = baseline {
-            let lost = baseline.wait(&opened, || context.signals.is_stopped()).await;
-            if !context.signals.is_stopped() {
-                check_baseline(&version, &lost)?;
-            }
-        }
-        if context.signals.is_stopped() && !later.is_empty() {
+        if context.signals.is_stopped() && !step.later.is_empty() {
             context.output.notice(&format!(
-                "Stopped: the cluster has Kubernetes {version}. Run the command again to go on to {to}."
+                "Stopped: the cluster has Kubernetes {}. Run the command again to go on to {to}.",
+                step.version
             ));
             return Ok(done(false));
         }
+        if let Some(emulated) = &step.emulates {
+            context.output.message(&emulating(&step.version, emulated, &to));
+        }
     }
     Ok(done(true))
+}
+
+/// Finalises a reversible upgrade, or takes it back.
+async fn change_stage(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCode, CommandError> {
+    plan_source::check(arguments.save.out.as_deref())?;
+    let written = specs::one(context, &Selection::from(&arguments.specs))?;
+    let environment = context.environment()?;
+    let step = match arguments.finalise {
+        true => UpgradeStep::finalise(&environment, written.clone()).await?,
+        false => UpgradeStep::back(&environment, written.clone()).await?,
+    };
+    if arguments.dry_run {
+        return preview(context, arguments, &written, step).await;
+    }
+    let is_written = written.cluster.kubernetes_version == step.version;
+    if !arguments.keep_spec && !is_written {
+        check_writable(&written, &step.version)?;
+    }
+    let is_complete = step_by(context, &environment, arguments, &written, &step).await?;
+    if is_complete {
+        context.output.message(&match arguments.finalise {
+            true => format!("The upgrade to Kubernetes {} is final.", step.version),
+            false => format!("The cluster is back at Kubernetes {}.", step.version),
+        });
+    }
+    Ok(done(is_complete))
+}
+
+/// Shows the plan of a step, and saves it if requested.
+async fn preview(
+    context: &Context,
+    arguments: &UpgradeArguments,
+    written: &ClusterSpec,
+    step: UpgradeStep,
+) -> Result<ExitCode, CommandError> {
+    let UpgradeStep { opened, mut request, version, emulates, later, .. } = step;
+    request.options.infrastructure_only = arguments.infrastructure_only;
+    let mut planned = opened.plan(&request).await?;
+    let then = |next: &KubernetesVersion| {
+        format!("then Kubernetes {next}, as a plan of its own when this one is through")
+    };
+    planned.plan.outlook = later.iter().map(then).collect();
+    if emulates.is_some() {
+        let last = "then `slipway upgrade --finalise`, as a plan of its own: until it is applied, there is a way back";
+        planned.plan.outlook.push(last.to_owned());
+    }
+    let out = arguments.save.out.as_deref();
+    plan_source::save_and_show(context, &opened, &planned, out, &arguments.show).await?;
+    if arguments.save.out.is_some() && written.cluster.kubernetes_version != version {
+        let place = written.place("kubernetesVersion");
+        let file = place.map_or_else(|| "the spec file".to_owned(), |place| place.file.to_string());
+        context.output.message(&format!(
+            "`slipway apply` of a saved plan writes no spec file: after it, write `kubernetesVersion: {version}` into {file}."
+        ));
+    }
+    Ok(pending(&planned.plan))
+}
+
+/// Carries a step out, and writes its version into the spec. Returns whether all is done.
+async fn step_by(
+    context: &Context,
+    environment: &Environment,
+    arguments: &UpgradeArguments,
+    written: &ClusterSpec,
+    step: &UpgradeStep,
+) -> Result<bool, CommandError> {
+    let UpgradeStep { opened, version, .. } = step;
+    let mut request = step.request.clone();
+    request.options.infrastructure_only = arguments.infrastructure_only;
+    let dialogue = Dialogue {
+        infrastructure_only: arguments.infrastructure_only,
+        others: if step.number > 1 { Others::Earlier } else { Others::None },
+        ..Dialogue::showing(&arguments.run, &arguments.show)
+    };
+    let baseline = Baseline::take(opened).await;
+    if !carry_out(context, environment, opened, &request, dialogue).await? {
+        if let Some(emulated) = &step.emulates {
+            context
+                .output
+                .notice(&format!("`slipway upgrade -f … --back` goes back to Kubernetes {emulated}."));
+        }
+        return Ok(false);
+    }
+    if arguments.keep_spec {
+        say_kept(context, written, version);
+    } else {
+        write_version(context, written, version);
+    }
+    if let Some(baseline) = baseline {
+        let lost = baseline.wait(opened, || context.signals.is_stopped()).await;
+        if !context.signals.is_stopped() {
+            check_baseline(version, &lost)?;
+        }
+    }
+    Ok(true)
+}
+
+/// What a cluster has after the first stage of a reversible upgrade, and what comes next.
+fn emulating(
+    version: &KubernetesVersion,
+    emulated: &KubernetesVersion,
+    requested: &KubernetesVersion,
+) -> String {
+    let then = match version.minor == requested.minor {
+        true => String::new(),
+        false => format!(" After that, `slipway upgrade --to {requested}` goes on."),
+    };
+    format!(
+        "The control plane has Kubernetes {version} and emulates 1.{}. `slipway upgrade --finalise` makes the upgrade final, `slipway upgrade \
+         --back` goes back to {emulated}.{then}",
+        emulated.minor
+    )
 }
 
 /// Refuses to go on when nodes or workloads are not ready that were ready before the upgrade.
@@ -113,17 +204,47 @@ async fn list(context: &Context, arguments: &UpgradeArguments) -> Result<ExitCod
     let written = specs::one(context, &Selection::from(&arguments.specs))?;
     let environment = context.environment()?;
     let versions = UpgradeVersions::of(&environment, &written).await?;
-    context.output.result(&listed(&written.cluster.name, &versions))?;
+    let name = &written.cluster.name;
+    let text = match arguments.show.output {
+        OutputFormat::Json => format!("{}\n", listed_json(name, &versions)),
+        _ => listed(name, &versions),
+    };
+    context.output.result(&text)?;
     Ok(done(true))
+}
+
+/// The versions to which a cluster can be upgraded, for programs.
+fn listed_json(cluster: &str, versions: &UpgradeVersions) -> Json {
+    let text = |version: &KubernetesVersion| version.to_string();
+    let ways: Vec<Json> = versions
+        .ways
+        .iter()
+        .filter_map(|way| {
+            Some(json!({ "version": text(way.last()?), "steps": way.iter().map(text).collect::<Vec<_>>() }))
+        })
+        .collect();
+    json!({
+        "cluster": cluster,
+        "version": text(&versions.current),
+        "emulated": versions.emulated.as_ref().map(text),
+        "upgrades": ways,
+        "supported": { "oldest": format!("1.{OLDEST_MINOR}"), "newest": format!("1.{NEWEST_MINOR}") },
+    })
 }
 
 /// The versions to which a cluster can be upgraded, for people.
 fn listed(cluster: &str, versions: &UpgradeVersions) -> String {
-    let UpgradeVersions { current, ways } = versions;
+    let UpgradeVersions { current, emulated, ways } = versions;
     let mut text = format!("{cluster} has Kubernetes {current}.\n");
-    if ways.is_empty() {
+    if let Some(emulated) = emulated {
+        text.push_str(&format!(
+            "Its control plane emulates 1.{}: `--finalise` makes the upgrade final, `--back` goes back to {emulated}.\n",
+            emulated.minor
+        ));
+    }
+    if ways.is_empty() && emulated.is_none() {
         text.push_str("This version of Slipway knows no newer release that it supports.\n");
-    } else {
+    } else if !ways.is_empty() {
         let steps = |way: &Vec<KubernetesVersion>| way.iter().map(ToString::to_string).collect::<Vec<_>>();
         let row = |steps: Vec<String>| {
             let version = steps.last().cloned().unwrap_or_default();
@@ -265,12 +386,22 @@ mod tests {
     fn versions_are_listed_with_their_steps() {
         let version = |text: &str| text.parse::<KubernetesVersion>().unwrap();
         let ways = vec![vec![version("1.36.6")], vec![version("1.36.6"), version("1.37.2")]];
-        let text = listed("demo", &UpgradeVersions { current: version("1.35.10"), ways });
+        let text = listed("demo", &UpgradeVersions { current: version("1.35.10"), emulated: None, ways });
         let expected = "demo has Kubernetes 1.35.10.\n\nUPGRADE TO  PLANS  STEPS\n1.36.6      1      1.36.6\n\
                         1.37.2      2      1.36.6, 1.37.2\n\nOther patch releases";
         assert!(text.starts_with(expected), "{text}");
-        let newest = listed("demo", &UpgradeVersions { current: version("1.37.2"), ways: Vec::new() });
+        let without = |current: &str, emulated: Option<&str>| {
+            let emulated = emulated.map(version);
+            listed("demo", &UpgradeVersions { current: version(current), emulated, ways: Vec::new() })
+        };
+        let newest = without("1.37.2", None);
         assert!(newest.contains("no newer release") && newest.contains("1.37."), "{newest}");
+        let emulating = without("1.34.4", Some("1.33.13"));
+        assert!(
+            emulating.contains("emulates 1.33:") && emulating.contains("goes back to 1.33.13"),
+            "{emulating}"
+        );
+        assert!(!emulating.contains("no newer release") && !emulating.contains("UPGRADE TO"), "{emulating}");
     }
 
     #[test]

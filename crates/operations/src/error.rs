@@ -310,6 +310,36 @@ pub enum Error {
         /// The requested version.
         to: KubernetesVersion,
     },
+    /// Another change of version while an upgrade is reversible.
+    #[error(
+        "{cluster} has Kubernetes {version} and emulates {emulated}: this upgrade is not final; nothing was done"
+    )]
+    UpgradeUnderWay {
+        /// The cluster.
+        cluster: String,
+        /// The version of its control plane.
+        version: KubernetesVersion,
+        /// The version that its control plane emulates.
+        emulated: KubernetesVersion,
+    },
+    /// A control plane cannot emulate the version before.
+    #[error("the upgrade of {cluster} cannot be reversible: {why}; nothing was done")]
+    CannotReverse {
+        /// The cluster.
+        cluster: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no reversible upgrade to finalise or to take back.
+    #[error("no upgrade of {cluster} can be {verb}: {why}; nothing was done")]
+    NoReversibleUpgrade {
+        /// The cluster.
+        cluster: String,
+        /// What cannot be done: finalised, or taken back.
+        verb: &'static str,
+        /// Why not.
+        why: String,
+    },
     /// Kubelets on hosts would be left too far behind.
     #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets stand in the way")]
     Kubelets {

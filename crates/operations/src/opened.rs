@@ -25,13 +25,13 @@ use crate::plannable::{Plannable, Planned};
 use crate::protection::Known;
 use crate::providers::{self, Asked};
 use crate::request::Request;
+use crate::reversible::{Release, Turn, turn};
 use crate::rotation::{self, Subject, rotation};
 use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
-use crate::state::{in_applied_order, protection_of, to_json};
+use crate::state::{in_applied_order, protection_of, spec_of, to_json};
 use crate::trust::Grounds;
-use crate::version;
 
 /// A cluster with its state as it was read, its provider, and the policy for names in its spec.
 ///
@@ -362,12 +362,14 @@ impl Plannable for Opened {
     }
 
     /// Saves a snapshot of etcd before a change of the version, and before a rotation. A run that continues one of them saves none:
-    /// etcd may not answer.
+    /// etcd may not answer. Neither does the way back of a reversible upgrade.
     async fn before_run(&self, plan: &Plan, state: &State) -> Result<Option<Event>, Error> {
-        let from = version::applied_version(Some(&state.snapshot))?;
+        let from = spec_of(&state.snapshot)?.as_ref().map(Release::of);
         let unreadable = |source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source };
-        let to = stored::read(&plan.spec).map_err(unreadable)?.map(|cluster| cluster.kubernetes_version);
-        let is_upgrade = from.is_some() && to.is_some() && from != to;
+        let to = stored::read(&plan.spec).map_err(unreadable)?.as_ref().map(Release::of);
+        // A way back does not depend on etcd, whose data stays as it is.
+        let is_upgrade =
+            from.zip(to).is_some_and(|(from, to)| from != to && turn(&from, &to) != Some(Turn::Back));
         let work = match plan.mode {
             Mode::Apply if is_upgrade => "upgrade",
             Mode::Apply if rotation::begins(plan, &state.snapshot.catalogs)? => "rotation",

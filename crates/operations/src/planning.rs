@@ -10,12 +10,13 @@ mod gates;
 mod inside;
 mod keys;
 mod majority;
+mod release;
 mod retained;
 pub(crate) mod retention;
 mod supposed;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use slipway_bootstrap::from_cluster::turns_of_removals;
@@ -29,7 +30,6 @@ use crate::access::KnownApi;
 use crate::composition::{self, Linked};
 use crate::error::Error;
 use crate::etcd;
-use crate::health;
 use crate::opened::{Opened, records};
 use crate::plannable::Planned;
 use crate::protection;
@@ -307,59 +307,6 @@ impl Opened {
             .also_at(composition::endpoints(&self.spec.cluster, &expansion.catalogs));
         let linked = Linked::of_state(prior).and_of(&expansion.desired);
         self.stage(self.stage.vault.knowing(records(prior)), (api, linked)).await
-    }
-
-    /// The effects and the omissions of a change of version on existing machines.
-    async fn said_of_version(
-        &self,
-        request: &Request,
-        prior: Option<&Snapshot>,
-        stage: &Stage,
-    ) -> Result<Option<ExpandNote>, Error> {
-        let to = &self.spec.cluster.kubernetes_version;
-        let Some(from) = version::applied_version(prior)?.filter(|from| from != to) else { return Ok(None) };
-        if request.mode != Mode::Apply || !self.is_on_hosts() {
-            return Ok(None);
-        }
-        let kubelets = match self.is_offline() {
-            true => Ok(BTreeMap::new()),
-            false => health::kubelets(stage.access.clone()).await,
-        };
-        let mut message = version::on_hosts(
-            &self.spec.cluster.name,
-            (&from, to),
-            &kubelets,
-            composition::lists_kubelet(&self.spec.cluster),
-        )?;
-        for pool in self.spec.cluster.pools.iter().filter(|pool| pool.kubernetes_version != *to) {
-            let own = &pool.kubernetes_version;
-            message.push_str(&format!(
-                "; the kubelets of the pool {} are those of {own}, as the spec says",
-                pool.name
-            ));
-        }
-        if etcd::has_takers(prior, &stage.providers) {
-            message.push_str("; a snapshot of etcd is saved before the first step");
-        }
-        Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
-    }
-
-    /// The gates of a change to another minor version on existing machines that do not hold. A run that was begun has passed them.
-    async fn closed_gates(
-        &self,
-        request: &Request,
-        prior: Option<&Snapshot>,
-        stage: &Stage,
-    ) -> Result<gates::Closed, Error> {
-        let to = &self.spec.cluster.kubernetes_version;
-        let from = version::applied_version(prior)?;
-        let is_other_minor = from.is_some_and(|from| (from.major, from.minor) != (to.major, to.minor));
-        let is_checked = request.mode == Mode::Apply && request.options.preflight && !self.is_offline();
-        if !is_other_minor || !is_checked || !self.is_on_hosts() {
-            return Ok(gates::Closed::default());
-        }
-        let found = gates::look(&stage.access, to).await;
-        Ok(gates::closed(found, &self.spec.cluster.provider.config))
     }
 
     /// The state as a plan compares secrets with it; none where that is the state as it was read.

@@ -10,6 +10,7 @@ use slipway_state_store::{Backend, ClusterName, Head};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::protection::Known;
+use crate::reversible;
 use crate::spec::ClusterSpec;
 
 /// A cluster as it was applied last, by its state.
@@ -35,7 +36,8 @@ pub fn spec_of(snapshot: &Snapshot) -> Result<Option<Cluster>, Error> {
         .map_err(|source| Error::UnreadableSpec { cluster: snapshot.cluster.clone(), source })
 }
 
-/// A spec with zones and subnets in the order of the applied spec: another order in its files changes nothing.
+/// A spec with zones and subnets in the order of the applied spec: another order in its files changes nothing. It has the stage of a
+/// reversible upgrade too, which files do not have.
 pub(crate) fn in_applied_order(spec: ClusterSpec, state: Option<&State>) -> ClusterSpec {
     // Where the recorded spec is needed, it is an error that it cannot be read.
     let applied = state.and_then(|state| spec_of(&state.snapshot).ok().flatten());
@@ -47,6 +49,7 @@ pub(crate) fn in_applied_order(spec: ClusterSpec, state: Option<&State>) -> Clus
 fn in_order_of(mut spec: ClusterSpec, applied: Option<&Cluster>) -> ClusterSpec {
     if let Some(applied) = applied.filter(|_| !spec.recorded) {
         keep_order(&mut spec.cluster, &spec.sources, applied);
+        reversible::keep_stage(&mut spec.cluster, applied);
     }
     spec
 }

@@ -1,9 +1,11 @@
-//! Upgrades: one plan for each minor version on the way, each with its own approval.
+//! Upgrades: one plan for each minor version on the way, each with its own approval. The plan of a reversible upgrade is followed by
+//! another one, which finalises it or goes back.
 
 mod baseline;
+mod stages;
 
 use slipway_spec::diagnostic::Severity;
-use slipway_spec::model::Programs;
+use slipway_spec::model::{Cluster, Programs};
 use slipway_spec::releases::newest_patch;
 use slipway_spec::validate::{NEWEST_MINOR, is_supported};
 use slipway_spec::value::KubernetesVersion;
@@ -12,19 +14,30 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::request::Request;
+use crate::reversible::{self, Release, is_same_minor};
 use crate::spec::ClusterSpec;
-use crate::state::committed;
-use crate::version::{Choices, applied_version, hops};
+use crate::state::{committed, spec_of};
+use crate::version::{Choices, hops};
 use crate::version_change::{at_version, narrowed};
 
 pub use baseline::Baseline;
 
+/// Whether an upgrade to another minor version has a way back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WayBack {
+    /// Each plan is final.
+    None,
+    /// The control plane emulates the version before, until another plan finalises the upgrade. There is one plan only: the next minor
+    /// version follows when the upgrade is final.
+    Emulation,
+}
+
 /// An upgrade of a cluster that exists.
 pub struct Upgrade {
     written: ClusterSpec,
-    way: Vec<KubernetesVersion>,
-    /// The version that the next step leaves.
-    from: KubernetesVersion,
+    way: Vec<Release>,
+    /// The release that the next step leaves.
+    from: Release,
     /// How many steps have begun.
     begun: usize,
     /// The cluster as the upgrade found it, until its first step.
@@ -39,6 +52,8 @@ pub struct UpgradeStep {
     pub request: Request,
     /// The version that the step brings.
     pub version: KubernetesVersion,
+    /// The version that the control plane emulates after the step, if it does.
+    pub emulates: Option<KubernetesVersion>,
     /// The number of the step, from 1 on.
     pub number: usize,
     /// The versions of the steps after it.
@@ -47,24 +62,44 @@ pub struct UpgradeStep {
 
 impl Upgrade {
     /// Looks at the version that a cluster has, and finds the way to another one. `via` are patch releases of the minor versions in
-    /// between; of others, the way has the newest one whose kubelet the spec lists, or the newest known one.
+    /// between; of others, the way has the newest one whose kubelet the spec lists, or the newest known one. A reversible upgrade that
+    /// was interrupted goes on as one.
     ///
     /// # Errors
-    /// When the cluster does not exist, or when there is no way.
+    /// When the cluster does not exist, when there is no way, or when the upgrade cannot be reversible.
     pub async fn begin(
         environment: &Environment,
         written: ClusterSpec,
         to: &KubernetesVersion,
         via: &[KubernetesVersion],
+        back: WayBack,
     ) -> Result<Self, Error> {
         let opened = Opened::open(environment, written.clone()).await?;
         opened.check_exists("upgrade")?;
-        let from = complete_version(environment, &written).await?;
-        let from = from.unwrap_or_else(|| written.cluster.kubernetes_version.clone());
-        let way = hops(&from, to, &Choices { via, programs: &written.cluster.assets.programs })?;
-        // Where the state has the version already, the spec still may not.
-        let way = if way.is_empty() { vec![to.clone()] } else { way };
-        check_specs(&written, &way)?;
+        let from = complete_release(environment, &written).await?;
+        let from = from.unwrap_or_else(|| Release::of(&written.cluster));
+        let way = match &from.emulated {
+            Some(emulated) if is_same_minor(&from.version, to) => {
+                vec![Release { version: to.clone(), emulated: Some(emulated.clone()) }]
+            }
+            Some(emulated) => {
+                return Err(reversible::under_way(&written.cluster.name, &from.version, emulated));
+            }
+            None => {
+                let way =
+                    hops(&from.version, to, &Choices { via, programs: &written.cluster.assets.programs })?;
+                // Where the state has the version already, the spec still may not.
+                let way = if way.is_empty() { vec![to.clone()] } else { way };
+                check_supported(&way)?;
+                match way.first() {
+                    Some(first) if back == WayBack::Emulation || has_begun_stage(&opened)? => {
+                        vec![reversible::first_stage(&opened, &from.version, first.clone())?]
+                    }
+                    _ => way.into_iter().map(Release::of_version).collect(),
+                }
+            }
+        };
+        check_specs(&written, way.iter().map(|release| &release.version))?;
         Ok(Self { written, way, from, begun: 0, opened: Some(opened) })
     }
 
@@ -80,21 +115,34 @@ impl Upgrade {
     /// # Errors
     /// When the state of the cluster cannot be read, or does not have its spec.
     pub async fn next(&mut self, environment: &Environment) -> Result<Option<UpgradeStep>, Error> {
-        let Some(version) = self.way.get(self.begun).cloned() else { return Ok(None) };
+        let Some(release) = self.way.get(self.begun).cloned() else { return Ok(None) };
         let opened = match self.opened.take() {
             Some(opened) => opened,
             None => Opened::open(environment, self.written.clone()).await?,
         };
-        let (spec, change) = narrowed(&self.written, opened.state.as_ref(), &self.from, &version)?;
+        let step = UpgradeStep::between(opened, &self.written, &self.from, &release)?;
         self.begun += 1;
-        self.from = version.clone();
+        self.from = release;
         Ok(Some(UpgradeStep {
+            number: self.begun,
+            later: self.way.iter().skip(self.begun).map(|release| release.version.clone()).collect(),
+            ..step
+        }))
+    }
+}
+
+impl UpgradeStep {
+    /// The only step between two releases.
+    fn between(opened: Opened, written: &ClusterSpec, from: &Release, to: &Release) -> Result<Self, Error> {
+        let (spec, change) = narrowed(written, opened.state.as_ref(), from, to)?;
+        Ok(Self {
             opened: opened.with_spec(spec),
             request: Request::version(change),
-            version,
-            number: self.begun,
-            later: self.way.iter().skip(self.begun).cloned().collect(),
-        }))
+            version: to.version.clone(),
+            emulates: to.emulated.clone(),
+            number: 1,
+            later: Vec::new(),
+        })
     }
 }
 
@@ -103,6 +151,8 @@ impl Upgrade {
 pub struct UpgradeVersions {
     /// The version that the cluster has.
     pub current: KubernetesVersion,
+    /// The version that its control plane emulates, if an upgrade is not final. Other minor versions are not offered then.
+    pub emulated: Option<KubernetesVersion>,
     /// One way for each version that is offered, the oldest first: the version of each step, the offered one last.
     pub ways: Vec<Vec<KubernetesVersion>>,
 }
@@ -116,43 +166,63 @@ impl UpgradeVersions {
         let name = &written.cluster.name;
         let place = environment.store(name)?.place.clone();
         let missing = || Error::NotMadeYet { cluster: name.clone(), place, verb: "upgrade" };
-        let current = complete_version(environment, written).await?.ok_or_else(missing)?;
+        let current = complete_release(environment, written).await?.ok_or_else(missing)?;
         Self::after(current, &written.cluster.assets.programs)
     }
 
     /// The versions after this one.
-    fn after(current: KubernetesVersion, programs: &Programs) -> Result<Self, Error> {
+    fn after(current: Release, programs: &Programs) -> Result<Self, Error> {
+        let Release { version: current, emulated } = current;
         let choices = Choices { via: &[], programs };
         let mut offered: Vec<KubernetesVersion> =
             (current.minor..=NEWEST_MINOR).map(|minor| choices.of(minor)).collect();
         // A listed kubelet is no reason to hide a newer patch release of the version that the cluster has.
         offered.push(newest_patch(current.minor));
-        offered.retain(|version| *version > current);
+        let is_open = |version: &KubernetesVersion| emulated.is_none() || is_same_minor(version, &current);
+        offered.retain(|version| *version > current && is_open(version));
         offered.sort();
         offered.dedup();
         let ways = offered.iter().map(|to| hops(&current, to, &choices)).collect::<Result<_, _>>()?;
-        Ok(Self { current, ways })
+        Ok(Self { current, emulated, ways })
     }
 }
 
-/// The version of the last run that completed. Where a run towards another version did not complete, the machines do not have that
+/// The spec of the last run that completed. Where a run towards another version did not complete, the machines do not have that
 /// version yet.
-async fn complete_version(
-    environment: &Environment,
-    written: &ClusterSpec,
-) -> Result<Option<KubernetesVersion>, Error> {
+async fn complete_spec(environment: &Environment, written: &ClusterSpec) -> Result<Option<Cluster>, Error> {
     let name = &written.cluster.name;
     let complete = committed(&*environment.store(name)?.backend, name).await?;
-    applied_version(complete.as_ref())
+    Ok(complete.as_ref().map(spec_of).transpose()?.flatten())
 }
 
-/// Refuses a way with a release that is not supported, or on which the spec would not be valid: pools with versions of their own
-/// would be too old.
-fn check_specs(written: &ClusterSpec, way: &[KubernetesVersion]) -> Result<(), Error> {
+/// The release of the last run that completed.
+async fn complete_release(
+    environment: &Environment,
+    written: &ClusterSpec,
+) -> Result<Option<Release>, Error> {
+    Ok(complete_spec(environment, written).await?.as_ref().map(Release::of))
+}
+
+/// Whether a run has begun the first stage of a reversible upgrade.
+fn has_begun_stage(opened: &Opened) -> Result<bool, Error> {
+    let begun = opened.prior().map(spec_of).transpose()?.flatten();
+    Ok(begun.is_some_and(|cluster| cluster.emulated_version.is_some()))
+}
+
+/// Refuses a way with a release that is not supported.
+fn check_supported(way: &[KubernetesVersion]) -> Result<(), Error> {
     // The last one first: it is the one that was asked for.
-    if let Some(version) = way.iter().rev().find(|version| !is_supported(version)) {
-        return Err(Error::UnsupportedVersion { to: version.clone() });
+    match way.iter().rev().find(|version| !is_supported(version)) {
+        Some(version) => Err(Error::UnsupportedVersion { to: version.clone() }),
+        None => Ok(()),
     }
+}
+
+/// Refuses a way on which the spec would not be valid: pools with versions of their own would be too old.
+fn check_specs<'a>(
+    written: &ClusterSpec,
+    way: impl Iterator<Item = &'a KubernetesVersion>,
+) -> Result<(), Error> {
     for version in way {
         let next = at_version(written, written, version);
         let mut problems = slipway_spec::validate::cluster(&next.cluster, &next.sources, &[]);
@@ -171,12 +241,22 @@ mod tests {
     #[test]
     fn a_newer_patch_release_and_each_later_minor_version_are_offered() {
         let ways = |current: &str| -> Vec<Vec<String>> {
-            let versions = UpgradeVersions::after(current.parse().unwrap(), &Programs::default()).unwrap();
+            let current = Release::of_version(current.parse().unwrap());
+            let versions = UpgradeVersions::after(current, &Programs::default()).unwrap();
             versions.ways.iter().map(|way| way.iter().map(ToString::to_string).collect()).collect()
         };
         let known = |minor| newest_patch(minor).to_string();
         assert_eq!(ways("1.35.2"), [vec![known(35)], vec![known(36)], vec![known(36), known(NEWEST_MINOR)]]);
         assert!(ways(&known(NEWEST_MINOR)).is_empty());
         assert!(ways("1.99.0").is_empty());
+    }
+
+    #[test]
+    fn only_patch_releases_are_offered_while_an_upgrade_is_not_final() {
+        let version = |text: &str| -> KubernetesVersion { text.parse().unwrap() };
+        let current = Release { version: version("1.35.2"), emulated: Some(version("1.34.4")) };
+        let versions = UpgradeVersions::after(current, &Programs::default()).unwrap();
+        assert_eq!(versions.ways, [vec![newest_patch(35)]]);
+        assert_eq!(versions.emulated, Some(version("1.34.4")));
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of version changes: forward, one minor version at a time.
+//! The rules of version changes: forward, one minor version at a time, and back to the release that the control plane emulates.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use slipway_spec::releases::newest_patch;
 use slipway_spec::value::KubernetesVersion;
 
 use crate::error::{Error, KubeletProblem};
+use crate::reversible::{self, Turn};
 use crate::spec::ClusterSpec;
 use crate::state::spec_of;
 
@@ -34,9 +35,12 @@ pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Resu
 }
 
 /// Refuses a change of version that Kubernetes does not support in one step: to an older version, also of the same minor version,
-/// or past a minor version.
+/// or past a minor version. A reversible upgrade may go back to the version that the control plane emulates.
 pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
     let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
+    if reversible::check(&applied, spec)? == Some(Turn::Back) {
+        return Ok(());
+    }
     let from = applied.kubernetes_version.clone();
     let (name, to) = (spec.cluster.name.to_string(), spec.cluster.kubernetes_version.clone());
     if to < from {
@@ -180,35 +184,23 @@ pub(crate) fn on_hosts(
     kubelets: &Result<BTreeMap<String, String>, String>,
     are_listed: bool,
 ) -> Result<String, Error> {
-    let refused = |problem: KubeletProblem| Error::Kubelets {
-        cluster: cluster.to_owned(),
-        from: from.clone(),
-        to: to.clone(),
-        problem,
-    };
-    let seen = match kubelets {
-        Ok(kubelets) => {
-            let too_old: Vec<String> = kubelets
-                .iter()
-                .filter(|(_, version)| is_too_old(version, to))
-                .map(|(node, version)| {
-                    format!(
-                        "{node}: kubelet {version} is more than {KUBELET_BEHIND} minor versions behind {to}"
-                    )
-                })
-                .collect();
-            if !too_old.is_empty() {
-                return Err(refused(KubeletProblem::TooOld(too_old)));
-            }
-            let all: Vec<String> =
-                kubelets.iter().map(|(node, version)| format!("{node} {version}")).collect();
-            all.join(", ")
-        }
-        Err(reason) if (from.major, from.minor) != (to.major, to.minor) => {
-            return Err(refused(KubeletProblem::Unknown(reason.clone())));
-        }
-        Err(reason) => format!("their versions cannot be read: {reason}"),
-    };
+    let rest = after_control_planes(cluster, (from, to), kubelets, are_listed)?;
+    Ok(format!(
+        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {rest}"
+    ))
+}
+
+/// What a change of version on existing machines does to etcd, CoreDNS and kubelets, as sentences.
+///
+/// # Errors
+/// As [`on_hosts`].
+pub(crate) fn after_control_planes(
+    cluster: &str,
+    (from, to): (&KubernetesVersion, &KubernetesVersion),
+    kubelets: &Result<BTreeMap<String, String>, String>,
+    are_listed: bool,
+) -> Result<String, Error> {
+    let seen = check_kubelets(cluster, (from, to), kubelets)?;
     let (old, new) = (etcd_tag(from), etcd_tag(to));
     let etcd = if old == new {
         format!("etcd stays at {new}")
@@ -226,9 +218,47 @@ pub(crate) fn on_hosts(
             "Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first, or list the kubelet of {to} in `assets.programs` before"
         ),
     };
-    Ok(format!(
-        "the API servers, controller managers and schedulers go from {from} to {to}, one host after the other, and kube-proxy with them; {etcd}; CoreDNS stays at {CORE_DNS_TAG}. {kubelets}"
-    ))
+    Ok(format!("{etcd}; CoreDNS stays at {CORE_DNS_TAG}. {kubelets}"))
+}
+
+/// Refuses kubelets that would be older than Kubernetes supports for their API server. Returns their versions by node.
+///
+/// # Errors
+/// Also when their versions are not known and the minor version changes.
+pub(crate) fn check_kubelets(
+    cluster: &str,
+    (from, to): (&KubernetesVersion, &KubernetesVersion),
+    kubelets: &Result<BTreeMap<String, String>, String>,
+) -> Result<String, Error> {
+    let refused = |problem: KubeletProblem| Error::Kubelets {
+        cluster: cluster.to_owned(),
+        from: from.clone(),
+        to: to.clone(),
+        problem,
+    };
+    match kubelets {
+        Ok(kubelets) => {
+            let too_old: Vec<String> = kubelets
+                .iter()
+                .filter(|(_, version)| is_too_old(version, to))
+                .map(|(node, version)| {
+                    format!(
+                        "{node}: kubelet {version} is more than {KUBELET_BEHIND} minor versions behind {to}"
+                    )
+                })
+                .collect();
+            if !too_old.is_empty() {
+                return Err(refused(KubeletProblem::TooOld(too_old)));
+            }
+            let all: Vec<String> =
+                kubelets.iter().map(|(node, version)| format!("{node} {version}")).collect();
+            Ok(all.join(", "))
+        }
+        Err(reason) if (from.major, from.minor) != (to.major, to.minor) => {
+            Err(refused(KubeletProblem::Unknown(reason.clone())))
+        }
+        Err(reason) => Ok(format!("their versions cannot be read: {reason}")),
+    }
 }
 
 fn is_too_old(kubelet: &str, to: &KubernetesVersion) -> bool {

@@ -14,6 +14,7 @@ use slipway_spec::value::KubernetesVersion;
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::request::Request;
+use crate::reversible::Release;
 use crate::spec::ClusterSpec;
 use crate::state::{in_applied_order, spec_of, to_json};
 
@@ -43,25 +44,25 @@ pub(crate) struct Beside {
     pub secrets: BTreeMap<String, SecretText>,
 }
 
-/// The applied spec at another version, and the comparison for its plan.
+/// The applied spec at another release, and the comparison for its plan.
 ///
 /// Access to the provider and the hosts, and paths of files, come from the written spec: they create nothing,
 /// and the recorded ones may belong to another checkout.
 pub(crate) fn narrowed(
     written: &ClusterSpec,
     state: Option<&State>,
-    from: &KubernetesVersion,
-    to: &KubernetesVersion,
+    from: &Release,
+    to: &Release,
 ) -> Result<(ClusterSpec, VersionChange), Error> {
     let found = state.map(|state| state.snapshot.spec.clone()).unwrap_or_default();
     let written = &in_applied_order(written.clone(), state);
     let applied = applied_here(written, state)?;
     let change = VersionChange {
-        from: Box::new(at_version(&applied, written, from)),
+        from: Box::new(at_release(&applied, written, from)),
         found,
-        written: Box::new(at_version(written, written, to)),
+        written: Box::new(at_release(written, written, to)),
     };
-    let mut upgraded = at_version(&applied, written, to);
+    let mut upgraded = at_release(&applied, written, to);
     // The written spec lists the kubelet of the new version; the applied one may not.
     upgraded.cluster.assets.programs.clone_from(&written.cluster.assets.programs);
     Ok((upgraded, change))
@@ -96,6 +97,13 @@ fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
             addon.manifest = Some(Manifest::File(file.clone()));
         }
     }
+}
+
+/// A cluster at another release, with all pools that follow the cluster's version.
+fn at_release(spec: &ClusterSpec, written: &ClusterSpec, release: &Release) -> ClusterSpec {
+    let mut next = at_version(spec, written, &release.version);
+    next.cluster.emulated_version.clone_from(&release.emulated);
+    next
 }
 
 /// A cluster at another version, with all pools that follow the cluster's version.

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value as Json;
 use slipway_integration::place::Place;
 
 use crate::PROGRAM;
@@ -56,6 +57,15 @@ fn versions_are_listed_and_patch_releases_on_the_way_are_named() -> Result<()> {
     for (plans, steps) in [("1", 1), ("2", 2), ("3", 3)] {
         ensure!(is_row(plans, steps), "no version with {plans} plans: {listed}");
     }
+    let json: Json =
+        serde_json::from_str(&place.expect(0, &["upgrade", "-f", "spec.yaml", "-o", "json"])?.out)?;
+    ensure!(json["cluster"] == "roll" && json["version"] == "1.34.2", "{json}");
+    let steps = json["upgrades"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|way| way["steps"].as_array().map_or(0, Vec::len));
+    ensure!(steps.max() == Some(3), "{json}");
     for more in ["--yes", "--dry-run"] {
         let refused = place.expect(1, &["upgrade", "-f", "spec.yaml", more])?;
         ensure!(refused.err.contains("--to <VERSION>"), "{}", refused.err);
@@ -70,6 +80,27 @@ fn versions_are_listed_and_patch_releases_on_the_way_are_named() -> Result<()> {
         ensure!(machine.kubernetes_version == "1.36.0", "{machine:?}");
     }
     Ok(())
+}
+
+/// Only control planes on hosts emulate a version. Where that is not possible, nothing is changed, and nothing can be finalised.
+#[test]
+fn an_upgrade_with_a_way_back_is_refused_where_nothing_can_emulate() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let upgrade = ["upgrade", "-f", "spec.yaml"];
+    for (more, told) in [
+        (&["--to", "1.35.4", "--reversible", "--yes"][..], ["CLI0075", "made by the provider sim"]),
+        (&["--finalise", "--yes"][..], ["CLI0076", "finalised: its control plane has Kubernetes 1.34.2"]),
+        (&["--finalize", "--dry-run"][..], ["CLI0076", "emulates no other version"]),
+        (&["--back", "--yes"][..], ["CLI0076", "can be taken back"]),
+        (&["--to", "1.35.4", "--back"][..], ["--to <VERSION>", "cannot be used with"]),
+    ] {
+        let refused = place.expect(1, &[&upgrade[..], more].concat())?.err;
+        for part in told {
+            ensure!(refused.contains(part), "no `{part}` for {more:?}: {refused}");
+        }
+    }
+    ensure!(std::fs::read_to_string(&path)? == spec, "the spec was changed");
+    place.expect(0, &["plan", "-f", "spec.yaml"]).map(|_| ())
 }
 
 /// The second plan of an upgrade loses the disks a second time, and asks a second time.

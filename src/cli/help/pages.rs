@@ -97,6 +97,9 @@ pub(crate) const PAGES: &[Page] = &[
             ("List the versions to which the cluster can be upgraded", "slipway upgrade -f cluster.yaml"),
             ("Show the first step of an upgrade", "slipway upgrade -f cluster.yaml --to 1.36.0 --dry-run"),
             ("Upgrade, and write the version into the spec", "slipway upgrade -f cluster.yaml --to 1.36.0"),
+            ("Upgrade with a way back", "slipway upgrade -f cluster.yaml --to 1.36.0 --reversible"),
+            ("Give up the way back", "slipway upgrade -f cluster.yaml --finalise"),
+            ("Go back", "slipway upgrade -f cluster.yaml --back"),
         ],
     ),
     page(

@@ -52,6 +52,9 @@ impl Error {
             Self::NotMadeYet { .. } => "CLI0070",
             Self::PartialVersion { .. } => "CLI0071",
             Self::NotOnTheWay { .. } => "CLI0072",
+            Self::UpgradeUnderWay { .. } => "CLI0074",
+            Self::CannotReverse { .. } => "CLI0075",
+            Self::NoReversibleUpgrade { .. } => "CLI0076",
             Self::NoAppliedSpec { .. } => "CLI0080",
             Self::OtherSpecApplied { .. } => "CLI0081",
             Self::NotBuilt { .. } => "CLI0082",
@@ -273,6 +276,16 @@ impl Error {
             Self::NotOnTheWay { .. } => {
                 one("name one patch release of each minor version between the two, or none: `slipway upgrade -f …` lists them")
             }
+            Self::UpgradeUnderWay { emulated, .. } => vec![
+                "`slipway upgrade -f … --finalise` makes the upgrade final; upgrade further after that".to_owned(),
+                format!("`slipway upgrade -f … --back` goes back to {emulated}"),
+            ],
+            Self::CannotReverse { .. } => {
+                one("without `--reversible`, `slipway upgrade -f … --to VERSION` upgrades in one plan, without a way back")
+            }
+            Self::NoReversibleUpgrade { .. } => {
+                one("`slipway upgrade -f …` says which version the cluster has, and which one its control plane emulates")
+            }
             Self::Kubelets { problem: KubeletProblem::TooOld(_), .. } => {
                 one("upgrade the kubelet's package on these hosts first, one host after the other")
             }
@@ -463,7 +476,7 @@ fn unapproved((cluster, plan): (&str, &str), who: &str, is_stored: bool, operati
         }
         Some("delete") => format!("slipway delete {cluster} --dry-run --out state:"),
         Some("roll") => "slipway roll -f … --dry-run --out state:".to_owned(),
-        Some("upgrade") => "slipway upgrade -f … --to … --dry-run --out state:".to_owned(),
+        Some("upgrade") => "slipway upgrade -f … --dry-run --out state:".to_owned(),
         Some(_) => "slipway plan -f … --out state:".to_owned(),
     };
     format!(
@@ -484,7 +497,7 @@ mod tests {
             ("apply", "`slipway plan -f … --out state:`"),
             ("delete", "`slipway delete prod --dry-run --out state:`"),
             ("roll", "`slipway roll -f … --dry-run --out state:`"),
-            ("upgrade", "`slipway upgrade -f … --to … --dry-run --out state:`"),
+            ("upgrade", "`slipway upgrade -f … --dry-run --out state:`"),
         ] {
             let text = hint(false, Some(operation));
             assert!(
