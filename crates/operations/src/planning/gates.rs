@@ -1,6 +1,8 @@
 //! Gates of an upgrade to another minor version: states of the cluster in which the upgrade would break something. They are read
 //! before the first change.
 
+pub(super) mod soak;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
@@ -49,14 +51,18 @@ pub(super) struct Closed {
 /// Reads the cluster, and returns the gates of an upgrade to this version that do not hold.
 pub(super) async fn look(access: &ClusterAccess, to: &KubernetesVersion) -> Vec<Gate> {
     let (objects, requests) = tokio::join!(of_objects(access), of_requests(access, to.minor));
-    let unreadable = |name: &str, reason: String| Gate {
+    let mut gates = objects.unwrap_or_else(|reason| vec![unreadable("ClusterState", &reason)]);
+    gates.extend(requests.unwrap_or_else(|reason| vec![unreadable("DeprecatedApis", &reason)]));
+    gates
+}
+
+/// The gate of a part of the cluster that cannot be read.
+fn unreadable(name: &str, reason: &str) -> Gate {
+    Gate {
         name: name.to_owned(),
         message: format!("it cannot be read: {reason}"),
         hint: "`slipway validate` says what is wrong with the cluster",
-    };
-    let mut gates = objects.unwrap_or_else(|reason| vec![unreadable("ClusterState", reason)]);
-    gates.extend(requests.unwrap_or_else(|reason| vec![unreadable("DeprecatedApis", reason)]));
-    gates
+    }
 }
 
 /// Separates the gates that the settings of the provider waive from those that stop the plan.
@@ -207,11 +213,15 @@ async fn removed_at(
     endpoint: &LocalEndpoint,
     minor: u64,
 ) -> Result<BTreeSet<Removed>, String> {
+    let metrics = reader_at(access, endpoint).await?.text("/metrics").await.map_err(|error| error.message)?;
+    Ok(removed(&metrics, minor))
+}
+
+/// A reader of one API server.
+async fn reader_at(access: &ClusterAccess, endpoint: &LocalEndpoint) -> Result<Reader, String> {
     let server = ApiEndpoint { host: endpoint.host.clone(), port: endpoint.port };
     let kubeconfig = access.kubeconfig_at(&server).await.map_err(|error| error.message)?;
-    let kubeconfig = kubeconfig.ok_or_else(|| "the cluster has no API yet".to_owned())?;
-    let metrics = Reader::new(kubeconfig).text("/metrics").await.map_err(|error| error.message)?;
-    Ok(removed(&metrics, minor))
+    kubeconfig.map(Reader::new).ok_or_else(|| "the cluster has no API yet".to_owned())
 }
 
 /// An API that was requested, and that a release does not have any more.
@@ -239,11 +249,7 @@ fn removed(metrics: &str, minor: u64) -> BTreeSet<Removed> {
     let samples = metrics.lines().filter_map(|line| line.strip_prefix(REQUESTED)?.split_once('}'));
     let requested = samples.filter(|(_, value)| value.trim() != "0");
     let of_labels = |(labels, _): (&str, &str)| {
-        let label = |name: &str| {
-            labels.split(',').find_map(|label| {
-                label.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"').map(str::to_owned)
-            })
-        };
+        let label = |name: &str| label(labels, name);
         let release = label("removed_release")?;
         let removed_in: u64 = release.strip_prefix("1.")?.parse().ok()?;
         let parts = [label("resource")?, label("version")?, label("group")?];
@@ -251,6 +257,13 @@ fn removed(metrics: &str, minor: u64) -> BTreeSet<Removed> {
         (removed_in <= minor).then(|| Removed { api: parts.join("."), release })
     };
     requested.filter_map(of_labels).collect()
+}
+
+/// A label of a metric.
+fn label(labels: &str, name: &str) -> Option<String> {
+    labels
+        .split(',')
+        .find_map(|label| label.strip_prefix(name)?.strip_prefix("=\"")?.strip_suffix('"').map(str::to_owned))
 }
 
 /// The objects of a list.

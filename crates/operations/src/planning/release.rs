@@ -86,7 +86,10 @@ impl Opened {
         }
         // While the control plane emulates a version, it provides all APIs of that version.
         let provided = to.emulated.as_ref().unwrap_or(&to.version);
-        let found = gates::look(&stage.access, provided).await;
+        let mut found = gates::look(&stage.access, provided).await;
+        if turn(&from, &to) == Some(Turn::Finalises) {
+            found.extend(gates::soak::look(&stage.access, &from).await);
+        }
         Ok(gates::closed(found, &self.spec.cluster.provider.config))
     }
 

@@ -1,0 +1,142 @@
+//! Gates of the soak, in which a control plane emulates the version before: its API servers have the new version, and answer.
+
+use futures_util::future::join_all;
+use serde_json::Value as Json;
+use slipway_bootstrap::configuration::LocalEndpoint;
+
+use super::{Gate, label, reader_at, text};
+use crate::access::ClusterAccess;
+use crate::reversible::Release;
+
+/// The metric with which an API server counts the requests that it has answered since it was started.
+const ANSWERED: &str = "apiserver_request_total{";
+
+/// The number of requests that may fail with an error of the server, whatever the number of all requests is: an API server that has just
+/// been started answers some requests before it is ready.
+const FEW: f64 = 100.0;
+
+/// The share of all requests that may fail with an error of the server.
+const SHARE: f64 = 0.01;
+
+/// Asks all API servers, and returns the gates that do not hold.
+pub(in crate::planning) async fn look(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
+    let servers = access.endpoints().iter().map(|endpoint| at_server(access, endpoint, release));
+    join_all(servers).await.into_iter().flatten().collect()
+}
+
+/// The gates of one API server that do not hold.
+async fn at_server(access: &ClusterAccess, endpoint: &LocalEndpoint, release: &Release) -> Vec<Gate> {
+    let host = &endpoint.host;
+    let read = async || {
+        let reader = reader_at(access, endpoint).await?;
+        let version = reader.get("/version").await.map_err(|error| error.message)?;
+        let metrics = reader.text("/metrics").await.map_err(|error| error.message)?;
+        Ok::<_, String>((version, metrics))
+    };
+    match read().await {
+        Ok((version, metrics)) => {
+            other_version(host, &version, release).into_iter().chain(failing(host, &metrics)).collect()
+        }
+        Err(reason) => vec![api_server(host, format!("the API server at {host} does not answer: {reason}"))],
+    }
+}
+
+fn api_server(host: &str, message: String) -> Gate {
+    Gate {
+        name: format!("ApiServer--{host}"),
+        message,
+        hint: "`slipway validate` says what is wrong with the cluster",
+    }
+}
+
+/// The gate of an API server that has another version than the spec, or emulates another one.
+fn other_version(host: &str, seen: &Json, release: &Release) -> Option<Gate> {
+    let emulated = release.emulated.as_ref().unwrap_or(&release.version);
+    let wanted = (format!("v{}", release.version), emulated.minor.to_string());
+    let found = (text(seen, "/gitVersion"), text(seen, "/emulationMinor"));
+    (found != wanted).then(|| {
+        let message = format!(
+            "the API server at {host} reports {} that emulates 1.{}, and not {} that emulates 1.{}",
+            found.0, found.1, wanted.0, wanted.1
+        );
+        api_server(host, message)
+    })
+}
+
+/// The gate of an API server at which too many requests fail.
+fn failing(host: &str, metrics: &str) -> Option<Gate> {
+    let (failed, all) = answered(metrics);
+    (failed > FEW && failed > all * SHARE).then(|| Gate {
+        name: format!("ErrorRate--{host}"),
+        message: format!(
+            "{failed:.0} of {all:.0} requests at the API server of {host} failed with an error of the server since it was started"
+        ),
+        hint: "the metric `apiserver_request_total` with `code` 5xx says which requests, and the log of the API server why",
+    })
+}
+
+/// The number of requests that failed with an error of the server, and of all requests.
+fn answered(metrics: &str) -> (f64, f64) {
+    let samples = metrics.lines().filter_map(|line| line.strip_prefix(ANSWERED)?.split_once("} "));
+    let counted = samples.filter_map(|(labels, count)| {
+        let count: f64 = count.trim().parse().ok()?;
+        Some((label(labels, "code")?.starts_with('5'), count))
+    });
+    counted.fold((0.0, 0.0), |(failed, all), (is_failure, count)| {
+        (if is_failure { failed + count } else { failed }, all + count)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn release() -> Release {
+        Release { version: "1.34.4".parse().unwrap(), emulated: Some("1.33.13".parse().unwrap()) }
+    }
+
+    #[test]
+    fn an_api_server_reports_its_version_and_the_one_that_it_emulates() {
+        let gate = |version: &str, emulated: &str| {
+            let seen = json!({ "gitVersion": version, "emulationMajor": "1", "emulationMinor": emulated });
+            other_version("10.0.0.1", &seen, &release())
+        };
+        assert_eq!(gate("v1.34.4", "33"), None);
+        for (version, emulated) in [("v1.33.13", "33"), ("v1.34.4", "34")] {
+            let gate = gate(version, emulated).unwrap();
+            assert_eq!(gate.name, "ApiServer--10.0.0.1");
+            assert!(
+                gate.message.contains(&format!("reports {version} that emulates 1.{emulated},")),
+                "{gate:?}"
+            );
+        }
+        let last = other_version(
+            "a",
+            &json!({ "gitVersion": "v1.34.4", "emulationMinor": "34" }),
+            &Release { emulated: None, ..release() },
+        );
+        assert_eq!(last, None);
+    }
+
+    #[test]
+    fn many_errors_of_the_server_and_a_large_share_of_them_are_a_gate() {
+        let metrics = |failed: u32, others: u32| {
+            format!(
+                "# TYPE apiserver_request_total counter\n\
+                 apiserver_request_total{{code=\"200\",component=\"apiserver\",verb=\"LIST\",version=\"v1\"}} {others}\n\
+                 apiserver_request_total{{code=\"503\",component=\"apiserver\",verb=\"GET\",version=\"v1\"}} {failed}\n\
+                 apiserver_request_terminations_total{{code=\"500\"}} 9000\n"
+            )
+        };
+        assert_eq!(answered(&metrics(7, 993)), (7.0, 1000.0));
+        let is_gate = |failed, others| failing("a", &metrics(failed, others)).is_some();
+        assert!(!is_gate(90, 10), "an API server that has just been started");
+        assert!(!is_gate(200, 1_000_000), "a small share");
+        assert!(is_gate(200, 10_000));
+        // Large numbers have an exponent.
+        let large = "apiserver_request_total{code=\"500\",verb=\"GET\"} 1.5e+06\n";
+        assert_eq!(failing("a", large).unwrap().name, "ErrorRate--a");
+    }
+}
