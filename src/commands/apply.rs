@@ -51,7 +51,7 @@ async fn one(
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
     let environment = context.environment()?;
-    let opened = Opened::open(&environment, spec).await?;
+    let opened = Opened::open_to_apply(&environment, spec).await?;
     let mut options = arguments.scope.options(!arguments.no_preflight);
     options.infrastructure_only = arguments.infrastructure_only;
     let request = Request::apply_with(options);

@@ -34,7 +34,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     let mut worst = ExitCode::SUCCESS;
     for spec in all {
         let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
-        let opened = Opened::open(&environment, spec).await?;
+        let opened = Opened::open_to_apply(&environment, spec).await?;
         if !arguments.offline {
             tell_pauses(context, [opened.spec.cluster.name.as_str()]).await?;
         }

@@ -29,8 +29,8 @@ pub use audit::Audit;
 pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
 pub use component::{Component, ComponentName, Resources};
 pub use control_plane::{
-    AccessLog, Bgp, BgpPeer, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, Hosting, LoadBalancer,
-    Scheme, VirtualIp, VirtualIpHolder, VirtualIpMode, Wireguard,
+    AccessLog, Bgp, BgpPeer, BrokenGate, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, Hosting,
+    LoadBalancer, Scheme, VirtualIp, VirtualIpHolder, VirtualIpMode, Wireguard,
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};

@@ -67,7 +67,12 @@ pub(crate) fn summary(plan: &Plan, report: &Report) -> String {
 /// Facts about a cluster for lists, from the applied spec.
 #[must_use]
 pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
-    let fields = [("provider", "/provider/name"), ("version", "/kubernetesVersion"), ("region", "/region")];
+    let fields = [
+        ("provider", "/provider/name"),
+        ("version", "/kubernetesVersion"),
+        ("emulates", "/emulatedVersion"),
+        ("region", "/region"),
+    ];
     let known =
         |(name, pointer): (&str, &str)| Some((name.to_owned(), spec.pointer(pointer)?.as_str()?.to_owned()));
     fields.into_iter().filter_map(known).collect()

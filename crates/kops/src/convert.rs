@@ -143,6 +143,7 @@ impl Context<'_> {
             pools,
             kubernetes_version,
             emulated_version: None,
+            turned_back_from: None,
         }
     }
 

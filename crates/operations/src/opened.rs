@@ -52,6 +52,8 @@ pub struct Opened {
     pub(crate) nodes: Option<Arc<TokenAccess>>,
     /// All providers, with the facts from the state.
     pub(crate) stage: Stage,
+    /// The gates that do not hold, if an upgrade is taken back because of them.
+    pub(crate) broken_gates: Vec<String>,
 }
 
 /// The purpose of opening a cluster.
@@ -139,7 +141,17 @@ impl Opened {
         );
         let backend = store.map(|store| &*store.backend);
         let protection = protection_of(backend, &cluster.name, state.as_ref()).await?;
-        Ok(Self { spec, state, protection, environment: environment.clone(), grounds, own, nodes, stage })
+        Ok(Self {
+            spec,
+            state,
+            protection,
+            environment: environment.clone(),
+            grounds,
+            own,
+            nodes,
+            stage,
+            broken_gates: Vec::new(),
+        })
     }
 
     /// The same cluster with another spec.

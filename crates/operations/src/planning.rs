@@ -13,6 +13,7 @@ mod majority;
 mod release;
 mod retained;
 pub(crate) mod retention;
+mod soak;
 mod supposed;
 
 use std::borrow::Cow;
@@ -117,6 +118,7 @@ impl Opened {
         }
         let emptied = self.rejoin(request, prior, &observed, &mut expansion).await?;
         expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
+        expansion.notes.extend(self.said_of_way_back(request, prior)?);
         let closed = self.closed_gates(request, prior, &stage).await?;
         expansion.notes.extend(closed.notes);
         expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));

@@ -11,6 +11,7 @@ use slipway_spec::value::KubernetesVersion;
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::spec::ClusterSpec;
+use crate::version_change::at_version;
 
 /// The components that emulate a release.
 const COMPONENTS: [ComponentName; 3] =
@@ -67,7 +68,11 @@ pub(crate) fn check(applied: &Cluster, spec: &ClusterSpec) -> Result<Option<Turn
     let turn = turn(&from, &to);
     match (&from.emulated, &to.emulated, turn) {
         (None, None, _) | (_, _, Some(Turn::Back)) => Ok(turn),
-        (None, Some(emulated), _) if *emulated == from.version && is_next(emulated, &to.version) => Ok(turn),
+        (None, Some(emulated), _) if *emulated == from.version && is_next(emulated, &to.version) => {
+            let own_flag = sets_flag(&spec.cluster);
+            own_flag
+                .map_or(Ok(turn), |why| Err(Error::CannotReverse { cluster: spec.cluster.name.clone(), why }))
+        }
         (None, Some(emulated), _) => Err(Error::CannotReverse {
             cluster: spec.cluster.name.clone(),
             why: format!(
@@ -94,11 +99,33 @@ pub(crate) fn under_way(cluster: &str, version: &KubernetesVersion, emulated: &K
     }
 }
 
-/// Keeps the stage of the applied spec in a spec from files, which do not have it. A spec with the version that is emulated goes back.
-pub(crate) fn keep_stage(cluster: &mut Cluster, applied: &Cluster) {
-    if is_same_minor(&cluster.kubernetes_version, &applied.kubernetes_version) {
-        cluster.emulated_version.clone_from(&applied.emulated_version);
+/// The stage of a spec from files, which do not have it. A spec keeps the stage of the applied one: with the version that is emulated, it
+/// goes back. With a soak, another minor version begins with the first stage. A version from which an upgrade was taken back waits until
+/// somebody asks for it.
+pub(crate) fn with_stage(mut spec: ClusterSpec, applied: &Cluster) -> ClusterSpec {
+    let (from, to) = (applied.kubernetes_version.clone(), spec.cluster.kubernetes_version.clone());
+    if applied.turned_back_from.as_ref() == Some(&to) {
+        let mut waiting = at_version(&spec, &spec, &from);
+        waiting.cluster.turned_back_from = Some(to);
+        return waiting;
     }
+    if is_same_minor(&from, &to) {
+        spec.cluster.emulated_version.clone_from(&applied.emulated_version);
+    } else if spec.cluster.control_plane.soak.is_some()
+        && applied.emulated_version.is_none()
+        && is_next(&from, &to)
+    {
+        spec.cluster.emulated_version = Some(from);
+    }
+    spec
+}
+
+/// A spec that goes back because a gate is broken.
+pub(crate) fn turned_back(spec: &ClusterSpec, emulated: &KubernetesVersion) -> ClusterSpec {
+    let mut back = at_version(spec, spec, emulated);
+    back.cluster.emulated_version = None;
+    back.cluster.turned_back_from = Some(spec.cluster.kubernetes_version.clone());
+    back
 }
 
 /// The first stage of an upgrade to this version.
@@ -136,6 +163,11 @@ fn why_not(
             "{to} is another patch release of the minor version, which has nothing to emulate"
         ));
     }
+    sets_flag(cluster)
+}
+
+/// Why a control plane cannot emulate a version for Slipway: its spec has the flag already.
+fn sets_flag(cluster: &Cluster) -> Option<String> {
     let sets_flag = |name: &ComponentName| cluster.component(*name).extra_args.contains_key(EMULATED_VERSION);
     let component = COMPONENTS.into_iter().find(sets_flag)?;
     Some(format!(

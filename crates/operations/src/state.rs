@@ -47,11 +47,13 @@ pub(crate) fn in_applied_order(spec: ClusterSpec, state: Option<&State>) -> Clus
 /// A spec in the order of an applied one. That of a saved plan has this order already, and does not tell which places of members of etcd
 /// its files name.
 fn in_order_of(mut spec: ClusterSpec, applied: Option<&Cluster>) -> ClusterSpec {
-    if let Some(applied) = applied.filter(|_| !spec.recorded) {
-        keep_order(&mut spec.cluster, &spec.sources, applied);
-        reversible::keep_stage(&mut spec.cluster, applied);
+    match applied.filter(|_| !spec.recorded) {
+        Some(applied) => {
+            keep_order(&mut spec.cluster, &spec.sources, applied);
+            reversible::with_stage(spec, applied)
+        }
+        None => spec,
     }
-    spec
 }
 
 /// The head of a cluster, also a deleted cluster's tombstone.

@@ -63,7 +63,7 @@ pub struct UpgradeStep {
 impl Upgrade {
     /// Looks at the version that a cluster has, and finds the way to another one. `via` are patch releases of the minor versions in
     /// between; of others, the way has the newest one whose kubelet the spec lists, or the newest known one. A reversible upgrade that
-    /// was interrupted goes on as one.
+    /// was interrupted goes on as one. So does an upgrade of a spec with a soak.
     ///
     /// # Errors
     /// When the cluster does not exist, when there is no way, or when the upgrade cannot be reversible.
@@ -91,8 +91,10 @@ impl Upgrade {
                 // Where the state has the version already, the spec still may not.
                 let way = if way.is_empty() { vec![to.clone()] } else { way };
                 check_supported(&way)?;
+                let is_asked = back == WayBack::Emulation;
+                let has_soak = written.cluster.control_plane.soak.is_some() || has_begun_stage(&opened)?;
                 match way.first() {
-                    Some(first) if back == WayBack::Emulation || has_begun_stage(&opened)? => {
+                    Some(first) if is_asked || has_soak && !is_same_minor(&from.version, first) => {
                         vec![reversible::first_stage(&opened, &from.version, first.clone())?]
                     }
                     _ => way.into_iter().map(Release::of_version).collect(),

@@ -82,9 +82,11 @@ pub(crate) fn applied_here(written: &ClusterSpec, state: Option<&State>) -> Resu
     Ok(here)
 }
 
-/// Takes the access to the provider and the hosts, and the paths of files, from the written spec.
+/// Takes the access to the provider and the hosts, the paths of files, and the terms of a reversible upgrade, from the written spec.
 fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     applied.provider = written.provider.clone();
+    applied.control_plane.soak = written.control_plane.soak;
+    applied.control_plane.on_broken_gate = written.control_plane.on_broken_gate;
     for host in &mut applied.hosts {
         if let Some(now) = written.hosts.iter().find(|now| now.name == host.name) {
             host.ssh.clone_from(&now.ssh);
@@ -103,6 +105,8 @@ fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
 fn at_release(spec: &ClusterSpec, written: &ClusterSpec, release: &Release) -> ClusterSpec {
     let mut next = at_version(spec, written, &release.version);
     next.cluster.emulated_version.clone_from(&release.emulated);
+    // An upgrade that somebody asks for is not held back.
+    next.cluster.turned_back_from = None;
     next
 }
 

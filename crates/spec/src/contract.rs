@@ -26,6 +26,8 @@ impl From<model::Cluster> for input::ClusterInput {
             provider,
             kubernetes_version,
             emulated_version,
+            // How plans are made is of no concern to providers.
+            turned_back_from: _,
             region,
             zones,
             network,

@@ -34,8 +34,8 @@ pub use audit::Audit;
 pub use authentication::{Authentication, OpenIdConnect, ServiceAccounts};
 pub use component::{Component, ComponentName, Resources};
 pub use control_plane::{
-    AccessLog, Bgp, BgpPeer, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, Hosting, LoadBalancer,
-    Scheme, VirtualIp, VirtualIpHolder, VirtualIpMode, Wireguard,
+    AccessLog, Bgp, BgpPeer, BrokenGate, ControlPlane, Dns, DnsKind, Endpoint, GivenEndpoint, Hosting,
+    LoadBalancer, Scheme, VirtualIp, VirtualIpHolder, VirtualIpMode, Wireguard,
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
@@ -72,6 +72,10 @@ pub struct Cluster {
     /// are not newer. No document has this field: an upgrade sets it, and the state keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated_version: Option<KubernetesVersion>,
+    /// The release from which a broken gate has taken an upgrade back. Files that still have it do not begin the upgrade again. No
+    /// document has this field: the state keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turned_back_from: Option<KubernetesVersion>,
     /// The provider's region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,

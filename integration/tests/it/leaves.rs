@@ -134,6 +134,8 @@ const REFUSED: &[&str] = &[
     // Only machines that exist have one.
     "Cluster spec.controlPlane.hosting",
     "Cluster spec.controlPlane.nodeLocalBalancer",
+    "Cluster spec.controlPlane.onBrokenGate",
+    "Cluster spec.controlPlane.soak",
     // Encrypted data cannot be read with other settings.
     "Cluster spec.encryption.atRest.key.env",
     "Cluster spec.encryption.atRest.key.file",

@@ -95,7 +95,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
     // An operator has cordoned a node for another reason.
     lab.ask(&administrator, &["cordon", "cp-0"]).unwrap();
     let begun = Instant::now();
-    reversible::goes_there_and_becomes_final(&lab);
+    reversible::goes_there_and_becomes_final(&lab, &administrator);
     eprintln!("the next minor version: {:.1} s", begun.elapsed().as_secs_f64());
     assert_eq!(reported(&lab), [VERSION, OLDER_VERSION]);
     assert_eq!(unschedulable(&lab), "node/cp-0\n");
@@ -144,9 +144,7 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
 
 /// A webhook without endpoints stops the upgrade. The settings of the provider waive it by its name, and the plan says so.
 fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade: &[&str]) {
-    let file = lab.file("../left-over.yaml");
-    fs::write(&file, LEFT_OVER).unwrap();
-    let file = file.display().to_string();
+    let file = left_over(lab);
     lab.ask(administrator, &["apply", "-f", &file]).unwrap();
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let stopped = words(lab.expect(1, upgrade).unwrap());
@@ -163,6 +161,13 @@ fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade:
     assert!(waived.contains("the gate Webhook--left-over.example.com of the upgrade is waived"), "{waived}");
     lab.edit(waiver, "");
     lab.ask(administrator, &["delete", "-f", &file]).unwrap();
+}
+
+/// The file of a webhook without endpoints.
+fn left_over(lab: &Lab) -> String {
+    let file = lab.file("../left-over.yaml");
+    fs::write(&file, LEFT_OVER).unwrap();
+    file.display().to_string()
 }
 
 /// Puts the kubelets of both versions on the mirror, and has the spec list them and begin with the older version. Gives the digest

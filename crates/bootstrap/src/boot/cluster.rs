@@ -24,6 +24,7 @@ impl NodeBootstrap {
             provider: ProviderSelection { name: about.provider.clone(), config: Json::Null },
             kubernetes_version: self.node.kubernetes_version.clone(),
             emulated_version: None,
+            turned_back_from: None,
             region: about.region.clone(),
             zones: Vec::new(),
             network: self.network(),

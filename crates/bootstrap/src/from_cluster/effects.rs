@@ -176,6 +176,9 @@ mod tests {
         "controlPlane.endpoint",
         "controlPlane.nodeLocalBalancer",
         "controlPlane.hosting",
+        // Upgrades use them.
+        "controlPlane.soak",
+        "controlPlane.onBrokenGate",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

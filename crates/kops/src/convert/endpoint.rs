@@ -54,6 +54,8 @@ pub(super) fn read(
         endpoint,
         node_local_balancer: None,
         hosting: Hosting::default(),
+        soak: None,
+        on_broken_gate: None,
         dns: Dns { kind, zone: zone(context, kind, outcome) },
         additional_sans,
         access: access.parse_all(outcome),

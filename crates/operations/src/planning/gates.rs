@@ -32,9 +32,9 @@ const REQUESTED: &str = "apiserver_requested_deprecated_apis{";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Gate {
     /// Its name, by which it is waived.
-    name: String,
+    pub(super) name: String,
     /// What does not hold.
-    message: String,
+    pub(super) message: String,
     /// The way out.
     hint: &'static str,
 }

@@ -89,6 +89,7 @@ impl Opened {
         let mut found = gates::look(&stage.access, provided).await;
         if turn(&from, &to) == Some(Turn::Finalises) {
             found.extend(gates::soak::look(&stage.access, &from).await);
+            found.extend(self.time_gate(&from).await?);
         }
         Ok(gates::closed(found, &self.spec.cluster.provider.config))
     }

@@ -14,9 +14,14 @@ fn release(version_of: &str, emulated: Option<&str>) -> Release {
 
 /// A cluster on hosts, with these lines in its spec.
 fn cluster(release: &Release, lines: &str) -> Cluster {
+    cluster_with(release, lines, "")
+}
+
+/// The same with these lines in `controlPlane`.
+fn cluster_with(release: &Release, lines: &str, control_plane: &str) -> Cluster {
     let text = format!(
         "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: demo }}\nspec:\n  provider: {{ name: hosts }}\n  \
-         kubernetesVersion: {}\n{lines}  controlPlane:\n    endpoint: {{ elected: {{}} }}\n---\n\
+         kubernetesVersion: {}\n{lines}  controlPlane:\n    endpoint: {{ elected: {{}} }}\n{control_plane}---\n\
          apiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: control-plane }}\nspec:\n  role: controlPlane\n  \
          size: {{ fixed: 1 }}\n  hosts: {{ inventory: rack }}\n",
         release.version
@@ -65,18 +70,48 @@ fn nothing_else_follows_while_an_upgrade_is_not_final() {
     }
 }
 
+/// The release of a spec from files with this version, after another one was applied.
+fn planned(version_of: &str, lines: &str, applied: &Cluster) -> (Release, Option<String>) {
+    let written = cluster_with(&release(version_of, None), "", lines);
+    let planned = with_stage(ClusterSpec::recorded(&Policy::default(), written), applied).cluster;
+    let waits = planned.turned_back_from.as_ref().map(ToString::to_string);
+    assert_eq!(planned.pools[0].kubernetes_version, planned.kubernetes_version);
+    (Release::of(&planned), waits)
+}
+
 #[test]
 fn files_keep_the_stage_until_they_have_the_version_before() {
     let applied = cluster(&release("1.34.4", Some("1.33.13")), "");
-    let kept = |written: &str| {
-        let mut cluster = cluster(&release(written, None), "");
-        keep_stage(&mut cluster, &applied);
-        cluster.emulated_version.map(|version| version.to_string())
-    };
+    let kept = |written: &str| planned(written, "", &applied).0.emulated.map(|version| version.to_string());
     assert_eq!(kept("1.34.4").as_deref(), Some("1.33.13"));
     assert_eq!(kept("1.34.5").as_deref(), Some("1.33.13"));
     assert_eq!(kept("1.33.13"), None);
     assert_eq!(kept("1.35.2"), None);
+}
+
+#[test]
+fn another_minor_version_begins_with_the_first_stage_if_the_spec_has_a_soak() {
+    let applied = cluster(&release("1.33.13", None), "");
+    let soak = "    soak: 24h\n";
+    assert_eq!(planned("1.34.4", soak, &applied).0, release("1.34.4", Some("1.33.13")));
+    assert_eq!(planned("1.34.4", "", &applied).0, release("1.34.4", None));
+    assert_eq!(planned("1.33.14", soak, &applied).0, release("1.33.14", None));
+    // A final control plane does not begin again.
+    let last = cluster(&release("1.34.4", None), "");
+    assert_eq!(planned("1.34.4", soak, &last).0, release("1.34.4", None));
+}
+
+#[test]
+fn a_version_from_which_a_gate_has_turned_back_waits() {
+    let emulating = cluster(&release("1.34.4", Some("1.33.13")), "");
+    let spec = ClusterSpec::recorded(&Policy::default(), emulating);
+    let applied = turned_back(&spec, &version("1.33.13")).cluster;
+    assert_eq!(Release::of(&applied), release("1.33.13", None));
+    let soak = "    soak: 24h\n";
+    let waiting = (release("1.33.13", None), Some("1.34.4".to_owned()));
+    assert_eq!(planned("1.34.4", soak, &applied), waiting);
+    assert_eq!(planned("1.34.5", soak, &applied), (release("1.34.5", Some("1.33.13")), None));
+    assert_eq!(planned("1.33.13", soak, &applied), (release("1.33.13", None), None));
 }
 
 #[test]

@@ -31,7 +31,12 @@ impl UpgradeStep {
     pub async fn back(environment: &Environment, written: ClusterSpec) -> Result<Self, Error> {
         let (opened, complete, present) = specs(environment, &written).await?;
         match way_back(&complete, &present) {
-            Ok((from, to)) => Self::between(opened, &written, &from, &to),
+            Ok((from, to)) => {
+                let mut step = Self::between(opened, &written, &from, &to)?;
+                // A controller whose files still have the version does not begin again.
+                step.opened.spec.cluster.turned_back_from = Some(from.version);
+                Ok(step)
+            }
             Err(why) => Err(none(&complete, "taken back", why)),
         }
     }

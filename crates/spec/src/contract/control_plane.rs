@@ -11,6 +11,8 @@ impl From<model::ControlPlane> for input::ControlPlane {
             endpoint,
             node_local_balancer,
             hosting,
+            soak,
+            on_broken_gate,
             dns,
             additional_sans,
             access,
@@ -20,6 +22,8 @@ impl From<model::ControlPlane> for input::ControlPlane {
             endpoint: endpoint.into(),
             node_local_balancer,
             hosting: hosting.into(),
+            soak,
+            on_broken_gate: on_broken_gate.map(Into::into),
             dns: dns.into(),
             additional_sans,
             access,
@@ -127,6 +131,15 @@ impl From<model::Scheme> for input::Scheme {
         match from {
             model::Scheme::Public => Self::Public,
             model::Scheme::Internal => Self::Internal,
+        }
+    }
+}
+
+impl From<model::BrokenGate> for input::BrokenGate {
+    fn from(from: model::BrokenGate) -> Self {
+        match from {
+            model::BrokenGate::Stop => Self::Stop,
+            model::BrokenGate::Back => Self::Back,
         }
     }
 }

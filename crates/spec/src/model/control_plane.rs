@@ -3,7 +3,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::value::{AccessSource, SecretReference};
+use crate::value::{AccessSource, Duration, SecretReference};
 
 /// How the API server is reached, and by whom.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -21,6 +21,14 @@ pub struct ControlPlane {
     /// with `profile: kubeadm`.
     #[serde(default, skip_serializing_if = "Hosting::is_default")]
     pub hosting: Hosting,
+    /// How long a new minor version emulates the one before until the upgrade can be finalised. With it, each change of
+    /// `kubernetesVersion` to another minor version has a way back. Only on machines of `Host` documents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Duration>,
+    /// What happens if a gate does not hold while the control plane emulates the version before. Only on machines of `Host`
+    /// documents. `None` is the same as `stop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_broken_gate: Option<BrokenGate>,
     /// The DNS records of the endpoint.
     #[serde(default)]
     pub dns: Dns,
@@ -41,6 +49,8 @@ impl Default for ControlPlane {
             endpoint: Endpoint::default(),
             node_local_balancer: None,
             hosting: Hosting::default(),
+            soak: None,
+            on_broken_gate: None,
             dns: Dns::default(),
             additional_sans: Vec::new(),
             access: anywhere(),
@@ -51,6 +61,16 @@ impl Default for ControlPlane {
 
 fn anywhere() -> Vec<AccessSource> {
     ["0.0.0.0/0", "::/0"].iter().filter_map(|range| range.parse().ok()).collect()
+}
+
+/// What happens if a gate does not hold while a control plane emulates the version before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum BrokenGate {
+    /// The upgrade cannot be finalised until it holds.
+    Stop,
+    /// The next apply goes back to the version before. The upgrade is not begun again until somebody asks for it.
+    Back,
 }
 
 /// What runs the API server, the controller manager and the scheduler.

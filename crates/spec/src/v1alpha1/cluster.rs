@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{NetworkSpec, RolloutSpec};
 use crate::{
     model::{
-        Addon, Assets, Authentication, Component, ComponentName, ContainerRuntime, Dns, EgressProxy,
-        Encryption, Endpoint, EtcdBackups, Hosting, IgnoredChange, Kubelet, Moved, NodeFiles, PodSecurity,
-        Profile, ProviderSelection, Ssh, Volume,
+        Addon, Assets, Authentication, BrokenGate, Component, ComponentName, ContainerRuntime, Dns,
+        EgressProxy, Encryption, Endpoint, EtcdBackups, Hosting, IgnoredChange, Kubelet, Moved, NodeFiles,
+        PodSecurity, Profile, ProviderSelection, Ssh, Volume,
     },
-    value::{AccessSource, KubernetesVersion, Quantity},
+    value::{AccessSource, Duration, KubernetesVersion, Quantity},
 };
 
 /// The desired configuration of a Kubernetes cluster.
@@ -158,7 +158,17 @@ pub struct ControlPlaneSpec {
     /// What runs the API server, the controller manager and the scheduler. `selfHosted` only on machines of `Host` documents, and not
     /// with `profile: kubeadm`.
     #[serde(skip_serializing_if = "Hosting::is_default")]
+    #[schemars(extend("default" = "staticPods"))]
     pub hosting: Hosting,
+    /// How long a new minor version emulates the one before until the upgrade can be finalised. With it, each change of
+    /// `kubernetesVersion` to another minor version has a way back. Only on machines of `Host` documents. Default: none,
+    /// and such a change has no way back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soak: Option<Duration>,
+    /// What happens if a gate does not hold while the control plane emulates the version before. Only on machines of `Host`
+    /// documents. Default: `stop`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_broken_gate: Option<BrokenGate>,
     /// The DNS records of the endpoint.
     pub dns: Dns,
     /// Further names and addresses in the API server's certificate.

@@ -12,8 +12,8 @@ use crate::model::{Addon, Cluster, EtcdMember};
 /// A value that JSON cannot express, which the model has not.
 pub fn full_documents(cluster: &Cluster) -> Result<Vec<Json>, serde_json::Error> {
     let mut spec = object(serde_json::to_value(cluster)?);
-    // The last one is of the state only.
-    for field in ["pools", "hosts", "emulatedVersion"] {
+    // The last ones are of the state only.
+    for field in ["pools", "hosts", "emulatedVersion", "turnedBackFrom"] {
         spec.remove(field);
     }
     spec.insert("addons".to_owned(), serde_json::to_value(addons(cluster))?);

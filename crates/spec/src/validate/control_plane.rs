@@ -41,6 +41,7 @@ pub(super) fn check(context: &mut Context<'_>) {
     }
     balancer(context);
     hosting(context);
+    soak(context);
     dns(context);
 }
 
@@ -84,6 +85,24 @@ fn hosting(context: &mut Context<'_>) {
     )
     .related("the pool", format!("pools[{pool}]"));
     context.at(FIELD, complaint);
+}
+
+/// Only control planes on machines of Host documents emulate a version.
+fn soak(context: &mut Context<'_>) {
+    let control_plane = &context.cluster.control_plane;
+    let written =
+        [("soak", control_plane.soak.is_some()), ("onBrokenGate", control_plane.on_broken_gate.is_some())];
+    let made = context.cluster.pools_with(Role::ControlPlane).find(|pool| pool.hosts.is_none());
+    let Some(pool) = made.map(|pool| pool.name.clone()) else { return };
+    for (field, _) in written.into_iter().filter(|(_, is_written)| *is_written) {
+        let complaint = error(
+            CONTRADICTION,
+            format!("the pool `{pool}` selects no hosts, and only control planes on machines of Host documents emulate a version"),
+            format!("remove `{field}`: machines that a provider makes are replaced by an upgrade"),
+        )
+        .related("the pool", format!("pools[{pool}]"));
+        context.at(&format!("controlPlane.{field}"), complaint);
+    }
 }
 
 fn size(context: &mut Context<'_>) {

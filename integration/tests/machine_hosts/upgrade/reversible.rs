@@ -1,13 +1,15 @@
 //! The control plane gets the next minor version and emulates the one before; it goes back, and then becomes final.
 
+use std::path::Path;
+
 use serde_json::Value as Json;
 use slipway_testkit::kubernetes::{OLDER_VERSION, VERSION};
 
-use super::{containers, reported};
+use super::{containers, left_over, reported};
 use crate::lab::Lab;
 
 /// The write to the state at which the first stage is killed.
-const KILL: &str = "6:after";
+const KILL: &str = "3:after";
 
 const REVERSIBLE: [&str; 6] = ["upgrade", "-f", "spec", "--to", VERSION, "--reversible"];
 
@@ -52,10 +54,11 @@ pub(super) fn goes_there_and_back(lab: &Lab) {
 }
 
 /// The same upgrade again; then it is finalised, and there is no way back.
-pub(super) fn goes_there_and_becomes_final(lab: &Lab) {
+pub(super) fn goes_there_and_becomes_final(lab: &Lab, administrator: &Path) {
     let begun = lab.run(&[&REVERSIBLE[..], &["--yes"]].concat()).wanted(0, "slipway upgrade").unwrap();
     assert!(begun.err.contains("Saved the snapshot "), "{}", begun.err);
     assert_eq!(served(lab), (format!("v{VERSION}"), "33".to_owned()));
+    gates_hold_until_the_soak_is_over(lab, administrator);
     let further = lab.run(&["upgrade", "-f", "spec", "--to", "1.35.2", "--yes"]).wanted(1, "slipway upgrade");
     assert!(further.unwrap().err.contains("CLI0074"));
     let plan = lab.expect(2, &["upgrade", "-f", "spec", "--finalise", "--dry-run", "--full"]).unwrap();
@@ -76,6 +79,32 @@ pub(super) fn goes_there_and_becomes_final(lab: &Lab) {
     let refused =
         lab.run(&["upgrade", "-f", "spec", "--back", "--yes"]).wanted(1, "slipway upgrade").unwrap().err;
     assert!(refused.contains("CLI0076"), "{refused}");
+}
+
+/// A soak keeps the upgrade from being finalised, and a webhook without endpoints takes it back if the spec says so.
+fn gates_hold_until_the_soak_is_over(lab: &Lab, administrator: &Path) {
+    let endpoint = "    endpoint: { elected: {} }\n";
+    let soak = format!("{endpoint}    soak: 24h\n    onBrokenGate: back\n");
+    lab.edit(endpoint, &soak);
+    lab.is_as_wanted();
+    let finalise = ["upgrade", "-f", "spec", "--finalise", "--dry-run"];
+    let refused = lab.run(&finalise).wanted(1, "slipway upgrade").unwrap();
+    let said = words(&format!("{} {}", refused.out, refused.err));
+    assert!(said.contains("Soak: the control plane emulates") && said.contains("[Soak]"), "{said}");
+    let file = left_over(lab);
+    lab.ask(administrator, &["apply", "-f", &file]).unwrap();
+    let plan = lab.expect(2, &["plan", "-f", "spec"]).unwrap();
+    let said = words(&plan);
+    for told in [
+        "the upgrade to 1.34.4 is taken back, because these gates have not held for a minute: Webhook--left-over.example.com",
+        "back: the API servers",
+        "~ static_pod.cp-0/kube-apiserver",
+    ] {
+        assert!(said.contains(told), "{told} in\n{plan}");
+    }
+    lab.ask(administrator, &["delete", "-f", &file]).unwrap();
+    lab.is_as_wanted();
+    lab.edit(&soak, endpoint);
 }
 
 /// The version of the API server, and the minor version that it emulates.

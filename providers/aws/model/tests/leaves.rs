@@ -194,9 +194,11 @@ const REFUSED: &[&str] = &[
     "Cluster spec.controlPlane.endpoint.virtualIp.holder",
     // Each mode has its own settings.
     "Cluster spec.controlPlane.endpoint.virtualIp.mode",
-    // Only machines that exist host their control plane themselves, and have a balancer.
+    // Only machines that exist host their control plane themselves, have a balancer, and emulate a version.
     "Cluster spec.controlPlane.hosting",
     "Cluster spec.controlPlane.nodeLocalBalancer",
+    "Cluster spec.controlPlane.onBrokenGate",
+    "Cluster spec.controlPlane.soak",
     // A key has one source, which the program reads.
     "Cluster spec.encryption.atRest.key.file",
     "Cluster spec.encryption.atRest.key.sops",

@@ -1,10 +1,12 @@
 //! Gates of the soak, in which a control plane emulates the version before: its API servers have the new version, and answer.
 
 use futures_util::future::join_all;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 use slipway_bootstrap::configuration::LocalEndpoint;
+use slipway_spec::value::Duration;
 
-use super::{Gate, label, reader_at, text};
+use super::{Gate, label, of_objects, reader_at, text, unreadable};
 use crate::access::ClusterAccess;
 use crate::reversible::Release;
 
@@ -17,6 +19,35 @@ const FEW: f64 = 100.0;
 
 /// The share of all requests that may fail with an error of the server.
 const SHARE: f64 = 0.01;
+
+/// Asks all API servers, and reads the cluster as before an upgrade. Returns the gates that do not hold.
+pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
+    let (objects, servers) = tokio::join!(of_objects(access), look(access, release));
+    let mut gates = objects.unwrap_or_else(|reason| vec![unreadable("ClusterState", &reason)]);
+    gates.extend(servers);
+    gates
+}
+
+/// The gate of a soak that is not over. `since` is the time since which the control plane emulates the version before; `None` if that is
+/// not known.
+pub(in crate::planning) fn time(soak: Duration, since: Option<Timestamp>, now: Timestamp) -> Option<Gate> {
+    let message = match since {
+        Some(since) => {
+            let end = SignedDuration::try_from(soak.get()).ok().and_then(|soak| since.checked_add(soak).ok());
+            if end.is_some_and(|end| end <= now) {
+                return None;
+            }
+            let end = end.map_or_else(|| "later".to_owned(), |end| format!("at {end:.0}"));
+            format!(
+                "the control plane emulates the version before since {since:.0}, and its soak of {soak} ends {end}"
+            )
+        }
+        None => format!(
+            "the history of the state does not say since when the control plane emulates the version before, and its soak takes {soak}"
+        ),
+    };
+    Some(Gate { name: "Soak".to_owned(), message, hint: "finalise the upgrade after that" })
+}
 
 /// Asks all API servers, and returns the gates that do not hold.
 pub(in crate::planning) async fn look(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
@@ -118,6 +149,18 @@ mod tests {
             &Release { emulated: None, ..release() },
         );
         assert_eq!(last, None);
+    }
+
+    #[test]
+    fn a_soak_holds_until_its_end() {
+        let at = |text: &str| -> Timestamp { text.parse().unwrap() };
+        let soak = Duration::from_hours(24);
+        let since = at("2026-11-27T10:00:00Z");
+        let gate = time(soak, Some(since), at("2026-11-28T09:59:59Z")).unwrap();
+        assert_eq!(gate.name, "Soak");
+        assert!(gate.message.contains("its soak of 1d ends at 2026-11-28T10:00:00Z"), "{gate:?}");
+        assert_eq!(time(soak, Some(since), at("2026-11-28T10:00:00Z")), None);
+        assert!(time(soak, None, since).unwrap().message.contains("does not say"));
     }
 
     #[test]

@@ -19,6 +19,9 @@ const LEAVES: &str = include_str!("../../../../../fixtures/leaves/hosts.yaml");
 /// [`the_way_into_a_listed_machine_is_that_of_its_pool`].
 const NOT_IN_PLANS: &[&str] = &[
     "Cluster leaves/spec/addons/1/name",
+    // Upgrades use them.
+    "Cluster leaves/spec/controlPlane/onBrokenGate",
+    "Cluster leaves/spec/controlPlane/soak",
     "Cluster leaves/spec/deletionProtection",
     "Cluster leaves/spec/ignoreChanges",
     "Cluster leaves/spec/ignoreChanges/0/attribute",

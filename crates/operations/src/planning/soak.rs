@@ -1,0 +1,115 @@
+//! The soak of a reversible upgrade: how long it takes, and the way back when a gate does not hold.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use slipway_engine::State;
+use slipway_plan::{Mode, Snapshot};
+use slipway_resource::provider::ExpandNote;
+use slipway_spec::model::BrokenGate;
+use slipway_state_store::{ClusterName, history};
+use tokio::time::Instant;
+
+use super::gates::Gate;
+use super::gates::soak::{look_at_all, time};
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::opened::Opened;
+use crate::request::Request;
+use crate::reversible::{Release, turned_back};
+use crate::spec::ClusterSpec;
+use crate::state::spec_of;
+
+/// How long a gate must not hold until an upgrade is taken back: a node or a server may be restarted.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The time between two looks.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// How many generations are read for the time since which a version is emulated.
+const GENERATIONS: usize = 500;
+
+/// The fact about a generation that names the version which its control plane emulates.
+const EMULATES: &str = "emulates";
+
+impl Opened {
+    /// Opens a cluster for a plan that brings it to its spec. While its control plane emulates a version, and the spec says that a broken
+    /// gate takes the upgrade back, the gates are read: if one does not hold for a minute, the plan goes back.
+    ///
+    /// # Errors
+    /// As [`Opened::open`].
+    pub async fn open_to_apply(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
+        let opened = Self::open(environment, spec).await?;
+        let Some(release) = opened.release_that_may_turn_back()? else { return Ok(opened) };
+        let broken = opened.gates_that_stay_broken(&release).await;
+        let (Some(emulated), false) = (&release.emulated, broken.is_empty()) else { return Ok(opened) };
+        let back = turned_back(&opened.spec, emulated);
+        let broken_gates = broken.into_iter().map(|Gate { name, message, .. }| format!("{name}: {message}"));
+        Ok(Self { broken_gates: broken_gates.collect(), ..opened.with_spec(back) })
+    }
+
+    /// The release of a cluster whose control plane emulates a version, and whose spec goes back if a gate does not hold.
+    fn release_that_may_turn_back(&self) -> Result<Option<Release>, Error> {
+        let release = Release::of(&self.spec.cluster);
+        let turns_back = self.spec.cluster.control_plane.on_broken_gate == Some(BrokenGate::Back);
+        let is_settled = self.is_on_hosts()
+            && !self.is_offline()
+            && !self.spec.recorded
+            && !self.state.as_ref().is_some_and(State::is_interrupted);
+        if release.emulated.is_none() || !turns_back || !is_settled {
+            return Ok(None);
+        }
+        let applied = self.prior().map(spec_of).transpose()?.flatten();
+        Ok(applied.is_some_and(|applied| Release::of(&applied) == release).then_some(release))
+    }
+
+    /// The gates that do not hold for a minute.
+    async fn gates_that_stay_broken(&self, release: &Release) -> Vec<Gate> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let broken = look_at_all(&self.stage.access, release).await;
+            if broken.is_empty() || Instant::now() >= until {
+                return broken;
+            }
+            tokio::time::sleep(PERIOD).await;
+        }
+    }
+
+    /// The gate of the time that a version is to be emulated, if the applied spec has a soak.
+    pub(super) async fn time_gate(&self, emulating: &Release) -> Result<Option<Gate>, Error> {
+        let Some(soak) = self.spec.cluster.control_plane.soak else { return Ok(None) };
+        let Some(store) = self.environment.store.as_ref() else { return Ok(None) };
+        let name = ClusterName::new(self.spec.cluster.name.as_str())?;
+        let entries = history::list(&*store.backend, &name, GENERATIONS).await?;
+        let emulated = emulating.emulated.as_ref().map(ToString::to_string);
+        let is_same = |entry: &&history::Entry| entry.commit.about.get(EMULATES) == emulated.as_ref();
+        let first = entries.iter().take_while(is_same).last();
+        Ok(time(soak, first.map(|entry| entry.commit.when), Timestamp::now()))
+    }
+
+    /// Why an upgrade is taken back, or why the version of the spec waits.
+    pub(super) fn said_of_way_back(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+    ) -> Result<Option<ExpandNote>, Error> {
+        let cluster = &self.spec.cluster;
+        let Some(version) = cluster.turned_back_from.as_ref().filter(|_| request.mode == Mode::Apply) else {
+            return Ok(None);
+        };
+        let applied = prior.map(spec_of).transpose()?.flatten();
+        let waits = applied.is_some_and(|applied| applied.turned_back_from.as_ref() == Some(version));
+        let message = match (self.broken_gates.as_slice(), waits) {
+            ([], false) => return Ok(None),
+            ([], true) => format!(
+                "{version} of the spec waits, because the upgrade to it was taken back. `slipway upgrade -f … --to {version}` begins it \
+                 again; or write `kubernetesVersion: {}` into the spec",
+                cluster.kubernetes_version
+            ),
+            (broken, _) => format!(
+                "the upgrade to {version} is taken back, because these gates have not held for a minute: {}",
+                broken.join("; ")
+            ),
+        };
+        Ok(Some(ExpandNote { field: "kubernetesVersion".to_owned(), message }))
+    }
+}
