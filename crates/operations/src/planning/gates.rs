@@ -65,18 +65,36 @@ fn unreadable(name: &str, reason: &str) -> Gate {
     }
 }
 
+/// The names of the checks that the settings of the provider waive.
+fn waived(config: &Json) -> Vec<&str> {
+    let names = config.get(SETTING).and_then(Json::as_array).into_iter().flatten();
+    names.filter_map(Json::as_str).collect()
+}
+
+/// Whether one of these names waives a gate.
+fn is_waived(gate: &str, waived: &[&str]) -> bool {
+    waived.iter().any(|waived| waived.eq_ignore_ascii_case(gate) || waived.eq_ignore_ascii_case("all"))
+}
+
+/// The gates that the settings of the provider do not waive.
+pub(super) fn unwaived(mut gates: Vec<Gate>, config: &Json) -> Vec<Gate> {
+    let waived = waived(config);
+    gates.retain(|gate| !is_waived(&gate.name, &waived));
+    gates
+}
+
+/// The gates of a look that did not hold in the look before either.
+pub(super) fn still_broken(before: &[Gate], mut seen: Vec<Gate>) -> Vec<Gate> {
+    seen.retain(|gate| before.iter().any(|before| before.name == gate.name));
+    seen
+}
+
 /// Separates the gates that the settings of the provider waive from those that stop the plan.
 pub(super) fn closed(gates: Vec<Gate>, config: &Json) -> Closed {
-    let waived: Vec<&str> = config
-        .get(SETTING)
-        .and_then(Json::as_array)
-        .map(|names| names.iter().filter_map(Json::as_str).collect())
-        .unwrap_or_default();
+    let waived = waived(config);
     let mut closed = Closed::default();
     for Gate { name, message, hint } in gates {
-        let is_named =
-            |waived: &&str| waived.eq_ignore_ascii_case(&name) || waived.eq_ignore_ascii_case("all");
-        if waived.iter().any(is_named) {
+        if is_waived(&name, &waived) {
             closed.notes.push(ExpandNote {
                 field: format!("provider.config.{SETTING}"),
                 message: format!("the gate {name} of the upgrade is waived: {message}"),
@@ -368,5 +386,21 @@ mod tests {
         );
         let all = closed(gates(), &json!({ SETTING: ["all"] }));
         assert_eq!((all.findings.len(), all.notes.len()), (0, 2));
+        let unwaived = |config: &Json| unwaived(gates(), config).len();
+        assert_eq!(unwaived(&Json::Null), 2);
+        assert_eq!(unwaived(&json!({ SETTING: ["webhook--A.example.com"] })), 1);
+        assert_eq!(unwaived(&json!({ SETTING: ["all"] })), 0);
+    }
+
+    #[test]
+    fn a_gate_is_still_broken_if_it_did_not_hold_before() {
+        let gate = |name: &str, message: &str| Gate {
+            name: name.to_owned(),
+            message: message.to_owned(),
+            hint: "h",
+        };
+        let before = [gate("a", "then"), gate("b", "then")];
+        assert_eq!(still_broken(&before, vec![gate("b", "now"), gate("c", "now")]), [gate("b", "now")]);
+        assert!(still_broken(&before, vec![gate("c", "now")]).is_empty());
     }
 }

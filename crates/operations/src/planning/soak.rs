@@ -10,8 +10,8 @@ use slipway_spec::model::BrokenGate;
 use slipway_state_store::{ClusterName, history};
 use tokio::time::Instant;
 
-use super::gates::Gate;
-use super::gates::soak::{look_at_all, time};
+use super::gates::soak::{has_credentials, look_at_all, time};
+use super::gates::{self, Gate};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::opened::Opened;
@@ -62,16 +62,20 @@ impl Opened {
         Ok(applied.is_some_and(|applied| Release::of(&applied) == release).then_some(release))
     }
 
-    /// The gates that do not hold for a minute.
+    /// The gates that have not held in any look for a minute, without those that the settings of the provider waive. None if this
+    /// process cannot open the keys of the cluster: then nothing can be read.
     async fn gates_that_stay_broken(&self, release: &Release) -> Vec<Gate> {
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let broken = look_at_all(&self.stage.access, release).await;
-            if broken.is_empty() || Instant::now() >= until {
-                return broken;
-            }
-            tokio::time::sleep(PERIOD).await;
+        let (access, config) = (&self.stage.access, &self.spec.cluster.provider.config);
+        if !has_credentials(access).await {
+            return Vec::new();
         }
+        let until = Instant::now() + PATIENCE;
+        let mut broken = gates::unwaived(look_at_all(access, release).await, config);
+        while !broken.is_empty() && Instant::now() < until {
+            tokio::time::sleep(PERIOD).await;
+            broken = gates::still_broken(&broken, look_at_all(access, release).await);
+        }
+        broken
     }
 
     /// The gate of the time that a version is to be emulated, if the applied spec has a soak.

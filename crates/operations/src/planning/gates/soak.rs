@@ -20,6 +20,14 @@ const FEW: f64 = 100.0;
 /// The share of all requests that may fail with an error of the server.
 const SHARE: f64 = 0.01;
 
+/// Whether this process can open the keys with which it asks the API servers. Sends nothing to the cluster.
+pub(in crate::planning) async fn has_credentials(access: &ClusterAccess) -> bool {
+    match access.endpoints().first() {
+        Some(endpoint) => reader_at(access, endpoint).await.is_ok(),
+        None => false,
+    }
+}
+
 /// Asks all API servers, and reads the cluster as before an upgrade. Returns the gates that do not hold.
 pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
     let (objects, servers) = tokio::join!(of_objects(access), look(access, release));
@@ -80,15 +88,21 @@ fn api_server(host: &str, message: String) -> Gate {
     }
 }
 
-/// The gate of an API server that has another version than the spec, or emulates another one.
+/// The gate of an API server that has another version than the spec, or emulates another one. Old releases do not report the version
+/// that they emulate.
 fn other_version(host: &str, seen: &Json, release: &Release) -> Option<Gate> {
     let emulated = release.emulated.as_ref().unwrap_or(&release.version);
     let wanted = (format!("v{}", release.version), emulated.minor.to_string());
     let found = (text(seen, "/gitVersion"), text(seen, "/emulationMinor"));
-    (found != wanted).then(|| {
+    let is_other = found.0 != wanted.0 || !found.1.is_empty() && found.1 != wanted.1;
+    is_other.then(|| {
+        let emulates = match found.1.as_str() {
+            "" => String::new(),
+            minor => format!(" that emulates 1.{minor}"),
+        };
         let message = format!(
-            "the API server at {host} reports {} that emulates 1.{}, and not {} that emulates 1.{}",
-            found.0, found.1, wanted.0, wanted.1
+            "the API server at {host} reports {}{emulates}, and not {} that emulates 1.{}",
+            found.0, wanted.0, wanted.1
         );
         api_server(host, message)
     })
@@ -143,6 +157,9 @@ mod tests {
                 "{gate:?}"
             );
         }
+        let silent = |version: &str| other_version("a", &json!({ "gitVersion": version }), &release());
+        assert_eq!(silent("v1.34.4"), None);
+        assert!(silent("v1.33.13").unwrap().message.contains("reports v1.33.13, and not v1.34.4"));
         let last = other_version(
             "a",
             &json!({ "gitVersion": "v1.34.4", "emulationMinor": "34" }),
