@@ -73,8 +73,12 @@ pub fn plan(item: &PlanItem) -> Result<Planned, ProviderError> {
         infrastructure_only,
         ..Planned::default()
     };
-    if kind != GROUP || replaced {
+    if kind != GROUP {
         return Ok(planned);
+    }
+    if replaced {
+        // Its instances go with it: a plan names them, and is refused if they have to stay.
+        return Ok(Planned { rollout: rollout::of_removal(item), ..planned });
     }
     with_rollout(planned, observed, item.last_applied.as_ref())
         .map_err(|error| error.with_address(&item.address))

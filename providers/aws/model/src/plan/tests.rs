@@ -158,3 +158,16 @@ fn a_group_that_takes_the_newest_version_does_so_until_there_is_another() {
     let same = planned("aws_autoscaling_group", mix("$Latest"), mix("4"));
     assert_eq!(same.normalised, normalised("aws_autoscaling_group", &Value::from_json(&mix("$Latest"))));
 }
+
+#[test]
+fn a_group_with_another_name_takes_its_instances_along() {
+    let group = |name: &str| json!({"name": name, "min_size": 1, "max_size": 1, "launch_template": [{"id": "lt-1", "version": "3"}]});
+    let mut observed = group("masters");
+    observed["instances"] =
+        json!([{"id": "i-1", "state": "InService", "launch_template": "lt-1", "version": "3"}]);
+    let mut other = item("aws_autoscaling_group", Some(observed), Some(group("others")));
+    other.last_applied = Some(Value::from_json(&json!({"rollout": {"etcd_data": "boot-disk"}})));
+    let rollout = plan(&other).unwrap().rollout.unwrap();
+    assert_eq!(rollout.members.len(), 1);
+    assert!(rollout.irremovable.is_some(), "etcd goes with them");
+}
