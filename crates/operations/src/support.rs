@@ -14,6 +14,14 @@ const LISTS: [(&str, &str); 4] = [
     ("certificate-requests", "/apis/certificates.k8s.io/v1/certificatesigningrequests"),
 ];
 
+/// The marks of the first and the last line of a private key.
+const PRIVATE_KEY: &str = "PRIVATE KEY";
+const BEGIN: &str = "-----BEGIN ";
+const END: &str = "-----END ";
+
+/// How many lines after the first one of a private key are left out at most, if the last one is missing.
+const LINES: usize = 128;
+
 /// A text about a cluster, without secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -27,8 +35,20 @@ impl Report {
     /// A text, of which each line is left without secrets.
     #[must_use]
     pub fn new(file: impl Into<String>, text: &str) -> Self {
-        let text = text.lines().map(|line| cleaned(line) + "\n").collect();
-        Self { file: file.into(), text }
+        let mut rest = 0;
+        let mut clean = String::with_capacity(text.len());
+        for line in text.lines() {
+            let is_edge = line.contains(PRIVATE_KEY);
+            if !is_edge && rest > 0 {
+                rest -= 1;
+                continue;
+            }
+            let begins = line.rfind(BEGIN) > line.rfind(END);
+            rest = if is_edge && begins { LINES } else { 0 };
+            clean.push_str(&cleaned(line));
+            clean.push('\n');
+        }
+        Self { file: file.into(), text: clean }
     }
 
     fn json(file: impl Into<String>, value: &Json) -> Result<Self, Error> {
@@ -99,7 +119,7 @@ fn redact(value: &mut Json) {
 
 /// A line without bootstrap tokens, bearer tokens and keys.
 fn cleaned(line: &str) -> String {
-    if line.contains("PRIVATE KEY") {
+    if line.contains(PRIVATE_KEY) {
         return "(a private key was left out)".to_owned();
     }
     let clean = |word: &str| {
@@ -129,6 +149,11 @@ mod tests {
         assert_eq!(cleaned("-----BEGIN EC PRIVATE KEY-----"), "(a private key was left out)");
         assert_eq!(cleaned("Authorization: Bearer eyJhbGciOi.x.y"), "Authorization: Bearer (left out)");
         assert_eq!(cleaned("server.go:123] started"), "server.go:123] started");
+        let key = "a\n12:00 -----BEGIN EC PRIVATE KEY-----\n12:00 c2VjcmV0\n12:00 -----END EC PRIVATE KEY-----\nb\n";
+        let left_out = "(a private key was left out)\n";
+        assert_eq!(Report::new("a.log", key).text, format!("a\n{left_out}{left_out}b\n"));
+        let in_one = "a: \"-----BEGIN PRIVATE KEY-----\\nc2VjcmV0\\n-----END PRIVATE KEY-----\"\nb\n";
+        assert_eq!(Report::new("a.json", in_one).text, format!("{left_out}b\n"));
         let mut pod = serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"env\": 1}"});
         redact(&mut pod);
         assert_eq!(
