@@ -1,9 +1,9 @@
 //! Files that are written completely or not at all.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
 /// The users that may read a file.
@@ -36,7 +36,7 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
         }
         let mut file = options.open(&draft)?;
         if let (Readers::AsUsual, Some(old)) = (readers, &old) {
-            file.set_permissions(Permissions::from_mode(old.permissions().mode()))?;
+            keep_readers(&file, old)?;
         }
         file.write_all(bytes)?;
         file.sync_all()?;
@@ -48,7 +48,23 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     })
 }
 
-/// Checks that [`write`] can replace an existing file, without a change of it: the file is not read-only, and its folder accepts new
+/// Gives a file the owner, the group and the permissions of an old one, as far as this process may. Another group than that of the old
+/// file gets no permission.
+fn keep_readers(file: &File, old: &Metadata) -> io::Result<()> {
+    let new = file.metadata()?;
+    let (owner, group) = (Some(old.uid()), Some(old.gid()));
+    let mut mode = old.permissions().mode();
+    if (new.uid(), new.gid()) != (old.uid(), old.gid())
+        && fchown(file, owner, group).is_err()
+        && new.gid() != old.gid()
+        && fchown(file, None, group).is_err()
+    {
+        mode &= !0o070;
+    }
+    file.set_permissions(Permissions::from_mode(mode))
+}
+
+/// Checks that [`write()`] can replace an existing file, without a change of it: the file is not read-only, and its folder accepts new
 /// files.
 ///
 /// # Errors
@@ -105,6 +121,21 @@ mod tests {
         write(&file, b"private", Readers::Owner).unwrap();
         assert_eq!(mode(&file), 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_of_another_user_stays_that_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("spec.yaml");
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
+        // Only root gives files away.
+        if std::os::unix::fs::chown(&file, Some(65_534), Some(65_534)).is_err() {
+            return;
+        }
+        write(&file, b"new", Readers::AsUsual).unwrap();
+        let found = fs::metadata(&file).unwrap();
+        assert_eq!((found.uid(), found.gid(), mode(&file)), (65_534, 65_534, 0o640));
     }
 
     #[test]
