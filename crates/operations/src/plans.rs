@@ -81,7 +81,7 @@ impl Saved {
         let agreed = applying::agree(environment, Some(backend), &plan, &manner).await;
         let confirmed = agreed.map_err(Error::of_saved_plan)?;
         let cluster = stored::read(&plan.spec)
-            .map_err(|source| Error::UnreadableSpec { cluster: plan.cluster.clone(), source })?
+            .map_err(|error| unsound(format!("its spec cannot be read: {}", error.form())))?
             .ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
         let spec = ClusterSpec::recorded(&environment.policy, cluster);
         let opened = match plan.mode {
@@ -94,7 +94,7 @@ impl Saved {
         if !is_begun {
             plan.check_identities(opened.prior())?;
             plan.check_owners(opened.providers(), opened.prior()).await?;
-            plan.check_machines(opened.providers()).await?;
+            plan.check_machines(opened.providers(), opened.prior()).await?;
             if plan.mode == Mode::Apply && opened.prior().is_none() {
                 opened.look_for_unknown().await?;
             }

@@ -286,9 +286,9 @@ impl Plan {
     ///
     /// # Errors
     /// As [`Plan::check_losses`], when machines leave too early, and when a pool whose machines leave cannot be read.
-    pub async fn check_machines(&self, providers: &Providers) -> Result<(), Error> {
-        losses::check(self, providers).await?;
-        losses::check_budgets(self, providers).await
+    pub async fn check_machines(&self, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
+        losses::check(self, providers, prior).await?;
+        losses::check_budgets(self, providers, prior).await
     }
 }
 

@@ -22,12 +22,12 @@ use crate::step::StepAction;
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a pool of a cluster that stays cannot be read.
-pub(crate) async fn check(plan: &Plan, providers: &Providers) -> Result<(), Error> {
+pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
     for change in plan.changes.iter().filter(|change| change.confirmation.is_none()) {
         if !removes_machines(plan, change, providers) {
             continue;
         }
-        match hides_loss(change, providers).await {
+        match hides_loss(change, providers, prior).await {
             Ok(false) => {}
             Ok(true) => {
                 let fault = format!(
@@ -116,14 +116,18 @@ fn removes_machines(plan: &Plan, change: &ResourceChange, providers: &Providers)
 ///
 /// # Errors
 /// [`Error::Unsound`], and when a pool cannot be read.
-pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<(), Error> {
+pub(crate) async fn check_budgets(
+    plan: &Plan,
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+) -> Result<(), Error> {
     let mut nodes = Nodes::new(providers);
     for (address, roll) in rolls::of(&plan.changes, &plan.steps) {
         if roll.removals.is_empty() || plan.mode == Mode::Delete {
             continue;
         }
         let Some((_, _, kind)) = providers.of_type(address.kind()) else { continue };
-        let Some(mut rollout) = rollout(roll.change, providers).await? else { continue };
+        let Some(mut rollout) = rollout(roll.change, providers, prior).await? else { continue };
         if let Some(why) = &rollout.irremovable {
             return Err(Error::Unsound {
                 fault: format!("machines of {address} leave, and have to stay: {why}"),
@@ -141,15 +145,23 @@ pub(crate) async fn check_budgets(plan: &Plan, providers: &Providers) -> Result<
 }
 
 /// Whether machines that leave have data, by the pool as it exists.
-async fn hides_loss(change: &ResourceChange, providers: &Providers) -> Result<bool, Error> {
-    let rollout = rollout(change, providers).await?;
+async fn hides_loss(
+    change: &ResourceChange,
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+) -> Result<bool, Error> {
+    let rollout = rollout(change, providers, prior).await?;
     Ok(rollout.is_some_and(|rollout| {
         !rollout.members.is_empty() && (rollout.loses.is_some() || change.action.is_replace())
     }))
 }
 
-/// The roll of a change, by the pool as it exists; none where there is nothing to roll.
-async fn rollout(change: &ResourceChange, providers: &Providers) -> Result<Option<Rollout>, Error> {
+/// The roll of a change, by the pool as it exists and by what was applied to it last; none where there is nothing to roll.
+async fn rollout(
+    change: &ResourceChange,
+    providers: &Providers,
+    prior: Option<&Snapshot>,
+) -> Result<Option<Rollout>, Error> {
     let Some((name, handle, _)) = providers.of_type(change.address.kind()) else { return Ok(None) };
     let failed =
         |source: ProviderError| Error::Provider { provider: name.to_owned(), source: Box::new(source) };
@@ -162,11 +174,15 @@ async fn rollout(change: &ResourceChange, providers: &Providers) -> Result<Optio
         Some(Observation::Absent) | None => return Ok(None),
     };
     let goes = change.action == ChangeAction::Delete;
+    // Clouds do not show all settings of a pool.
+    let addresses = [Some(&change.address), change.previous_address.as_ref()].into_iter().flatten();
+    let mut records = addresses.filter_map(|address| prior?.resources.get(address));
+    let last_applied = records.next().and_then(|record| record.applied.clone());
     let item = PlanItem {
         address: change.address.clone(),
         desired: (!goes).then(|| change.record.applied.clone()),
         observed: Some(observed),
-        last_applied: None,
+        last_applied,
     };
     let planned = ask(providers, vec![item]).await?;
     Ok(planned.into_iter().next().and_then(|planned| planned.rollout))
