@@ -94,7 +94,8 @@ pub async fn reports(opened: &Opened) -> Result<Vec<Report>, Error> {
 
 /// Parts of field names whose texts are left out. The last is a whole object as one text, as kubectl stores
 /// it.
-const HIDDEN: [&str; 5] = ["token", "password", "secretkey", "privatekey", "last-applied-configuration"];
+const HIDDEN: [&str; 6] =
+    ["token", "password", "secretkey", "accesskey", "privatekey", "last-applied-configuration"];
 
 /// Removes values that objects and specs should not contain: those of environment variables, and those of
 /// fields that are named like secrets.
@@ -160,6 +161,9 @@ mod tests {
             pod,
             serde_json::json!({"kubectl.kubernetes.io/last-applied-configuration": "(left out)"})
         );
+        let mut account = serde_json::json!({"secretAccessKey": "s"});
+        redact(&mut account);
+        assert_eq!(account, serde_json::json!({"secretAccessKey": "(left out)"}));
         let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
         redact(&mut spec);
         assert_eq!(
