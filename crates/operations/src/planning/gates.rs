@@ -257,7 +257,8 @@ impl Removed {
         Gate {
             name: format!("DeprecatedApi--{api}"),
             message: format!("clients have requested {api}, which Kubernetes {release} removes"),
-            hint: "find the clients in the audit log by the annotation `k8s.io/removed-release`, and move them to a newer API",
+            hint: "find the clients in the audit log by the annotation `k8s.io/removed-release`, and move them to a newer API. \
+                   An API server counts their requests until it is restarted",
         }
     }
 }
