@@ -263,14 +263,18 @@ impl Kind for StaticPod {
     }
 
     async fn remove(&self, work: &Work) -> Result<(), ProviderError> {
-        let text = work.host().disk.read_text(work.identity())?;
         if work.stays() {
             return Ok(());
         }
-        // Only where the way back was left out: what is gone here must not be recovered.
+        // Only where the way back was left out: what is gone here must not be recovered, not even by a recovery that is at work.
+        let _lock = match Record::of(&work.host().disk, work.identity())? {
+            Some(_) => Some(Lock::take(work).await?),
+            None => None,
+        };
         if let Some(record) = Record::of(&work.host().disk, work.identity())? {
             record.forget(&work.host().disk)?;
         }
+        let text = work.host().disk.read_text(work.identity())?;
         let manifest = text.as_deref().and_then(Manifest::of);
         let mut runtime = self.runtime(work).await;
         let processes = match (&manifest, &runtime) {
