@@ -12,6 +12,21 @@ const SUFFIX: &str = ".service";
 const RESERVED: [&str; 2] = ["kubelet", "containerd"];
 const RESERVED_PREFIX: &str = "slipway-";
 
+/// The endings by which systemd takes a name for that of a whole unit, to which it adds nothing.
+const UNIT_TYPES: [&str; 11] = [
+    SUFFIX,
+    ".socket",
+    ".device",
+    ".mount",
+    ".automount",
+    ".swap",
+    ".target",
+    ".path",
+    ".timer",
+    ".slice",
+    ".scope",
+];
+
 /// The hooks of one machine.
 #[derive(Debug, Default)]
 pub(super) struct Hooks {
@@ -27,7 +42,7 @@ pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &
     let mut hooks = Hooks::default();
     let Some(pool) = pool else { return hooks };
     for hook in pool.node_files.hooks.iter().filter(|hook| hook.enabled) {
-        let name = hook.name.trim_end_matches(SUFFIX);
+        let name = service_name(hook);
         let attributes = Value::map([
             ("host", Value::from(machine.name.as_str())),
             ("name", name.into()),
@@ -51,31 +66,44 @@ pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &
 /// The hooks of a spec that do nothing on machines that exist already.
 #[must_use]
 pub fn hooks_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
-    let of = |path: String, hooks: &[Hook]| -> Vec<WithoutEffect> {
+    let of = |path: String, hooks: &[Hook], all: &[Hook]| -> Vec<WithoutEffect> {
         let found = hooks.iter().filter_map(|hook| {
-            let (field, why) = why_not(hook)?;
+            let twice =
+                || has_other_name(hook, all).then_some(("name", "two hooks are this unit; remove one"));
+            let (field, why) = why_not(hook).or_else(twice)?;
             Some(WithoutEffect { field: format!("{path}[{}].{field}", hook.name), why })
         });
         found.collect()
     };
     let shared = &cluster.node_files.hooks;
-    let mut found = of("nodeFiles.hooks".to_owned(), shared);
+    let mut found = of("nodeFiles.hooks".to_owned(), shared, shared);
     for pool in &cluster.pools {
-        let own: Vec<Hook> =
-            pool.node_files.hooks.iter().filter(|hook| !shared.contains(hook)).cloned().collect();
-        found.extend(of(format!("pools[{}].nodeFiles.hooks", pool.name), &own));
+        let all = &pool.node_files.hooks;
+        let own: Vec<Hook> = all.iter().filter(|hook| !shared.contains(hook)).cloned().collect();
+        found.extend(of(format!("pools[{}].nodeFiles.hooks", pool.name), &own, all));
     }
     found
 }
 
+/// The name of a hook's unit without `.service`.
+fn service_name(hook: &Hook) -> &str {
+    hook.name.strip_suffix(SUFFIX).unwrap_or(&hook.name)
+}
+
+/// Whether another hook, such as `tune` beside `tune.service`, is the same unit.
+fn has_other_name(hook: &Hook, all: &[Hook]) -> bool {
+    let is_same = |other: &&Hook| other.enabled && service_name(other) == service_name(hook);
+    hook.enabled && all.iter().filter(is_same).any(|other| other.name != hook.name)
+}
+
 /// The field of a hook that hosts cannot carry out, and why.
 fn why_not(hook: &Hook) -> Option<(&'static str, &'static str)> {
-    let name = hook.name.strip_suffix(SUFFIX);
-    if name.is_none() && hook.name.contains('.') {
+    let name = service_name(hook);
+    let is_whole = name != hook.name;
+    if (!is_whole && name.contains('.')) || UNIT_TYPES.iter().any(|unit| name.ends_with(unit)) {
         let why = "hosts run units with a name as `tune.service`; start others from one, or remove it";
         return Some(("name", why));
     }
-    let name = name.unwrap_or(&hook.name);
     if RESERVED.contains(&name) || name.starts_with(RESERVED_PREFIX) {
         let why =
             "this unit belongs to the node; choose another name, or use a drop-in file in `nodeFiles.files`";

@@ -64,3 +64,18 @@ fn hooks_that_hosts_cannot_run_are_refused() {
         ]
     );
 }
+
+#[test]
+fn names_that_systemd_takes_for_another_unit_are_refused() {
+    let mut cluster = cluster("elected: {}");
+    let early = |name: &str| hook(name, HookTiming::BeforeKubelet);
+    let names =
+        ["kubelet.service.service", "tune.timer.service", "twice", "twice.service", "my.tool.service"];
+    cluster.pools[0].node_files.hooks = names.map(early).to_vec();
+    let fields: Vec<String> = hooks_without_effect(&cluster).into_iter().map(|unused| unused.field).collect();
+    let field = |name: &str| format!("pools[control-plane].nodeFiles.hooks[{name}].name");
+    assert_eq!(
+        fields,
+        ["kubelet.service.service", "tune.timer.service", "twice", "twice.service"].map(field)
+    );
+}
