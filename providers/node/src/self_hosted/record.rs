@@ -69,11 +69,17 @@ impl Record {
     /// # Errors
     /// When one of them has another form.
     pub(crate) fn all(disk: &Disk) -> Result<Vec<Self>, ProviderError> {
-        let mut records = Vec::new();
-        for name in disk.list(FOLDER)?.iter().filter(|name| name.ends_with(".json")) {
-            records.extend(read(disk, &format!("{FOLDER}/{name}"))?);
-        }
-        Ok(records)
+        Self::each(disk)?.into_iter().collect()
+    }
+
+    /// The same, each by itself: one that has another form says nothing of the others.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub(crate) fn each(disk: &Disk) -> Result<Vec<Result<Self, ProviderError>>, ProviderError> {
+        let names = disk.list(FOLDER)?;
+        let records = names.iter().filter(|name| name.ends_with(".json"));
+        Ok(records.filter_map(|name| read(disk, &format!("{FOLDER}/{name}")).transpose()).collect())
     }
 
     /// The path of the manifest while a DaemonSet runs the pod.
@@ -154,6 +160,10 @@ mod tests {
         assert_eq!(Record::of(&disk, path).unwrap().as_ref(), Some(&record));
         assert_eq!(Record::all(&disk).unwrap(), std::slice::from_ref(&record));
         assert_eq!(record.manifest(&disk).unwrap(), "kind: Pod\n");
+        disk.write(&format!("{FOLDER}/kube-apiserver.json"), b"{", disk::Access::mode(0o600)).unwrap();
+        assert!(Record::all(&disk).is_err());
+        let readable: Vec<Record> = Record::each(&disk).unwrap().into_iter().flatten().collect();
+        assert_eq!(readable, std::slice::from_ref(&record));
         record.forget(&disk).unwrap();
         assert_eq!(Record::of(&disk, path).unwrap(), None);
         assert!(record.manifest(&disk).is_err());

@@ -15,7 +15,7 @@ use super::record::Record;
 use super::seen::Seen;
 use super::settings::Settings;
 use super::watch::{Action, Watch};
-use crate::cri::Runtime;
+use crate::cri::{Container, PodSandbox, Runtime};
 use crate::disk::{Access, Disk};
 use crate::error::transient;
 use crate::kind::Manifest;
@@ -69,45 +69,68 @@ struct Recovery<'a> {
 impl Recovery<'_> {
     /// Looks once at all components.
     async fn round(&mut self) {
-        match self.look().await {
-            Ok(()) => self.complaint = None,
+        let failed = match self.look().await {
+            Ok(failed) => failed,
             Err(error) => {
                 self.watches.values_mut().for_each(Watch::interrupted);
-                if self.complaint.as_ref() != Some(&error.message) {
-                    (self.tell)(&error.message);
-                    self.complaint = Some(error.message);
-                }
+                Some(error)
             }
+        };
+        let complaint = failed.map(|error| error.message);
+        if let Some(text) = complaint.as_ref().filter(|text| self.complaint.as_ref() != Some(*text)) {
+            (self.tell)(text);
         }
+        self.complaint = complaint;
     }
 
-    async fn look(&mut self) -> Result<(), ProviderError> {
-        let records = Record::all(&self.disk)?;
+    /// Looks after each component. Returns the first problem of one of them, which does not keep it from the others.
+    async fn look(&mut self) -> Result<Option<ProviderError>, ProviderError> {
+        let (mut records, mut failed) = (Vec::new(), None);
+        for record in Record::each(&self.disk)? {
+            match record {
+                Ok(record) => records.push(record),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
         self.watches.retain(|path, _| records.iter().any(|record| record.path == *path));
-        let Some(first) = records.first() else { return Ok(()) };
+        let Some(first) = records.first() else { return Ok(failed) };
         let Some(_lock) = Lock::try_take(&self.disk)? else {
             // The agent changes components, and looks after them meanwhile.
             self.watches.values_mut().for_each(Watch::interrupted);
-            return Ok(());
+            return Ok(failed);
         };
         let mut runtime = Runtime::of(&self.disk, first.runtime_endpoint.as_deref())
             .await
             .ok_or_else(|| transient("the container runtime does not answer"))?;
         let (pods, containers) = (runtime.pods().await?, runtime.containers().await?);
         for record in &records {
-            let text = record.manifest(&self.disk)?;
-            let Some(manifest) = Manifest::of(&text) else { continue };
-            let seen = Seen::of(&pods, &containers, &manifest);
-            let has_manifest = self.disk.status(&record.path)?.is_some();
-            let watch = self.watches.entry(record.path.clone()).or_default();
-            match watch.look(&seen, has_manifest, Instant::now()) {
-                Some(Action::Give) => self.give(record, &text, &manifest.name)?,
-                Some(Action::Take) => {
-                    self.disk.remove(&record.path)?;
-                    (self.tell)(&format!("{} runs by its DaemonSet again", manifest.name));
-                }
-                None => {}
+            if let Err(error) = self.look_after(record, &pods, &containers) {
+                self.watches.entry(record.path.clone()).or_default().interrupted();
+                failed = failed.or(Some(error));
             }
+        }
+        Ok(failed)
+    }
+
+    /// Gives the manifest of one component to the kubelet, or takes it away, if it is time.
+    fn look_after(
+        &mut self,
+        record: &Record,
+        pods: &[PodSandbox],
+        containers: &[Container],
+    ) -> Result<(), ProviderError> {
+        let text = record.manifest(&self.disk)?;
+        let Some(manifest) = Manifest::of(&text) else { return Ok(()) };
+        let seen = Seen::of(pods, containers, &manifest);
+        let has_manifest = self.disk.status(&record.path)?.is_some();
+        let watch = self.watches.entry(record.path.clone()).or_default();
+        match watch.look(&seen, has_manifest, Instant::now()) {
+            Some(Action::Give) => self.give(record, &text, &manifest.name)?,
+            Some(Action::Take) => {
+                self.disk.remove(&record.path)?;
+                (self.tell)(&format!("{} runs by its DaemonSet again", manifest.name));
+            }
+            None => {}
         }
         Ok(())
     }
