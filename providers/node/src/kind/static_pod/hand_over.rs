@@ -59,7 +59,9 @@ impl HandOver<'_> {
         }
         let before = disk.read_text(&self.record.path)?;
         if let Err(error) = self.brought_by_file(work, runtime, &shared(self.text)?).await {
-            self.undo(work, runtime, &manifest, before).await?;
+            if let Err(why) = self.undo(work, runtime, &manifest, before).await {
+                work.tell(format!("the manifest that failed is not taken back: {}", why.message));
+            }
             return Err(error);
         }
         // From here on, the recovery starts the component with this manifest.
