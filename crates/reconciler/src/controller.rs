@@ -20,6 +20,7 @@ use jiff::Timestamp;
 use slipway_controller::{Health, Metrics as Registry, Served, process_identity, serve};
 use slipway_engine::StopSignal;
 use slipway_operations::Environment;
+use tokio::runtime::Handle as Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -195,9 +196,14 @@ impl Controller {
     /// When the signal cannot be caught.
     pub async fn run(mut self, stop: CancellationToken, at_once: CancellationToken) -> Result<(), Error> {
         let (shared, replica, ended) = (self.shared.clone(), self.me.clone(), CancellationToken::new());
+        let end = ended.clone();
         let objects = async {
-            if let Some(settings) = &shared.configuration.kubernetes {
-                objects::work(&shared, settings, &replica, &ended).await;
+            let Some(settings) = shared.configuration.kubernetes.clone() else { return };
+            let runtime = Runtime::current();
+            // A credential plugin of a kubeconfig blocks the thread that starts it, and this one renews leases.
+            let work = move || runtime.block_on(Box::pin(objects::work(&shared, &settings, &replica, &end)));
+            if let Err(error) = tokio::task::spawn_blocking(work).await {
+                tracing::error!(%error, "objects in Kubernetes are neither written nor served any more");
             }
         };
         let work = async {
