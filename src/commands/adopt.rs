@@ -18,7 +18,12 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     let name = spec.cluster.name.clone();
     let environment = context.environment()?;
     let adopting = Adopting::look(&environment, spec).await?;
-    ui::report::found(context, &arguments.result, &report(adopting.found()))?;
+    ui::report::found(
+        context,
+        &arguments.result,
+        arguments.change.yes || arguments.dry_run,
+        &report(adopting.found()),
+    )?;
     adopting.refuse_ambiguous()?;
     if arguments.dry_run {
         context.output.message("Nothing was written.");

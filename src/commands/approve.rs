@@ -25,7 +25,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
     plans::check_fits(&context.environment()?, &plan).await?;
     let shown = ui::show::Shown { full: arguments.full, several: false };
     let text = ui::show::text(context, &context.state_url(), &plan, shown);
-    ui::report::found(context, &arguments.result, &text)?;
+    ui::report::found(context, &arguments.result, arguments.yes, &text)?;
     if plan.is_empty() {
         context.output.message("The plan does nothing; there is nothing to approve.");
         if arguments.result.output == ReportFormat::Json {

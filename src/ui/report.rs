@@ -75,15 +75,20 @@ pub(crate) fn changed(
     }
 }
 
-/// Shows what a change of the state would be. Programs read the result only, so they get it on standard error.
-pub(crate) fn found(context: &Context, arguments: &ResultArguments, text: &str) -> Result<(), CommandError> {
-    match arguments.output {
-        ReportFormat::Text => context.output.result(text),
-        ReportFormat::Json => {
-            context.output.message(text);
-            Ok(())
-        }
+/// Shows what a change of the state would be. Programs read the result only, so they get it on standard error: with `--quiet` too
+/// if a question follows.
+pub(crate) fn found(
+    context: &Context,
+    arguments: &ResultArguments,
+    is_answered: bool,
+    text: &str,
+) -> Result<(), CommandError> {
+    match (arguments.output, is_answered) {
+        (ReportFormat::Text, _) => return context.output.result(text),
+        (ReportFormat::Json, true) => context.output.message(text),
+        (ReportFormat::Json, false) => context.output.notice(text),
     }
+    Ok(())
 }
 
 /// Shows what was done, what failed, and what that held back.

@@ -32,7 +32,12 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         return Err(Error::NotDamaged { cluster: name }.into());
     }
     let rebuilding = Rebuilding::look(&environment, spec, &damage).await?;
-    ui::report::found(context, &arguments.result, &report(rebuilding.found()))?;
+    ui::report::found(
+        context,
+        &arguments.result,
+        arguments.change.yes || arguments.dry_run,
+        &report(rebuilding.found()),
+    )?;
     if arguments.dry_run {
         context.output.message("Nothing was written.");
         return Ok(ExitCode::from(2));
