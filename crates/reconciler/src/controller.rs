@@ -48,6 +48,9 @@ pub(crate) use handle::Hint;
 /// The longest sleep of the loop.
 const NAP: Duration = Duration::from_secs(60);
 
+/// How long the end of a controller waits for objects in Kubernetes. The lease of requests is given back in less.
+const LAST_OBJECTS: Duration = Duration::from_secs(30);
+
 /// A controller. See the crate's documentation.
 pub struct Controller {
     shared: Shared,
@@ -202,8 +205,15 @@ impl Controller {
             let runtime = Runtime::current();
             // A credential plugin of a kubeconfig blocks the thread that starts it, and this one renews leases.
             let work = move || runtime.block_on(Box::pin(objects::work(&shared, &settings, &replica, &end)));
-            if let Err(error) = tokio::task::spawn_blocking(work).await {
-                tracing::error!(%error, "objects in Kubernetes are neither written nor served any more");
+            let too_late = async {
+                ended.cancelled().await;
+                tokio::time::sleep(LAST_OBJECTS).await;
+            };
+            tokio::select! {
+                done = tokio::task::spawn_blocking(work) => if let Err(error) = done {
+                    tracing::error!(%error, "objects in Kubernetes are neither written nor served any more");
+                },
+                () = too_late => tracing::warn!("the last writes of objects in Kubernetes are not waited for"),
             }
         };
         let work = async {
