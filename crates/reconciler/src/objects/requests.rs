@@ -94,10 +94,17 @@ impl<'a> Desk<'a> {
     }
 
     async fn attempt(&mut self, all: &[Arc<PlanRequest>]) -> Result<Duration, Failure> {
+        let wait = self.answer(all).await?;
+        // Requests do not wait for it, also if it fails.
         if self.sweep_due <= Instant::now() {
             sweep::run(&self.connection.shared, &self.clusters).await?;
             self.sweep_due = Instant::now() + HOUR;
         }
+        Ok(wait)
+    }
+
+    /// Carries on with all requests. Returns how long nothing has to be done if no request changes.
+    async fn answer(&self, all: &[Arc<PlanRequest>]) -> Result<Duration, Failure> {
         let now = Timestamp::now();
         let mut wait = HOUR;
         for request in all {
