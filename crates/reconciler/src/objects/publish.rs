@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::json;
 use slipway_controller::EventType;
 use slipway_controller::k8s_openapi::api::core::v1::ObjectReference;
-use slipway_controller::kube::Resource as _;
 use slipway_controller::kube::api::{Api, Patch, PatchParams};
+use slipway_controller::kube::{self, Resource as _};
 use slipway_state_store::Digest;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -193,8 +193,15 @@ impl<'a> Publisher<'a> {
                 "apiVersion": version, "kind": kind, "metadata": {"name": name},
                 "status": ManagedClusterStatus::of(status, written.generation),
             });
-            let applied =
-                answered(self.objects.patch_status(name, &parameters, &Patch::Apply(&object))).await?;
+            let patch = Patch::Apply(&object);
+            let applied = match answered(self.objects.patch_status(name, &parameters, &patch)).await {
+                // Somebody has deleted it.
+                Err(Failure::Api(kube::Error::Api(refusal))) if refusal.code == 404 => {
+                    written.spec = None;
+                    continue;
+                }
+                applied => applied?,
+            };
             if applied.metadata.generation == Some(written.generation) {
                 written.status = digests.1;
                 self.tell(status, &mut written, &applied.object_ref(&())).await;
