@@ -18,6 +18,8 @@ pub struct Leaf {
     pub shape: Shape,
     /// Whether it must be given.
     pub required: bool,
+    /// The default, when it does not depend on other fields.
+    pub default: Option<serde_json::Value>,
 }
 
 /// Every leaf of the `v1alpha1` documents, kinds and paths in order. `apiVersion` and `kind` are left out.
@@ -29,23 +31,37 @@ pub fn leaves() -> Vec<Leaf> {
         ("Host", Shape::of::<HostDocument>()),
         ("NodePool", Shape::of::<NodePoolDocument>()),
     ] {
-        collect(document, "", &shape, true, &mut leaves);
+        collect(document, "", &shape, (true, None), &mut leaves);
     }
     leaves
 }
 
-fn collect(document: &'static str, path: &str, shape: &Shape, required: bool, leaves: &mut Vec<Leaf>) {
+/// The leaves of a shape; `kept` is whether it must be given, and its default.
+fn collect(
+    document: &'static str,
+    path: &str,
+    shape: &Shape,
+    kept: (bool, Option<&serde_json::Value>),
+    leaves: &mut Vec<Leaf>,
+) {
     match &shape.kind {
         Kind::Object(fields) | Kind::OneOf(fields) if !fields.is_empty() => {
             for (name, field) in fields {
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                collect(document, &path, &field.shape, field.required, leaves);
+                collect(document, &path, &field.shape, (field.required, field.default.as_ref()), leaves);
             }
         }
-        Kind::List(item) if has_fields(item) => collect(document, &format!("{path}[]"), item, false, leaves),
-        Kind::Map(item) if has_fields(item) => collect(document, &format!("{path}.*"), item, false, leaves),
+        Kind::List(item) if has_fields(item) => {
+            collect(document, &format!("{path}[]"), item, (false, None), leaves)
+        }
+        Kind::Map(item) if has_fields(item) => {
+            collect(document, &format!("{path}.*"), item, (false, None), leaves)
+        }
         Kind::Constant(_) => {}
-        _ => leaves.push(Leaf { document, path: path.to_owned(), shape: shape.clone(), required }),
+        _ => {
+            let (required, default) = (kept.0, kept.1.cloned());
+            leaves.push(Leaf { document, path: path.to_owned(), shape: shape.clone(), required, default });
+        }
     }
 }
 

@@ -20,6 +20,12 @@ impl Unreadable {
     pub const fn code(&self) -> &'static str {
         "STATE0052"
     }
+
+    /// The difference from the form that this version reads.
+    #[must_use]
+    pub fn form(&self) -> String {
+        self.0.to_string()
+    }
 }
 
 /// Writes a spec for the state.

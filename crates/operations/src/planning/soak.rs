@@ -10,7 +10,7 @@ use slipway_spec::model::BrokenGate;
 use slipway_state_store::{ClusterName, history};
 use tokio::time::Instant;
 
-use super::gates::soak::{has_credentials, look_at_all, time};
+use super::gates::soak::{has_credentials, is_reached, look_at_all, time};
 use super::gates::{self, Gate};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -63,7 +63,7 @@ impl Opened {
     }
 
     /// The gates that have not held in any look for a minute, without those that the settings of the provider waive. None if this
-    /// process cannot open the keys of the cluster: then nothing can be read.
+    /// process cannot open the keys of the cluster, or reaches no API server: what cannot be read changes nothing.
     async fn gates_that_stay_broken(&self, release: &Release) -> Vec<Gate> {
         let (access, config) = (&self.stage.access, &self.spec.cluster.provider.config);
         if !has_credentials(access).await {
@@ -75,7 +75,7 @@ impl Opened {
             tokio::time::sleep(PERIOD).await;
             broken = gates::still_broken(&broken, look_at_all(access, release).await);
         }
-        broken
+        if is_reached(access).await { broken } else { Vec::new() }
     }
 
     /// The gate of the time that a version is to be emulated, if the applied spec has a soak.

@@ -109,15 +109,15 @@ mod tests {
 
     #[test]
     fn a_message_without_end_is_cut_short() {
-        let long = "x".repeat(size::MESSAGE.in_memory() + 1);
-        let fits = &long[1..];
+        let long = "x".repeat(size::MESSAGE.in_memory() + 1_024);
+        let fits = &long[1_024..];
         let read = |message: &str, hint: &str| {
             let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
             ProviderError::try_from(proto::Error { message, hint, ..proto::Error::default() }).unwrap()
         };
         assert_eq!(read(fits, fits).message, fits);
         let cut = read(&long, &long);
-        assert!(cut.message.ends_with("… (1 byte more)"), "{}", cut.message.len());
+        assert!(cut.message.ends_with("… (1 KiB more)"), "{}", cut.message.len());
         assert_eq!(cut.hint, Some(cut.message));
     }
 

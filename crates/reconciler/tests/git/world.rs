@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slipway_operations::{Actor, Approve, Environment, Manner, Opened, Request, Specs, Terms, bring, plans};
 use slipway_provider_sim::inspect::{Inventory, Tamper};
@@ -152,12 +152,25 @@ url = '{}'
 
     /// Starts a controller.
     pub async fn start(&self, configuration: Configuration) -> Running {
-        let controller = Controller::new(configuration, self.environment("controller")).await.unwrap();
+        let controller = self.unlocked(configuration).await;
         let (handle, stop) = (controller.handle(), CancellationToken::new());
         let at_once = CancellationToken::new();
         let tokens = (stop.clone(), at_once.clone());
         let task = tokio::task::spawn_local(async move { controller.run(tokens.0, tokens.1).await.unwrap() });
         Running { handle, stop, at_once, task }
+    }
+
+    /// A controller, as soon as the threads of the one before have left its folder.
+    async fn unlocked(&self, configuration: Configuration) -> Controller {
+        let until = Instant::now() + Duration::from_secs(10);
+        loop {
+            match Controller::new(configuration.clone(), self.environment("controller")).await {
+                Err(slipway_reconciler::Error::Locked { .. }) if Instant::now() < until => {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                made => return made.unwrap(),
+            }
+        }
     }
 
     /// Starts a controller that treats all clusters alike.

@@ -71,6 +71,8 @@ pub fn candidates(leaf: &Leaf, now: Option<&Json>, chosen: &dyn Fn(&str) -> Vec<
         _ => {}
     }
     values.extend(leaf.values());
+    // A field that is absent has its default.
+    let now = now.or_else(|| leaf.default.as_ref().filter(|_| leaf.values().len() > 1));
     values.retain(|value| Some(value) != now);
     values
 }

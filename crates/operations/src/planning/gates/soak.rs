@@ -28,6 +28,15 @@ pub(in crate::planning) async fn has_credentials(access: &ClusterAccess) -> bool
     }
 }
 
+/// Whether any API server answers. If none does, this process may have no way to the cluster.
+pub(in crate::planning) async fn is_reached(access: &ClusterAccess) -> bool {
+    let ask = async |endpoint: &LocalEndpoint| match reader_at(access, endpoint).await {
+        Ok(reader) => reader.get("/version").await.is_ok(),
+        Err(_) => false,
+    };
+    join_all(access.endpoints().iter().map(ask)).await.contains(&true)
+}
+
 /// Asks all API servers, and reads the cluster as before an upgrade. Returns the gates that do not hold.
 pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
     let (objects, servers) = tokio::join!(of_objects(access), look(access, release));
