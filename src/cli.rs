@@ -443,7 +443,6 @@ pub(crate) struct DriftArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct RollArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
@@ -466,7 +465,6 @@ pub(crate) struct RollArguments {
 
 #[derive(Debug, Args)]
 #[command(group = clap::ArgGroup::new("change"), mut_arg("yes", |yes| yes.requires("change")))]
-#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct UpgradeArguments {
     #[command(flatten)]
     pub specs: SpecArguments,
@@ -508,7 +506,6 @@ pub(crate) struct UpgradeArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(mut_arg("out", |out| out.conflicts_with("yes")))]
 pub(crate) struct DeleteArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,

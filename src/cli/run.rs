@@ -41,6 +41,13 @@ pub(crate) struct RunArguments {
 pub(crate) struct SaveArguments {
     /// Save the plan of a dry run to this file, for `slipway apply PLANFILE`; `state:` saves it in the state store under its
     /// digest.
-    #[arg(long, value_name = "PLANFILE", requires = "dry_run", value_hint = ValueHint::FilePath)]
+    // With `--yes`, which excludes `--dry-run`, clap would require `--dry-run` no more.
+    #[arg(
+        long,
+        value_name = "PLANFILE",
+        requires = "dry_run",
+        conflicts_with = "yes",
+        value_hint = ValueHint::FilePath
+    )]
     pub out: Option<PathBuf>,
 }
