@@ -145,26 +145,31 @@ fn longer(cluster: &Cluster) -> Option<(String, usize)> {
         return None;
     };
     fields.iter().find_map(|(name, value)| {
-        let items = value.as_array().filter(|_| name == "hosts");
-        items.map_or_else(
-            || longer_within(name, value),
-            |hosts| hosts.iter().find_map(|host| longer_within(name, host)),
-        )
+        let found = match value {
+            Value::Array(hosts) if name == "hosts" => hosts.iter().find_map(longer_within),
+            _ => longer_within(value),
+        };
+        found.map(|(rest, number)| (format!("{name}{rest}"), number))
     })
 }
 
-fn longer_within(path: &str, value: &Value) -> Option<(String, usize)> {
-    let long = |number: usize| (number > count::ITEMS).then(|| (path.to_owned(), number));
+/// The same within a value, with the path from it. Paths are written for what is found only.
+fn longer_within(value: &Value) -> Option<(String, usize)> {
+    let long = |number: usize| (number > count::ITEMS).then(|| (String::new(), number));
     match value {
         Value::Array(items) => long(items.len()).or_else(|| {
             items.iter().enumerate().find_map(|(index, item)| {
+                let (rest, number) = longer_within(item)?;
                 let name = item.get("name").and_then(Value::as_str);
                 let key = name.map_or_else(|| index.to_string(), ToOwned::to_owned);
-                longer_within(&format!("{path}[{key}]"), item)
+                Some((format!("[{key}]{rest}"), number))
             })
         }),
         Value::Object(fields) => long(fields.len()).or_else(|| {
-            fields.iter().find_map(|(name, field)| longer_within(&format!("{path}.{name}"), field))
+            fields.iter().find_map(|(name, field)| {
+                let (rest, number) = longer_within(field)?;
+                Some((format!(".{name}{rest}"), number))
+            })
         }),
         _ => None,
     }
