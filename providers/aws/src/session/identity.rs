@@ -22,6 +22,7 @@ use slipway_aws_model::names::roles_of_others;
 use slipway_aws_model::tags;
 use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest};
 use slipway_resource::{Digest, ErrorClass, ProviderError};
+use tokio::sync::OnceCell;
 
 use crate::cloud::Cloud;
 use crate::error::{error, incomplete, permanent};
@@ -91,6 +92,7 @@ pub(super) async fn verify(
         .ok_or_else(|| refused(format!("{arn} is no role of an instance")))?;
     let instance = instance(cloud, id).await?;
     belongs(&instance, &request.cluster, role, id)?;
+    is_in(&instance, &own_network(cloud).await?, id)?;
     has_role(cloud, &instance, role, id).await?;
     let pool = pool(&instance, &request.cluster).map(str::to_owned);
     let started = instance.launch_time().ok_or_else(|| incomplete("DescribeInstances", "time"))?.secs();
@@ -142,6 +144,40 @@ fn belongs(instance: &Instance, cluster: &str, role: &str, id: &str) -> Result<(
 fn pool<'a>(instance: &'a Instance, cluster: &str) -> Option<&'a str> {
     let pool = tag(instance, GROUP)?.strip_suffix(cluster)?.strip_suffix('.')?;
     (!pool.is_empty() && !pool.contains('.')).then_some(pool)
+}
+
+/// The network of the instance that verifies others. It never changes.
+#[derive(Default)]
+struct OwnNetwork(OnceCell<String>);
+
+/// The network of this control plane, which is that of its cluster.
+async fn own_network(cloud: &Cloud) -> Result<String, ProviderError> {
+    let own = cloud.shared::<OwnNetwork>();
+    own.0.get_or_try_init(|| look_for_own_network(cloud)).await.cloned()
+}
+
+async fn look_for_own_network(cloud: &Cloud) -> Result<String, ProviderError> {
+    let caller = cloud.caller().unwrap_or("nobody");
+    let (_, id) = of_instance(caller, cloud.partition(), cloud.account()).ok_or_else(|| {
+        permanent(format!(
+            "the network of the cluster is not known: {caller}, who verifies machines, is no instance"
+        ))
+        .with_hint("let control planes use the role of their instance, and no other credentials")
+    })?;
+    let own = instance(cloud, id).await?;
+    own.vpc_id().map(str::to_owned).ok_or_else(|| incomplete("DescribeInstances", "network"))
+}
+
+/// Checks that an instance is in the network of the cluster. Tags of a cluster, and groups with its name, can be created in every
+/// network of the account.
+fn is_in(instance: &Instance, network: &str, id: &str) -> Result<(), ProviderError> {
+    match instance.vpc_id() {
+        Some(its) if its == network => Ok(()),
+        its => {
+            let its = its.unwrap_or("no network");
+            Err(refused(format!("instance {id} is in {its}, and the cluster is in {network}")))
+        }
+    }
 }
 
 /// Checks that the role is the one of the instance's profile. A caller that may assume another role can

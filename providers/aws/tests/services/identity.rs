@@ -5,7 +5,7 @@ use slipway_resource::provider::{NodeChallenge, VerifyNodeRequest};
 use slipway_resource::{Digest, ErrorClass};
 use slipway_testkit::http;
 
-use crate::support::{Cloud, moto};
+use crate::support::{Cloud, REGION, moto};
 
 const CLUSTER: &str = "a.example.com";
 
@@ -93,4 +93,71 @@ async fn nobody_is_a_node_but_a_running_machine_of_the_cluster() {
     let text = refusal(&cloud, shown(&session(port, role, &id))).await;
     assert!(text.contains("is terminated"), "{text}");
     cloud.end().await;
+    only_its_own_network_is_the_clusters(&moto.endpoint(), port).await;
+}
+
+/// Machines with the tags of the cluster, in groups with its name, are refused if they are in another network than the control plane that
+/// verifies them.
+async fn only_its_own_network_is_the_clusters(endpoint: &str, port: u16) {
+    let role = |name: &str| format!("arn:aws:iam::123456789012:role/{name}.a.example.com");
+    let control_plane = member(port, "masters", "10.7.0.0/16");
+    let foreign = member(port, "nodes", "10.8.0.0/16");
+    let key = session(port, &role("masters"), &control_plane.id);
+    let cloud = Cloud::open_as(endpoint, &key, REGION).await;
+    let text = refusal(&cloud, shown(&session(port, &role("nodes"), &foreign.id))).await;
+    let places = format!("is in {}, and the cluster is in {}", foreign.network, control_plane.network);
+    assert!(text.contains(&places), "{text}");
+    // In the same network, the next check follows: the group gives its machines no role.
+    let own = launched(port, "others", &control_plane.subnet);
+    let text = refusal(&cloud, shown(&session(port, &role("nodes"), &own))).await;
+    assert!(text.contains("does not have the role"), "{text}");
+    cloud.end().await;
+
+    // Somebody who is no instance does not know the network of the cluster, and verifies nobody.
+    let cloud = Cloud::open(endpoint).await;
+    let credential = shown(&session(port, &role("nodes"), &own));
+    let request = VerifyNodeRequest { challenge: challenge(), credential, cluster: CLUSTER.to_owned() };
+    let error = cloud.session.verify_node(request).await.unwrap_err();
+    assert_eq!(error.class, ErrorClass::Permanent, "{error:?}");
+    assert!(error.message.contains("is no instance"), "{error:?}");
+    cloud.end().await;
+}
+
+/// An instance in a network of its own.
+struct Member {
+    id: String,
+    network: String,
+    subnet: String,
+}
+
+/// Creates a network, and an instance of a group in it.
+fn member(port: u16, group: &str, range: &str) -> Member {
+    let ec2 = |body: &str, element: &str| ask(port, "ec2", &format!("{body}&Version=2016-11-15"), element);
+    let network = ec2(&format!("Action=CreateVpc&CidrBlock={range}"), "vpcId");
+    let subnet = ec2(&format!("Action=CreateSubnet&VpcId={network}&CidrBlock={range}"), "subnetId");
+    Member { id: launched(port, group, &subnet), network, subnet }
+}
+
+/// The instance that a new group of the cluster launches in a subnet.
+fn launched(port: u16, group: &str, subnet: &str) -> String {
+    let name = format!("{group}.{CLUSTER}");
+    let template = format!(
+        "Action=CreateLaunchTemplate&Version=2016-11-15&LaunchTemplateName={name}\
+         &LaunchTemplateData.ImageId=ami-12c6146b&LaunchTemplateData.InstanceType=t3.micro"
+    );
+    let template = ask(port, "ec2", &template, "launchTemplateId");
+    let tag = |number: usize, key: &str, value: &str| {
+        let tag = format!("Tags.member.{number}");
+        format!("&{tag}.Key={key}&{tag}.Value={value}&{tag}.PropagateAtLaunch=true")
+    };
+    let create = format!(
+        "Action=CreateAutoScalingGroup&Version=2011-01-01&AutoScalingGroupName={name}&MinSize=1&MaxSize=1&DesiredCapacity=1\
+         &LaunchTemplate.LaunchTemplateId={template}&LaunchTemplate.Version=1&VPCZoneIdentifier={subnet}{}{}",
+        tag(1, "KubernetesCluster", CLUSTER),
+        tag(2, "k8s.io%2Frole%2Fnode", "1"),
+    );
+    answer(port, "autoscaling", &create);
+    let described =
+        format!("Action=DescribeAutoScalingGroups&Version=2011-01-01&AutoScalingGroupNames.member.1={name}");
+    ask(port, "autoscaling", &described, "InstanceId")
 }

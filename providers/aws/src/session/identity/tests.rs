@@ -94,6 +94,19 @@ fn machines_of_the_cluster_that_are_no_workers_get_nothing() {
 }
 
 #[test]
+fn a_machine_of_another_network_is_refused() {
+    let of = |network: Option<&str>| {
+        let instance = Instance::builder().set_vpc_id(network.map(str::to_owned)).build();
+        is_in(&instance, "vpc-1", "i-1").map_err(|error| error.message)
+    };
+    assert_eq!(of(Some("vpc-1")), Ok(()));
+    for (network, its) in [(Some("vpc-2"), "vpc-2"), (None, "no network")] {
+        let text = of(network).unwrap_err();
+        assert!(text.ends_with(&format!("instance i-1 is in {its}, and the cluster is in vpc-1")), "{text}");
+    }
+}
+
+#[test]
 fn an_instance_that_does_not_run_is_refused() {
     let own = [("KubernetesCluster", "example.com")];
     for name in [InstanceStateName::Terminated, InstanceStateName::ShuttingDown, InstanceStateName::Stopped] {
