@@ -61,7 +61,7 @@ impl Clients {
         }
         let mut sdk = loader.load().await;
         if let Some(role) = &config.assume_role {
-            sdk = assume(sdk, role).await;
+            sdk = assume(sdk, role, config.external_id.as_deref()).await;
         }
         Self::new(sdk)
     }
@@ -167,8 +167,11 @@ impl Clients {
     }
 }
 
-async fn assume(config: SdkConfig, role: &str) -> SdkConfig {
-    let provider = AssumeRoleProvider::builder(role).configure(&config).session_name("slipway").build().await;
-    let credentials = SharedCredentialsProvider::new(provider);
+async fn assume(config: SdkConfig, role: &str, external_id: Option<&str>) -> SdkConfig {
+    let mut provider = AssumeRoleProvider::builder(role).configure(&config).session_name("slipway");
+    if let Some(id) = external_id {
+        provider = provider.external_id(id);
+    }
+    let credentials = SharedCredentialsProvider::new(provider.build().await);
     config.into_builder().credentials_provider(credentials).build()
 }

@@ -14,6 +14,8 @@ pub(crate) struct Config {
     pub profile: Option<String>,
     /// The role to take on for every call, by ARN.
     pub assume_role: Option<String>,
+    /// What its trust policy asks for (`sts:ExternalId`).
+    pub external_id: Option<String>,
     /// Where all services answer instead of AWS.
     pub endpoint: Option<String>,
     /// Whether the caller has named that, so that it may be anywhere.
@@ -45,6 +47,7 @@ impl Config {
             account: text(value, "account"),
             profile: text(value, "profile"),
             assume_role: text(value, "assumeRole"),
+            external_id: text(value, "externalId"),
             endpoint: text(value, "endpoint"),
             is_callers_endpoint: false,
             leaving: value.get("leaving").and_then(Value::as_bool).unwrap_or_default(),
@@ -77,6 +80,17 @@ impl Config {
         {
             problems.push(format!("assumeRole: {role} is not the ARN of a role"));
         }
+        if let Some(id) = &self.external_id {
+            if self.assume_role.is_none() {
+                problems.push("externalId: it belongs to a role, and `assumeRole` is not set".to_owned());
+            }
+            // The form that STS takes.
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@:/-_".contains(&byte);
+            if !(2..=1224).contains(&id.len()) || !id.bytes().all(is_letter) {
+                let text = "externalId: it has 2 to 1224 letters, digits and characters of `+=,.@:/-_`";
+                problems.push(text.to_owned());
+            }
+        }
         problems
     }
 }
@@ -105,6 +119,13 @@ mod tests {
             Config::from_value(&Value::map([("assumeRole", "arn:aws:iam::123456789012:role/x")])).unwrap();
         assert!(config.assume_role.is_some());
         assert!(Config::from_value(&Value::map([("assumeRole", "x")])).is_err());
+        let role = ("assumeRole", "arn:aws:iam::123456789012:role/x");
+        let config = Config::from_value(&Value::map([role, ("externalId", "a:b")])).unwrap();
+        assert_eq!(config.external_id.as_deref(), Some("a:b"));
+        for wrong in [[role, ("externalId", "a b")], [("account", "123456789012"), ("externalId", "a:b")]] {
+            let problems = Config::from_value(&Value::map(wrong)).unwrap_err();
+            assert!(problems.len() == 1 && problems[0].starts_with("externalId: "), "{problems:?}");
+        }
         assert_eq!(Config::from_value(&Value::Null).unwrap(), Config::default());
     }
 }

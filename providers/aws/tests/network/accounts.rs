@@ -2,11 +2,21 @@
 
 use slipway_resource::provider::{Action, ApplyRequest, DiscoverRequest, EventSink, SessionRequest};
 use slipway_resource::{Address, ClusterUid, Ownership, Session, Token, Value};
+use slipway_testkit::proxy::{Proxy, Request, Verdict};
 
 use crate::support::{CLUSTER, launch, moto};
 
 /// The account that a role is taken on in.
 const OTHER: &str = "222222222222";
+
+/// STS with a role whose trust policy asks for an external id.
+fn trusts(request: &Request) -> Verdict {
+    let body = String::from_utf8_lossy(&request.body);
+    if body.contains("Action=AssumeRole") && !body.contains("ExternalId=tenant-7") {
+        return Verdict::status(403);
+    }
+    Verdict::Pass
+}
 
 async fn make(session: &dyn Session, uid: &ClusterUid, name: &str) -> String {
     let address: Address = format!("aws_vpc.{name}").parse().unwrap();
@@ -30,10 +40,17 @@ async fn two_accounts_in_two_regions_live_in_one_process() {
     let moto = moto();
     let running = launch("testing").await;
     let role = format!("arn:aws:iam::{OTHER}:role/slipway");
-    let endpoint = ("endpoint", moto.endpoint());
+    let asking = Proxy::start(moto.port(), |request| trusts(request)).unwrap();
+    let (assumed, endpoint) = (("assumeRole", role), ("endpoint", asking.endpoint()));
+    let refused = SessionRequest {
+        config: Value::map([endpoint.clone(), assumed.clone()]),
+        region: Some("eu-west-1".to_owned()),
+        offline: false,
+    };
+    assert!(running.provider().open_session(refused).await.is_err(), "a session without the external id");
     let configurations = [
-        (Value::map([endpoint.clone()]), "us-east-1"),
-        (Value::map([endpoint, ("assumeRole", role)]), "eu-west-1"),
+        (Value::map([("endpoint", moto.endpoint())]), "us-east-1"),
+        (Value::map([endpoint, assumed, ("externalId", "tenant-7".to_owned())]), "eu-west-1"),
     ];
     let mut sessions = Vec::new();
     for (config, region) in configurations {

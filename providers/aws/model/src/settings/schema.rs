@@ -69,6 +69,10 @@ pub fn cluster_schema() -> BTreeMap<String, Attribute> {
                 .describe("The profile of the shared configuration and credentials."),
         ),
         ("assumeRole", text().names(Names::Credentials).describe("The role that is assumed, by ARN.")),
+        (
+            "externalId",
+            text().names(Names::Credentials).describe("The external id that the trust policy of this role asks for."),
+        ),
         ("endpoint", text().names(Names::Endpoint).describe("The URL of every service, for emulators.")),
         (
             "clusterApi",
