@@ -6,6 +6,7 @@ mod config;
 mod host_addresses;
 mod identity;
 mod ignition;
+mod owner;
 mod phases;
 mod recipe;
 mod run;
@@ -50,6 +51,16 @@ pub enum AgentError {
         status: u16,
         /// The reason that it gives.
         message: String,
+    },
+    /// The machine belongs to another cluster.
+    #[error("this machine belongs to the cluster {cluster} ({uid}), as {path} says")]
+    Taken {
+        /// The name of that cluster.
+        cluster: String,
+        /// Its unique id.
+        uid: String,
+        /// The file that says so.
+        path: String,
     },
     /// A phase has failed.
     #[error("{0}")]

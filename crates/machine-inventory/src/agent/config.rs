@@ -49,6 +49,9 @@ pub struct Config {
     /// Addresses that the system does not know, such as one behind NAT. They come before those of the interfaces.
     #[serde(default)]
     pub addresses: Vec<HostAddress>,
+    /// File that says to which cluster the machine belongs. Nodes of Slipway have the same file.
+    #[serde(default = "owner_file")]
+    pub owner_file: PathBuf,
     /// File that the bootstrap data writes when it has succeeded.
     #[serde(default = "sentinel")]
     pub sentinel_file: PathBuf,
@@ -79,6 +82,10 @@ fn work_dir() -> PathBuf {
 
 fn reconciliation() -> String {
     "10s".to_owned()
+}
+
+fn owner_file() -> PathBuf {
+    "/var/lib/slipway/owner".into()
 }
 
 fn sentinel() -> PathBuf {

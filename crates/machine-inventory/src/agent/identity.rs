@@ -43,6 +43,11 @@ pub(super) fn load(folder: &Path) -> Result<PrivateKey, AgentError> {
     PrivateKey::read(&text).map_err(bad)
 }
 
+/// Whether the host has a key, and may be registered with it.
+pub(super) fn exists(folder: &Path) -> bool {
+    place(folder).exists()
+}
+
 /// Removes the key: the host registers as a new one.
 pub(super) fn forget(folder: &Path) -> Result<(), AgentError> {
     let path = place(folder);
@@ -69,7 +74,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("state");
         let public = || load(&folder).unwrap().public().unwrap();
+        assert!(!exists(&folder));
         let first = public();
+        assert!(exists(&folder));
         assert_eq!(public(), first);
         assert_eq!(fs::metadata(place(&folder)).unwrap().permissions().mode() & 0o777, 0o600);
         forget(&folder).unwrap();

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::client::Api;
 use super::config::Config;
+use super::owner::Owner;
 use super::recipe::Recipe;
 use super::{AgentError, host_addresses, identity, run};
 use crate::api::Phase;
@@ -26,6 +27,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub(super) struct Agent {
     config: Config,
     name: String,
+    owner: Owner,
     api: Api,
     key: PrivateKey,
     registered: bool,
@@ -34,9 +36,19 @@ pub(super) struct Agent {
 impl Agent {
     pub(super) fn new(config: Config) -> Result<Self, AgentError> {
         let name = config.hostname.clone().unwrap_or_else(host_addresses::hostname);
+        let owner = Owner::of(&config.registration.uri, &name);
+        if !identity::exists(&config.work_dir) {
+            // A machine of another cluster is not offered to Cluster API.
+            owner.check(&config.owner_file)?;
+        }
         let api = Api::new(config.registration.clone(), name.clone())?;
         let key = identity::load(&config.work_dir)?;
-        Ok(Self { config, name, api, key, registered: false })
+        let agent = Self { config, name, owner, api, key, registered: false };
+        if agent.began().exists() {
+            // Agents of earlier versions left no record.
+            agent.owner.claim(&agent.config.owner_file)?;
+        }
+        Ok(agent)
     }
 
     /// Works until the stop. Failures are logged, and what failed is tried again.
@@ -102,6 +114,10 @@ impl Agent {
     /// Registers the host if that was not done, and reports its addresses.
     async fn register(&mut self) -> Result<HostState, AgentError> {
         if !self.registered {
+            if !identity::exists(&self.config.work_dir) {
+                self.owner.check(&self.config.owner_file)?;
+                self.key = identity::load(&self.config.work_dir)?;
+            }
             let new = self.api.register(&self.key).await?;
             tracing::info!(host = self.name, new, "the host is registered");
             self.registered = true;
@@ -161,6 +177,10 @@ impl Agent {
             Ok(recipe) => recipe,
             Err(error) => return self.give_up(error.to_string()).await,
         };
+        match self.owner.claim(&self.config.owner_file) {
+            Err(error @ AgentError::Taken { .. }) => return self.give_up(error.to_string()).await,
+            other => other?,
+        }
         let began = Report { phase: Some(Phase::Bootstrapping), ..Report::default() };
         self.api.report(&self.key, &began).await?;
         self.mark(&self.began(), "")?;
@@ -211,15 +231,25 @@ impl Agent {
             Err(error) => return Err(error),
         }
         identity::forget(&self.config.work_dir)?;
-        self.key = identity::load(&self.config.work_dir)?;
         self.registered = false;
         Ok(())
     }
 
     /// Runs the commands of the reset, and removes the records of the bootstrap.
     async fn clean(&self) -> Result<(), AgentError> {
-        let script: String = self.config.reset.iter().map(|command| format!("{command} || exit\n")).collect();
-        run::run(&script, &self.config.work_dir, "reset").await?;
+        match self.owner.claim(&self.config.owner_file) {
+            // The bootstrap data has not run here, and the commands would end the node of the other cluster.
+            Err(error @ AgentError::Taken { .. }) => {
+                tracing::warn!(host = self.name, %error, "the commands of the reset do not run");
+            }
+            other => {
+                other?;
+                let script: String =
+                    self.config.reset.iter().map(|command| format!("{command} || exit\n")).collect();
+                run::run(&script, &self.config.work_dir, "reset").await?;
+                self.owner.release(&self.config.owner_file)?;
+            }
+        }
         for path in [&self.config.sentinel_file, &self.succeeded(), &self.failed(), &self.began()] {
             match fs::remove_file(path) {
                 Err(cause) if cause.kind() != std::io::ErrorKind::NotFound => {

@@ -1,10 +1,11 @@
 //! A real agent on this machine, over TLS.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value as Json, json};
 
-use crate::lab::{Lab, condition, eventually};
+use crate::lab::{Lab, condition, eventually, message};
 use crate::objects::{ELEMENTAL_HOST, ELEMENTAL_MACHINE, ELEMENTAL_REGISTRATION, Space};
 use crate::processes::{agent, manager};
 
@@ -37,7 +38,7 @@ pub fn life(lab: &Lab) {
     let config = json!({
         "registration": rack["spec"]["config"]["elemental"]["registration"],
         "hostname": "agent-1", "workDir": place("work"), "reconciliation": "200ms",
-        "sentinelFile": place("run/success"),
+        "sentinelFile": place("run/success"), "ownerFile": place("owner"),
         "addresses": [{"type": "ExternalIP", "address": "198.51.100.7"}],
         "reset": [format!("touch {}", place("was-reset").display())],
     });
@@ -60,6 +61,8 @@ pub fn life(lab: &Lab) {
     let bootstrapped = |object: &Json| condition(object, "BootstrapReady") == "True/Bootstrapped";
     space.becomes(ELEMENTAL_HOST, "agent-1", "is bootstrapped", bootstrapped);
     assert_eq!(fs::read_to_string(place("etc/kubeadm.yaml")).unwrap(), "name: agent-1\n");
+    let owner: Json = serde_json::from_str(&fs::read_to_string(place("owner")).unwrap()).unwrap();
+    assert_eq!(owner, json!({"uid": format!("{uri}/hosts/agent-1"), "cluster": "Cluster API"}));
     space.becomes(ELEMENTAL_MACHINE, "m", "has its host", |object| {
         condition(object, "HostReady") == "True/Bootstrapped"
     });
@@ -79,7 +82,7 @@ pub fn life(lab: &Lab) {
         object["metadata"]["uid"] != first["metadata"]["uid"]
             && condition(object, "InstallationReady") == "True/Installed"
     });
-    assert!(place("was-reset").exists() && !place("run/success").exists());
+    assert!(place("was-reset").exists() && !place("run/success").exists() && !place("owner").exists());
     assert_ne!(again["spec"]["pubKey"], first["spec"]["pubKey"]);
     assert!(again["spec"]["machineRef"].is_null());
 
@@ -96,6 +99,46 @@ pub fn life(lab: &Lab) {
     drop(running);
     let mut once = agent(lab, &place("agent.yaml"), &["--phase=bootstrap"]);
     assert_eq!(once.ended(), Some(1), "a phase that has failed is no success");
+    of_slipway(lab, &space, &config, folder.path());
+}
+
+/// Machines that are nodes of Slipway: one that is not registered is not offered to Cluster API. One that was registered before runs no
+/// bootstrap data, and is not reset.
+fn of_slipway(lab: &Lab, space: &Space<'_>, config: &Json, folder: &Path) {
+    let place = |name: &str| folder.join(name);
+    let mut config = config.clone();
+    config["hostname"] = "agent-2".into();
+    config["workDir"] = json!(place("work-2"));
+    config["ownerFile"] = json!(place("owner-2"));
+    config["reset"] = json!([format!("touch {}", place("was-reset-2").display())]);
+    fs::write(place("agent-2.yaml"), config.to_string()).unwrap();
+    let owner = r#"{"uid":"0b5cf4de","cluster":"demo"}"#;
+    fs::write(place("owner-2"), owner).unwrap();
+    let mut refused = agent(lab, &place("agent-2.yaml"), &["--phase=register"]);
+    assert_eq!(refused.ended(), Some(1));
+    assert!(
+        refused.log().contains("this machine belongs to the cluster demo (0b5cf4de)"),
+        "{}",
+        refused.log()
+    );
+    assert!(space.get(ELEMENTAL_HOST, "agent-2").is_none());
+
+    fs::remove_file(place("owner-2")).unwrap();
+    let running = agent(lab, &place("agent-2.yaml"), &[]);
+    running.says("the host is registered");
+    fs::write(place("owner-2"), owner).unwrap();
+    let run = place("run-2").display().to_string();
+    let data = bootstrap_data(&place("etc-2/kubeadm.yaml").display().to_string(), &run);
+    space.machine_with_data("o", false, json!({}), &data);
+    let failed = |object: &Json| condition(object, "HostReady") == "False/BootstrapFailed";
+    let machine = space.becomes(ELEMENTAL_MACHINE, "o", "says why", failed);
+    assert!(message(&machine, "HostReady").contains("belongs to the cluster demo"), "{machine}");
+    space.delete(ELEMENTAL_MACHINE, "o");
+    space.vanishes(ELEMENTAL_MACHINE, "o");
+    running.says("the commands of the reset do not run");
+    space.vanishes(ELEMENTAL_HOST, "agent-2");
+    assert!(!place("etc-2").exists() && !place("was-reset-2").exists());
+    assert_eq!(fs::read_to_string(place("owner-2")).unwrap(), owner);
 }
 
 /// Bootstrap data as the kubeadm provider writes it.
