@@ -18,7 +18,9 @@ pub struct Etcd {
     /// Certificates of its clients.
     pub client: TlsFiles,
     authority: Authority,
-    _process: Process,
+    command: Command,
+    /// `None` while it is killed.
+    process: Option<Process>,
     scratch: Scratch,
 }
 
@@ -40,13 +42,27 @@ impl Etcd {
             .arg(format!("--trusted-ca-file={}", server.authorities.display()))
             .arg(format!("--cert-file={}", server.certificate.display()))
             .arg(format!("--key-file={}", server.key.display()));
-        let process = Process::start(&command, &scratch.path().join("etcd.log")).unwrap();
-        let etcd = Self { url, client, authority, _process: process, scratch };
-        let mut client = etcd.connect();
+        let mut etcd = Self { url, client, authority, command, process: None, scratch };
+        etcd.run().await;
+        etcd
+    }
+
+    /// Kills it, and starts it again with its data.
+    pub async fn restart(&mut self) {
+        // Its ports are free after its end.
+        drop(self.process.take());
+        self.run().await;
+    }
+
+    async fn run(&mut self) {
+        let log = self.scratch.path().join("etcd.log");
+        let process = Process::start(&self.command, &log).unwrap();
+        let mut client = self.connect();
         while client.get("ready").await.is_err() {
+            process.running().unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        etcd
+        self.process = Some(process);
     }
 
     pub fn connect(&self) -> Client {

@@ -10,6 +10,7 @@ mod etcd;
 mod generate;
 mod history;
 mod leases;
+mod linear;
 mod pki;
 mod quota;
 mod refused;

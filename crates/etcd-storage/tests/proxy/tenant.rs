@@ -30,6 +30,10 @@ impl Tenant {
 
     pub async fn limited(etcd: &Etcd, name: &str, limits: Limits) -> Self {
         let (settings, authority, client) = settings(etcd, name, limits);
+        Self::serving(settings, authority, client).await
+    }
+
+    async fn serving(settings: Settings, authority: Authority, client: TlsFiles) -> Self {
         let (stop, url) = (CancellationToken::new(), format!("https://{}", settings.listen));
         let served = tokio::spawn(proxy::serve(settings.clone(), stop.clone()));
         while !port::listens(settings.listen.port()) {
@@ -41,6 +45,13 @@ impl Tenant {
 
     pub fn connect(&self) -> Client {
         Client::new(&self.url, &self.client)
+    }
+
+    /// Ends the proxy, and starts another one at the same address.
+    pub async fn restart(self) -> Self {
+        self.stop.cancel();
+        self.served.await.unwrap().unwrap();
+        Self::serving(self.settings, self.authority, self.client).await
     }
 
     /// Ends the proxy and waits until it has ended.
