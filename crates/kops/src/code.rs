@@ -22,6 +22,8 @@ codes! {
     ASSUMED = "KOPS0004", "a missing value is assumed";
     /// Two settings of kOps become one, and differ.
     MERGED = "KOPS0005", "two kOps fields become one setting";
+    /// The cluster is in a cloud for which Slipway has no provider.
+    NO_PROVIDER = "KOPS0006", "there is no provider for this cloud";
 }
 
 /// The hint of notes on fields that Slipway ignores, with the code [`HARMLESS`].

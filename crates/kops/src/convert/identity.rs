@@ -3,12 +3,23 @@ use std::collections::BTreeMap;
 use slipway_spec::{diagnostic::code, model::Subnet};
 
 use super::Context;
-use crate::{field::Field, outcome::Outcome, values};
+use crate::{code as kops_code, field::Field, outcome::Outcome, values};
 
 /// The label by which instance groups and keys belong to a cluster.
 pub(crate) const CLUSTER_LABEL: &str = "kops.k8s.io/cluster";
 
-/// The cluster's name and its provider's; says which is missing.
+/// The clouds of kOps for which Slipway has no provider, with their names in messages.
+const WITHOUT_PROVIDER: [(&str, &str); 7] = [
+    ("azure", "Azure"),
+    ("digitalocean", "DigitalOcean"),
+    ("gce", "Google Cloud"),
+    ("hetzner", "Hetzner Cloud"),
+    ("linode", "Linode"),
+    ("openstack", "OpenStack"),
+    ("scaleway", "Scaleway"),
+];
+
+/// The cluster's name and its provider's; says which is missing, and for which clouds there is none.
 pub(super) fn read(root: &Field<'_>, outcome: &mut Outcome) -> Option<(String, String)> {
     let name = root.at("metadata.name");
     outcome.wrote("name", &name);
@@ -26,6 +37,14 @@ pub(super) fn read(root: &Field<'_>, outcome: &mut Outcome) -> Option<(String, S
             format!("the cluster {} has no cloudProvider", text.as_deref().unwrap_or("without a name")),
         );
         outcome.say(missing.hint("write where it lives, as in cloudProvider: aws"));
+    }
+    let is_its_name = |(name, _): &&(&str, &str)| provider_name.as_deref() == Some(*name);
+    if let Some((name, cloud)) = WITHOUT_PROVIDER.iter().find(is_its_name) {
+        let text = format!("Slipway has no provider for {cloud}");
+        let hint = format!(
+            "a plan needs a provider `{name}` of somebody else; Slipway itself creates clusters on AWS and on existing machines"
+        );
+        outcome.say(provider.warning(kops_code::NO_PROVIDER, text).hint(hint));
     }
     Some((text?, provider_name?))
 }
