@@ -46,12 +46,14 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Reads a plan file.
+    /// Reads a plan file, and checks what the file alone tells: an edited plan is not even shown.
     ///
     /// # Errors
-    /// When it is none.
+    /// When it is none, or a part of it does not follow from the others.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let (plan, sealed) = Plan::from_bytes_with(bytes)?;
+        plan.check_alone()?;
+        spec_in(&plan)?;
         Ok(Self { plan, sealed })
     }
 
@@ -80,9 +82,8 @@ impl Saved {
         let backend = environment.store(&plan.cluster)?.backend.clone();
         let agreed = applying::agree(environment, Some(backend), &plan, &manner).await;
         let confirmed = agreed.map_err(Error::of_saved_plan)?;
-        let cluster = stored::read(&plan.spec)
-            .map_err(|error| unsound(format!("its spec cannot be read: {}", error.form())))?
-            .ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
+        let cluster =
+            spec_in(&plan)?.ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
         let spec = ClusterSpec::recorded(&environment.policy, cluster);
         let opened = match plan.mode {
             Mode::Delete => Opened::leaving(environment, spec).await?,
@@ -161,6 +162,23 @@ impl Saved {
         }
         Ok(Outcome::Applied(applied))
     }
+}
+
+/// The spec in a plan file, if it has one.
+///
+/// # Errors
+/// When the spec cannot be read, or is that of another cluster.
+fn spec_in(plan: &Plan) -> Result<Option<Cluster>, Error> {
+    let unreadable =
+        |error: stored::Unreadable| unsound(format!("its spec cannot be read: {}", error.form()));
+    let spec = stored::read(&plan.spec).map_err(unreadable)?;
+    if let Some(other) = spec.as_ref().filter(|spec| spec.name != plan.cluster) {
+        return Err(unsound(format!(
+            "its spec is that of the cluster {}, instead of {}",
+            other.name, plan.cluster
+        )));
+    }
+    Ok(spec)
 }
 
 /// The error of a plan file that shows something else than it does.
@@ -245,12 +263,12 @@ pub async fn stored(environment: &Environment, reference: &str) -> Result<Saved,
         [] => Err(missing()),
         [(cluster, digest)] => {
             let stored = plans::read(&*place.backend, cluster, *digest).await?.ok_or_else(missing)?;
-            let (plan, sealed) = Plan::from_bytes_with(&stored.bytes)?;
+            let saved = Saved::from_bytes(&stored.bytes)?;
             // The name it was stored under is what was reviewed.
-            if self::digest(&plan)? != *digest {
+            if self::digest(&saved.plan)? != *digest {
                 return Err(not_stored(format!("{digest} is stored with another plan in it"), None));
             }
-            Ok(Saved { plan, sealed })
+            Ok(saved)
         }
         several => Err(Error::StoredPlan {
             message: format!("{digits} are the first digits of several plans"),

@@ -4,6 +4,7 @@
 //! purely: from the desired, the observed and the last applied attributes they give the same answer each time. A plan file in
 //! which one of these parts was edited therefore differs from what its provider answers now.
 
+pub(crate) mod alone;
 mod binding;
 mod dependencies;
 pub(crate) mod manner;
@@ -13,17 +14,15 @@ mod unmarked;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::diff::{self, Change};
-use slipway_resource::provider::{Disruption, PlanItem, Planned, Rollout, operation};
+use slipway_resource::provider::{Disruption, PlanItem, Planned, RateClass, Rollout, operation};
 use slipway_resource::{Address, Path, ResourceType, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
 use crate::decide::{attributes_after, attributes_of_new, lifecycle_texts, sensitive_paths};
 use crate::error::Error;
-use crate::estimate::estimate_ms;
 use crate::file::{Mode, Plan};
 use crate::precondition::Precondition;
-use crate::providers::{Providers, ask};
-use crate::queue::ReadyQueue;
+use crate::providers::{ProviderHandle, Providers, ask};
 use crate::resolve::restore_references;
 use crate::soundness::rolls;
 use crate::state::{Record, Snapshot};
@@ -36,10 +35,10 @@ use crate::step::StepAction;
 pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
     let subjects: Vec<Subject<'_>> =
         plan.changes.iter().filter_map(|change| Subject::of(change, plan, providers, prior)).collect();
-    let fault = binding::fault(plan, providers)
+    let fault = alone::fault(plan)
+        .or_else(|| binding::fault(plan, providers))
         .or_else(|| by_types(plan, providers))
-        .or_else(|| totals(plan))
-        .or_else(|| manner::timeouts(&plan.changes, &plan.steps))
+        .or_else(|| classes(plan, providers))
         .or_else(|| subjects.iter().find_map(Subject::by_type))
         .or_else(|| dependencies::fault(plan, prior));
     let unsound = |fault: Option<String>| match fault {
@@ -74,20 +73,6 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
     unsound(order::fault(&rolls, &rollouts))
 }
 
-/// The first total that is not that of the steps, or of what the plan leaves out, as a sentence.
-fn totals(plan: &Plan) -> Option<String> {
-    let other = |name: &str| Some(format!("{name} is not what follows from the rest of the plan file"));
-    if plan.estimate_ms != estimate_ms(&plan.steps, &plan.rate_classes) {
-        return other("estimate_ms");
-    }
-    if plan.critical_path_ms != ReadyQueue::new(&plan.steps, &plan.rate_classes).critical_path_ms() {
-        return other("critical_path_ms");
-    }
-    // Plans of former versions do not name what they leave out.
-    let is_named = plan.pending.is_empty() || plan.left_out == plan.pending.len() as u64;
-    if is_named { None } else { other("left_out") }
-}
-
 /// The first change that names another provider than its type has, or the first gate that its type does not have, as a sentence.
 fn by_types(plan: &Plan, providers: &Providers) -> Option<String> {
     let provided = |address: &Address| providers.of_type(address.kind());
@@ -109,6 +94,32 @@ fn by_types(plan: &Plan, providers: &Providers) -> Option<String> {
         (marks && !is_marked && kind.operations.contains_key(operation::UNCORDON))
             .then(|| format!("{} is not {}", step.title(), operation::TEMPORARY))
     })
+}
+
+/// The first step or rate class that has another pace than its type and its provider say, as a sentence.
+fn classes(plan: &Plan, providers: &Providers) -> Option<String> {
+    let is_same = |name: &str, handle: &ProviderHandle| {
+        let pin = plan.binding.providers.get(name);
+        pin.is_some_and(|pin| {
+            pin.version == handle.pin.version && pin.schema_digest == handle.pin.schema_digest
+        })
+    };
+    let other = plan.steps.iter().find(|step| {
+        let Some((name, handle, kind)) = providers.of_type(step.address.kind()) else { return false };
+        // The planner may not know the class of the nodes of a pool.
+        let is_unnamed = step.roll.is_some() && step.rate_class.is_empty();
+        is_same(name, handle) && step.rate_class != kind.rate_class && !is_unnamed
+    });
+    if let Some(step) = other {
+        return Some(format!("rate_class of {} is not that of its type", step.title()));
+    }
+    let known = providers.iter().filter(|(name, handle)| is_same(name, handle));
+    let declared: BTreeMap<&String, &RateClass> =
+        known.flat_map(|(_, handle)| &handle.info.rate_classes).collect();
+    let other = plan.steps.iter().map(|step| &step.rate_class).find(|class| {
+        declared.get(class).is_some_and(|limits| plan.rate_classes.get(*class) != Some(*limits))
+    })?;
+    Some(format!("the rate class {other} does not have the limits of its provider"))
 }
 
 /// A change of a plan, with the facts about its resource that are not from the plan file.

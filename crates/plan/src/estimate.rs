@@ -58,14 +58,14 @@ impl<'a> Pace<'a> {
         let Some(per_second) = limits.per_second.filter(|rate| *rate > 0.0) else {
             return now;
         };
-        let begin = self.next_us.get(name.as_str()).copied().unwrap_or(0).max(now * 1000);
+        let begin = self.next_us.get(name.as_str()).copied().unwrap_or(0).max(now.saturating_mul(1000));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a pause between two calls"
         )]
         let pause = (1_000_000.0 / per_second) as u64;
-        self.next_us.insert(name, begin + pause);
+        self.next_us.insert(name, begin.saturating_add(pause));
         begin / 1000
     }
 }

@@ -224,6 +224,18 @@ impl Plan {
 }
 
 impl Plan {
+    /// Checks a read plan for what the file alone tells: digests, totals, limits of steps, and the order of the steps, as they follow
+    /// from its other parts.
+    ///
+    /// # Errors
+    /// [`Error::Unsound`] with the part that was edited.
+    pub fn check_alone(&self) -> Result<(), Error> {
+        match derived::alone::fault(self) {
+            Some(fault) => Err(Error::Unsound { fault }),
+            None => Ok(()),
+        }
+    }
+
     /// Checks a read plan against the types of its resources: a loss that they require a confirmation for
     /// must be marked, and steps must have the order that follows from the references and holders of the changes. The marks and
     /// the order in a plan file alone are not trusted.

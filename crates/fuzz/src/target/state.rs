@@ -72,6 +72,10 @@ fn written(plan: &Plan, sealed: Option<&serde_json::Value>) -> Verdict {
         Ok((again, again_sealed)) => {
             let mut verdict = Verdict::lawful(again == *plan && again_sealed.as_ref() == sealed, READ_BACK);
             verdict.words.push_str(&shown(plan));
+            // As before a plan is shown.
+            if let Err(error) = again.check_alone() {
+                verdict.words.push_str(&error.to_string());
+            }
             verdict
         }
     }

@@ -157,9 +157,11 @@ fn has_unnamed(plan: &Plan) -> bool {
     plan.left_out > plan.pending.len() as u64
 }
 
-/// The resources that the plan changes or leaves out.
+/// The resources that the plan changes or leaves out, also by their former addresses.
 fn named(plan: &Plan) -> BTreeSet<&Address> {
-    let changes = plan.changes.iter().chain(&plan.kept).map(|change| &change.address);
+    let changes = plan.changes.iter().chain(&plan.kept);
+    let changes =
+        changes.flat_map(|change| [Some(&change.address), change.previous_address.as_ref()]).flatten();
     changes.chain(plan.pending.iter().map(|left: &LeftOut| &left.address)).collect()
 }
 
@@ -188,7 +190,7 @@ async fn hidden_choice<'a>(
     None
 }
 
-/// The first resource that the plan leaves as it is, although its spec changes it.
+/// The first resource that the plan leaves as it is, although its spec changes or removes it.
 async fn unchanged(plan: &Plan, opened: &Opened, expansion: &Expansion) -> Result<Option<String>, Error> {
     let Some(prior) = opened.prior().filter(|_| !has_unnamed(plan)) else { return Ok(None) };
     let Some(last) = spec_of(prior)?.filter(|last| *last != opened.spec.cluster) else { return Ok(None) };
@@ -196,14 +198,36 @@ async fn unchanged(plan: &Plan, opened: &Opened, expansion: &Expansion) -> Resul
     // What this version makes of the former spec is not known if it refuses that.
     let Ok(mut before) = opened.expand_as(&last, expansion.catalogs.clone()).await else { return Ok(None) };
     before.add_keys(Some(prior));
-    let (before, named) = (by_address(&before), named(plan));
+    let (before, after, named) = (by_address(&before), by_address(expansion), named(plan));
+    let stays = |former: &&&Desired| {
+        let address = &former.address;
+        let is_compared = former.lifecycle.existing.is_none() && !composition::is_key(former);
+        is_compared
+            && prior.resources.contains_key(address)
+            && !after.contains_key(address)
+            && !named.contains(address)
+            && !plan.ignored.iter().any(|ignored| ignored.address == *address)
+    };
+    if let Some(former) = before.values().find(stays) {
+        let address = &former.address;
+        return Ok(Some(format!("its spec does not have {address}, and the plan does not delete it")));
+    }
     for desired in &expansion.desired {
         let address = &desired.address;
         let (Some(before), Some(record)) = (before.get(address), prior.resources.get(address)) else {
             continue;
         };
         let is_compared = desired.lifecycle.existing.is_none() && !composition::is_key(desired);
-        if !is_compared || named.contains(address) || before.attributes == desired.attributes {
+        if !is_compared || named.contains(address) {
+            continue;
+        }
+        let kept = |one: &Desired| (one.lifecycle.retain, one.lifecycle.protected);
+        if kept(before) != kept(desired) && kept(desired) != (record.retain, record.protected) {
+            return Ok(Some(format!(
+                "its spec changes the lifecycle of {address}, and the plan does not show it"
+            )));
+        }
+        if before.attributes == desired.attributes {
             continue;
         }
         let is_left_alone = |path: &Path| {

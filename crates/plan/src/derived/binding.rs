@@ -6,18 +6,39 @@ use slipway_resource::{Digest, Value};
 use crate::file::Plan;
 use crate::providers::Providers;
 
-/// The first part of the binding that does not belong to the spec in the plan, or to the providers of that spec, as a sentence.
-pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
+/// The first part of the binding whose digest is not the one that the plan names, as a sentence.
+pub(super) fn digests(plan: &Plan) -> Option<String> {
     if !plan.spec.is_null() && Digest::of(&plan.spec).ok().as_ref() != Some(&plan.binding.spec_digest) {
         return Some("its spec does not have the digest that it names".to_owned());
     }
     let is_other = |catalog: &Catalog| Digest::of(&catalog.data).ok().as_ref() != Some(&catalog.digest);
-    if let Some((name, _)) = plan.binding.catalogs.iter().find(|(_, catalog)| is_other(catalog)) {
-        return Some(format!("the choices of the provider {name} do not have the digest that they name"));
-    }
+    let (name, _) = plan.binding.catalogs.iter().find(|(_, catalog)| is_other(catalog))?;
+    Some(format!("the choices of the provider {name} do not have the digest that they name"))
+}
+
+/// The provider of the spec in the plan, with its settings.
+fn of_spec(plan: &Plan) -> (Option<&str>, Value) {
     let own = plan.spec.get("provider");
-    let own_name = own.and_then(|own| own.get("name")).and_then(serde_json::Value::as_str);
-    let own_config = own.and_then(|own| own.get("config")).map(Value::from_json).unwrap_or_default();
+    let name = own.and_then(|own| own.get("name")).and_then(serde_json::Value::as_str);
+    (name, own.and_then(|own| own.get("config")).map(Value::from_json).unwrap_or_default())
+}
+
+/// The first setting of the spec that the plan does not have for the provider, as a sentence. Settings that only the plan has may be
+/// those that the core adds.
+pub(super) fn settings(plan: &Plan) -> Option<String> {
+    let (name, config) = of_spec(plan);
+    let (name, planned) = name.and_then(|name| Some((name, &plan.binding.providers.get(name)?.config)))?;
+    other_setting(planned, &config, planned).map(|setting| is_other_setting(&setting, name))
+}
+
+fn is_other_setting(setting: &str, provider: &str) -> String {
+    format!("the setting {setting} of the provider {provider} is not that of its spec")
+}
+
+/// The first part of the binding that does not belong to the providers of the spec in the plan, as a sentence. [`digests`] must be
+/// compared too.
+pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
+    let (own_name, own_config) = of_spec(plan);
     for (name, handle) in providers.iter() {
         let Some(pin) = plan.binding.providers.get(name) else {
             let Some(change) = plan.changes.iter().find(|change| change.provider == name) else { continue };
@@ -33,7 +54,7 @@ pub(super) fn fault(plan: &Plan, providers: &Providers) -> Option<String> {
         }
         let wanted = if own_name == Some(name) { &own_config } else { &handle.pin.config };
         if let Some(setting) = other_setting(&pin.config, wanted, &handle.pin.config) {
-            return Some(format!("the setting {setting} of the provider {name} is not that of its spec"));
+            return Some(is_other_setting(&setting, name));
         }
     }
     None

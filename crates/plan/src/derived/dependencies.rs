@@ -12,40 +12,49 @@ use crate::state::Snapshot;
 /// The dependencies of each resource.
 type Dependencies = BTreeMap<Address, Vec<Address>>;
 
-/// The first record that does not depend on a resource to which it refers, or a circle of dependencies that the plan has the state
-/// record, as a sentence.
-///
-/// Records that the plan leaves as they are may be of another spec, so that a circle through one of them is no fault: deletions are
-/// ordered nevertheless ([`circles`](crate::circles)).
+/// The first record that does not depend on a resource to which it refers, or dependencies of a resource that the state does not have,
+/// as a sentence.
 pub(super) fn fault(plan: &Plan, prior: Option<&Snapshot>) -> Option<String> {
-    if let Some(address) = plan.dependencies.keys().find(|address| !keeps_record(address, plan, prior)) {
-        return Some(format!("dependencies of {address} are not those of a record that stays as it is"));
+    let is_recorded = |address: &&Address| prior.is_some_and(|prior| prior.resources.contains_key(*address));
+    if let Some(address) = plan.dependencies.keys().find(|address| !is_recorded(address)) {
+        return Some(no_such_record(address));
     }
     if plan.mode != Mode::Apply {
         return None;
     }
-    let anew = anew(plan);
-    let recorded = recorded(plan, prior, &anew);
+    let recorded = recorded(plan, prior, &anew(plan));
     let makes = |change: &&ResourceChange| {
         matches!(change.action, ChangeAction::Create | ChangeAction::Update) || change.action.is_replace()
     };
-    let unnamed = plan.changes.iter().filter(makes).find_map(|change| {
+    plan.changes.iter().filter(makes).find_map(|change| {
         let needed = unnamed(change, &recorded)?;
         Some(format!("depends_on of {} does not have {needed}, to which it refers", change.address))
-    });
-    unnamed.or_else(|| {
-        let circle = graph::circle(&anew)?;
-        let addresses: Vec<String> = circle.iter().map(Address::to_string).collect();
-        let first = circle.first()?;
-        Some(format!("depends_on of {first} closes a circle: {}", addresses.join(" → ")))
     })
 }
 
-/// Whether the state has a record of a resource, and no change of the plan writes another one.
-fn keeps_record(address: &Address, plan: &Plan, prior: Option<&Snapshot>) -> bool {
-    let is_recorded = prior.is_some_and(|prior| prior.resources.contains_key(address));
-    let mut own = plan.changes.iter().chain(&plan.kept).filter(|change| change.address == *address);
-    plan.mode == Mode::Apply && is_recorded && own.all(ResourceChange::is_idle)
+/// Dependencies of a resource that changes, or a circle of dependencies that the plan has the state record, as a sentence. [`fault`]
+/// has those for which the state is needed.
+///
+/// Records that the plan leaves as they are may be of another spec, so that a circle through one of them is no fault: deletions are
+/// ordered nevertheless ([`circles`](crate::circles)).
+pub(super) fn of_file(plan: &Plan) -> Option<String> {
+    let changes = plan.changes.iter().chain(&plan.kept).filter(|change| !change.is_idle());
+    let changed: BTreeSet<&Address> = changes.map(|change| &change.address).collect();
+    let keeps_record = |address: &&Address| plan.mode == Mode::Apply && !changed.contains(*address);
+    if let Some(address) = plan.dependencies.keys().find(|address| !keeps_record(address)) {
+        return Some(no_such_record(address));
+    }
+    if plan.mode != Mode::Apply {
+        return None;
+    }
+    let circle = graph::circle(&anew(plan))?;
+    let addresses: Vec<String> = circle.iter().map(Address::to_string).collect();
+    let first = circle.first()?;
+    Some(format!("depends_on of {first} closes a circle: {}", addresses.join(" → ")))
+}
+
+fn no_such_record(address: &Address) -> String {
+    format!("dependencies of {address} are not those of a record that stays as it is")
 }
 
 /// The dependencies that the plan has the state record: those of resources that change, and of others whose dependencies alone are

@@ -14,12 +14,12 @@ use crate::turns::DRAIN_MS;
 
 /// The first step whose time-out is not what the planner gives, as a sentence. [`fault`] has those of rolls.
 pub(crate) fn timeouts(changes: &[ResourceChange], steps: &[Step]) -> Option<String> {
-    let drained =
-        |pool: &Address| changes.iter().any(|change| change.address == *pool && change.drained.is_some());
+    let with_drain = changes.iter().filter(|change| change.drained.is_some());
+    let drained: BTreeSet<&Address> = with_drain.map(|change| &change.address).collect();
     steps.iter().find_map(|step| match &step.action {
         StepAction::Operation { name, .. } if name == operation::VERIFY => None,
         StepAction::Operation { name, .. } if name == operation::DRAIN => {
-            let is_of_kubelet = step.roll.as_ref().is_some_and(drained);
+            let is_of_kubelet = step.roll.as_ref().is_some_and(|pool| drained.contains(pool));
             if is_of_kubelet { timeout(step, DRAIN_MS.1) } else { None }
         }
         _ => timeout(step, usual_timeout_ms(step.estimate_ms)),

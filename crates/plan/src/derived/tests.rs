@@ -257,6 +257,11 @@ fn a_deferred_change_is_not_compared() {
     }
 }
 
+/// What the file and the state tell of dependencies.
+fn dependencies_fault(plan: &Plan, prior: &Snapshot) -> Option<String> {
+    dependencies::of_file(plan).or_else(|| dependencies::fault(plan, Some(prior)))
+}
+
 #[test]
 fn recorded_dependencies_have_what_is_referred_to_and_no_circle() {
     let [own, other, third] = ["a", "b", "c"].map(|name| Address::new("any_thing", name));
@@ -270,7 +275,7 @@ fn recorded_dependencies_have_what_is_referred_to_and_no_circle() {
         let records = recorded.iter().map(|(address, needed)| ((*address).clone(), record(needed)));
         let prior =
             Snapshot { resources: records.collect(), ..Snapshot::empty("demo", ClusterUid::new("u")) };
-        dependencies::fault(&plan(&change), Some(&prior))
+        dependencies_fault(&plan(&change), &prior)
     };
     assert_eq!(depends(true, &[&other], &[]), None);
     assert_eq!(depends(true, &[&third], &[(&third, &other)]), None, "through another one");
@@ -298,7 +303,7 @@ fn dependencies_of_what_does_not_change_are_of_a_record_and_close_no_circle() {
         if is_recorded {
             prior.resources.insert(other.clone(), applied());
         }
-        dependencies::fault(&plan, Some(&prior))
+        dependencies_fault(&plan, &prior)
     };
     let third = Address::new("any_thing", "c");
     assert_eq!(found(&third, true, |_| ()), None);

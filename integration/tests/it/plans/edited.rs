@@ -1,7 +1,9 @@
 //! Plan files in which one value was edited, with a digest that fits: what is applied is what is shown.
 
 use anyhow::{Context as _, Result, ensure};
+use slipway_plan::estimate::estimate_ms;
 use slipway_plan::precondition::Precondition;
+use slipway_plan::queue::ReadyQueue;
 use slipway_plan::{Plan, ResourceChange, Step, StepAction, StepId};
 use slipway_resource::provider::{Disruption, operation};
 use slipway_resource::{Address, Digest, Path, Value};
@@ -45,6 +47,12 @@ fn spec_field(plan: &mut Plan, pointer: &str, value: &str) {
     plan.binding.spec_digest = digest(&plan.spec);
 }
 
+/// Gives an edited plan the totals of its steps.
+pub(super) fn with_totals(plan: &mut Plan) {
+    plan.estimate_ms = estimate_ms(&plan.steps, &plan.rate_classes);
+    plan.critical_path_ms = ReadyQueue::new(&plan.steps, &plan.rate_classes).critical_path_ms();
+}
+
 /// Drops the gates with this name: what waited for one of them waits for what that one waited for.
 fn drop_gates(plan: &mut Plan, name: &str) {
     if let Ok(left) = without(plan, |step| step.action.verb() == name) {
@@ -75,6 +83,32 @@ const UNREADABLE: &[(&str, Edit)] = &[
     ("is on no node of sim_machine_pool.workers", |plan| {
         gates(plan, operation::VERIFY, |step| step.address = Address::new("sim_network", "main"));
     }),
+    ("timeout_ms of remove", |plan| gates(plan, operation::REMOVE, |step| step.timeout_ms = 1)),
+    ("the choices of the provider sim do not have the digest", |plan| {
+        if let Some(catalog) = plan.binding.catalogs.get_mut("sim") {
+            catalog.data["images"]["amd64"] = "other-image".into();
+        }
+    }),
+    ("depends_on of sim_machine_pool.workers closes a circle", |plan| {
+        pool(plan, |change| change.record.depends_on.push(change.address.clone()));
+    }),
+    ("dependencies of sim_machine_pool.workers are not those of a record that stays", |plan| {
+        plan.dependencies.insert(Address::new("sim_machine_pool", "workers"), Vec::new());
+    }),
+    ("estimate_ms is not", |plan| plan.estimate_ms = 1),
+    ("its spec does not have the digest", |plan| {
+        if let Some(labels) = plan.spec.get_mut("cloudLabels") {
+            labels["team"] = "network".into();
+        }
+    }),
+    ("critical_path_ms is not", |plan| plan.critical_path_ms += 1),
+    ("is not sorted", |plan| plan.steps.iter_mut().for_each(|step| step.depends_on.reverse())),
+    ("sim_machine_pool.workers is of the provider aws, which the plan does not name", |plan| {
+        pool(plan, |change| change.provider = "aws".to_owned());
+    }),
+    ("before of sim_machine_pool.workers", |plan| pool(plan, |change| change.before = Value::Null)),
+    ("its spec cannot be read", |plan| spec_field(plan, "/pools/1/rollout/readyTimeout", "15mx")),
+    ("its spec is that of the cluster other", |plan| spec_field(plan, "/name", "other")),
 ];
 
 /// Edits for which the types, the state and the provider are needed.
@@ -124,7 +158,6 @@ const UNSOUND: &[(&str, Edit)] = &[
     (" is not temporary", |plan| {
         gates(plan, operation::CORDON, |step| argument(step, operation::TEMPORARY, Value::Bool(false)));
     }),
-    ("timeout_ms of remove", |plan| gates(plan, operation::REMOVE, |step| step.timeout_ms = 1)),
     ("the setting directory of the provider sim", |plan| {
         if let Some(pin) = plan.binding.providers.get_mut("sim") {
             pin.config = Value::map([("directory", Value::from("elsewhere"))]);
@@ -133,11 +166,6 @@ const UNSOUND: &[(&str, Edit)] = &[
     ("the account or region of the provider sim", |plan| {
         if let Some(pin) = plan.binding.providers.get_mut("sim") {
             pin.scope.region = Some("sim-1x".to_owned());
-        }
-    }),
-    ("the choices of the provider sim do not have the digest", |plan| {
-        if let Some(catalog) = plan.binding.catalogs.get_mut("sim") {
-            catalog.data["images"]["amd64"] = "other-image".into();
         }
     }),
     ("the choices of the provider sim are not those that it makes now", |plan| {
@@ -149,17 +177,10 @@ const UNSOUND: &[(&str, Edit)] = &[
     ("the plan does not have the choices of the provider sim", |plan| {
         plan.binding.catalogs.remove("sim");
     }),
-    ("depends_on of sim_machine_pool.workers closes a circle", |plan| {
-        pool(plan, |change| change.record.depends_on.push(change.address.clone()));
-    }),
-    ("dependencies of sim_machine_pool.workers are not those of a record that stays", |plan| {
-        plan.dependencies.insert(Address::new("sim_machine_pool", "workers"), Vec::new());
-    }),
     ("dependencies of sim_network.main are not those that follow from its spec", |plan| {
         let workers = Address::new("sim_machine_pool", "workers");
         plan.dependencies.insert(Address::new("sim_network", "main"), vec![workers]);
     }),
-    ("provider of sim_machine_pool.workers", |plan| pool(plan, |change| change.provider = "aws".to_owned())),
     ("sim_machine_pool has no operation stop", |plan| {
         let id = StepId(u32::try_from(plan.steps.len()).unwrap_or_default());
         let update = plan.steps.iter().find(|step| step.address.to_string() == POOL);
@@ -167,8 +188,17 @@ const UNSOUND: &[(&str, Edit)] = &[
             let action = StepAction::Operation { name: "stop".to_owned(), arguments: Value::Null };
             plan.steps.push(Step { id, action, depends_on: Vec::new(), ..update });
         }
+        with_totals(plan);
     }),
-    ("estimate_ms is not", |plan| plan.estimate_ms = 1),
+    ("rate_class of update sim_machine_pool.workers is not that of its type", |plan| {
+        let updates = plan.steps.iter_mut().filter(|step| step.action == StepAction::Update);
+        updates.filter(|step| step.address.to_string() == POOL).for_each(|step| step.rate_class.clear());
+        with_totals(plan);
+    }),
+    ("does not have the limits of its provider", |plan| {
+        plan.rate_classes.values_mut().for_each(|class| class.concurrency += 1);
+        with_totals(plan);
+    }),
     ("sets_protection", |plan| plan.sets_protection = Some(true)),
     ("sets_protection changes deletionProtection, and no note says so", |plan| {
         plan.spec["deletionProtection"] = true.into();
@@ -206,11 +236,6 @@ const UNSOUND: &[(&str, Edit)] = &[
             pools.push(more);
         }
         plan.binding.spec_digest = digest(&plan.spec);
-    }),
-    ("its spec does not have the digest", |plan| {
-        if let Some(labels) = plan.spec.get_mut("cloudLabels") {
-            labels["team"] = "network".into();
-        }
     }),
 ];
 
@@ -278,5 +303,28 @@ fn a_plan_is_carried_out_with_its_own_choices_if_it_shows_them() -> Result<()> {
     ensure!(pool.attributes.get("image") == Some(&"sim-linux-older".into()), "{:?}", pool.attributes);
     // The state has pinned it.
     place.expect(0, PLAN)?;
+    Ok(())
+}
+
+/// What becomes of backups is in no change of a plan that is about something else.
+#[test]
+fn a_spec_that_gives_up_backups_is_refused() -> Result<()> {
+    let place = applied(crate::SMALL)?;
+    place.write("spec.yaml", &[crate::SMALL, WORKERS].concat())?;
+    place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    let before = identities(&place)?;
+    for (field, fault) in [
+        ("keepOnDelete", "its spec changes the lifecycle of sim_backup_store.etcd-"),
+        ("enabled", "PLAN0014"),
+    ] {
+        let mut edited = whole.clone();
+        edited.spec["etcd"][0]["backups"][field] = false.into();
+        edited.binding.spec_digest = digest(&edited.spec);
+        std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+        let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{field}: {refused}");
+    }
+    ensure!(identities(&place)? == before, "something was done");
     Ok(())
 }

@@ -10,6 +10,7 @@ use slipway_resource::Identity;
 use slipway_resource::provider::operation;
 
 use super::confirmations::{VOLUME, with_volume};
+use super::edited::with_totals;
 use super::shared::*;
 use crate::{APPLY, PLAN, PROGRAM};
 
@@ -78,6 +79,7 @@ fn a_plan_file_whose_machines_leave_too_early_is_refused() -> Result<()> {
         for id in verified {
             let mut early = whole.clone();
             early.steps.iter_mut().for_each(|step| step.depends_on.retain(|needed| *needed != id));
+            with_totals(&mut early);
             std::fs::write(&file, early.to_bytes()?)?;
             let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?.err;
             ensure!(refused.contains("PLAN0014") && refused.contains("budget"), "{size}: {refused}");
@@ -124,6 +126,7 @@ fn a_plan_file_that_drains_no_node_is_refused() -> Result<()> {
             .iter_mut()
             .flat_map(|change| &mut change.machines)
             .for_each(|machine| machine.node = None);
+        with_totals(&mut hasty);
         std::fs::write(&file, hasty.to_bytes()?)?;
         let refused = place.expect(1, &["apply", "saved.plan", "--yes"])?.err;
         ensure!(refused.contains("PLAN0014") && refused.contains("no step drains its node"), "{refused}");
