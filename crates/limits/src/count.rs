@@ -28,6 +28,10 @@ pub const POOLS: usize = 1_000;
 /// Subnets of a cluster. A network of AWS has 200.
 pub const SUBNETS: usize = 500;
 
+/// Subnets of all pools of a cluster together: each pool refers to each of its subnets, and a plan has every such reference. With the
+/// most pools, each can have a subnet for machines in twenty zones.
+pub const POOL_SUBNETS: usize = 20_000;
+
 /// Zones of a cluster, and of a pool. A region of a cloud has six at most; the racks of a data centre can be zones, too.
 pub const ZONES: usize = 100;
 

@@ -175,6 +175,25 @@ fn lists_have_no_more_items_than_clouds_take() -> Result<()> {
         |number: usize| -> String { (0..number).map(|number| format!("{{ name: a{number} }},")).collect() };
     let gates =
         |number: usize| -> String { (0..number).map(|number| format!("Gate{number}: true,")).collect() };
+    let subnets = |number: usize| -> String {
+        let subnet = |number: usize| {
+            format!(
+                "{{ name: s{number}, zone: sim-1a, kind: private, cidr: 10.0.{}.{}/28 }},",
+                number / 16,
+                number % 16 * 16
+            )
+        };
+        (0..number).map(subnet).collect()
+    };
+    let pools = |number: usize| -> String {
+        let pool = |number: usize| {
+            format!(
+                "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: n{number} }}\nspec: {{ machineType: \
+                 sim.medium }}\n"
+            )
+        };
+        (0..number).map(pool).collect()
+    };
     let more = |text: &str| SMALL.replace("  zones: [sim-1a]\n", &format!("  zones: [sim-1a]\n  {text}\n"));
     place.write("spec.yaml", &more(&format!("controlPlane: {{ access: [{}] }}", ranges(1_000))))?;
     place.expect(0, CHECK)?;
@@ -207,6 +226,18 @@ fn lists_have_no_more_items_than_clouds_take() -> Result<()> {
             more(&format!("kubelet: {{ featureGates: {{ {} }} }}", gates(1_001))),
             9,
             "`kubelet.featureGates` of the cluster `line` has 1001 entries",
+        ),
+        (
+            [
+                more(&format!(
+                    "network: {{ cidr: 10.0.0.0/16, topology: private, subnets: [{}] }}",
+                    subnets(200)
+                )),
+                pools(150),
+            ]
+            .concat(),
+            9,
+            "have 30200 subnets together",
         ),
     ] {
         place.write("spec.yaml", &spec)?;

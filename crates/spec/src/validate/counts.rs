@@ -109,6 +109,21 @@ pub(super) fn check(context: &mut Context<'_>) -> bool {
         context.at_key(&path, complaint);
         fits = false;
     }
+    let subnets: usize = cluster.pools.iter().map(|pool| pool.subnets.len()).sum();
+    if fits && subnets > count::POOL_SUBNETS {
+        let complaint = error(
+            TOO_MANY_THINGS,
+            format!(
+                "the {} pools of the cluster `{}` have {subnets} subnets together; Slipway handles {}",
+                cluster.pools.len(),
+                cluster.name,
+                count::POOL_SUBNETS
+            ),
+            "list the `subnets` of each pool: a pool that lists none has all subnets for machines",
+        );
+        context.at_key("network.subnets", complaint);
+        fits = false;
+    }
     if !fits {
         return false;
     }
