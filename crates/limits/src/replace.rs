@@ -6,6 +6,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 
+/// How many symbolic links are followed, as Linux does.
+const MOST_LINKS: usize = 40;
+
 /// The users that may read a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
@@ -15,7 +18,8 @@ pub enum Readers {
     AsUsual,
 }
 
-/// Writes a file completely or not at all. A symbolic link is kept. A pipe or device gets the bytes directly.
+/// Writes a file completely or not at all. A symbolic link is kept, also one to a file that does not exist yet. A pipe or device gets the
+/// bytes directly.
 ///
 /// # Errors
 /// When the file or its folder cannot be written; then the old file is unchanged.
@@ -24,8 +28,11 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
     if old.as_ref().is_some_and(|old| !old.is_file()) {
         return fs::write(path, bytes);
     }
-    let there = fs::canonicalize(path);
-    let place = there.as_deref().unwrap_or(path);
+    let place = match fs::canonicalize(path) {
+        Ok(place) => place,
+        Err(_) => end_of_links(path)?,
+    };
+    let place = place.as_path();
     let draft = draft_of(place);
     let write = || {
         remove_leftover(&draft)?;
@@ -46,6 +53,20 @@ pub fn write(path: &Path, bytes: &[u8], readers: Readers) -> io::Result<()> {
         // The draft may not exist.
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// The place to which symbolic links lead where no file is; the path itself if it is no link.
+///
+/// # Errors
+/// When the links form a circle.
+fn end_of_links(path: &Path) -> io::Result<PathBuf> {
+    let mut place = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(target) = fs::read_link(&place) else { return Ok(place) };
+        // A target that is absolute takes the place of the folder.
+        place = place.parent().unwrap_or(Path::new("")).join(target);
+    }
+    Err(io::Error::other("its symbolic links form a circle"))
 }
 
 /// Gives a file the owner, the group and the permissions of an old one, as far as this process may. Another group than that of the old
@@ -121,6 +142,22 @@ mod tests {
         write(&file, b"private", Readers::Owner).unwrap();
         assert_eq!(mode(&file), 0o600);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_link_to_no_file_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let (first, second) = (folder.path().join("first"), folder.path().join("second"));
+        fs::create_dir(folder.path().join("other")).unwrap();
+        std::os::unix::fs::symlink("second", &first).unwrap();
+        std::os::unix::fs::symlink("other/file", &second).unwrap();
+        write(&first, b"new", Readers::AsUsual).unwrap();
+        assert!(fs::symlink_metadata(&first).unwrap().is_symlink());
+        assert_eq!(fs::read_to_string(folder.path().join("other/file")).unwrap(), "new");
+        fs::remove_file(&second).unwrap();
+        std::os::unix::fs::symlink("first", &second).unwrap();
+        assert!(write(&first, b"new", Readers::AsUsual).is_err());
+        assert!(fs::symlink_metadata(&first).unwrap().is_symlink());
     }
 
     #[test]
