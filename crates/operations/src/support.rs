@@ -92,29 +92,65 @@ pub async fn reports(opened: &Opened) -> Result<Vec<Report>, Error> {
     Ok(reports)
 }
 
+/// What stands for a value that was left out.
+const LEFT_OUT: &str = "(left out)";
+
 /// Parts of field names whose texts are left out. The last is a whole object as one text, as kubectl stores
 /// it.
 const HIDDEN: [&str; 6] =
     ["token", "password", "secretkey", "accesskey", "privatekey", "last-applied-configuration"];
 
-/// Removes values that objects and specs should not contain: those of environment variables, and those of
-/// fields that are named like secrets.
+/// The field of a file or unit on nodes that has its whole text.
+const CONTENT: &str = "content";
+
+/// The lists of arguments of containers and probes.
+const ARGUMENTS: [&str; 2] = ["args", "command"];
+
+/// Whether the name of a field, a flag or a variable is that of a secret.
+fn is_hidden(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let joined = lower.replace(['-', '_'], "");
+    HIDDEN.iter().any(|word| lower.contains(word) || joined.contains(word))
+}
+
+/// Removes values that objects and specs should not contain: those of environment variables, those of fields and flags that are named
+/// like secrets, and the texts of files and units.
 fn redact(value: &mut Json) {
     match value {
         Json::Object(fields) => {
             let is_variable = fields.contains_key("name") && fields.contains_key("value");
             for (name, value) in fields.iter_mut() {
-                let lower = name.to_lowercase();
-                let secret = HIDDEN.iter().any(|word| lower.contains(word));
-                if value.is_string() && (secret || (is_variable && name == "value")) {
-                    *value = "(left out)".into();
-                } else {
-                    redact(value);
+                let is_secret = is_hidden(name) || is_variable && name == "value" || name == CONTENT;
+                match value {
+                    Json::String(_) if is_secret => *value = LEFT_OUT.into(),
+                    Json::Array(items) if ARGUMENTS.contains(&name.as_str()) => redact_arguments(items),
+                    _ => redact(value),
                 }
             }
         }
         Json::Array(items) => items.iter_mut().for_each(redact),
         _ => {}
+    }
+}
+
+/// Removes the values of flags that are named like secrets, as `--password=x` and `--password x`.
+fn redact_arguments(arguments: &mut [Json]) {
+    let mut is_value = false;
+    for argument in arguments {
+        let Some(text) = argument.as_str() else {
+            redact(argument);
+            continue;
+        };
+        let flag = text.split_once('=').map(|(flag, _)| flag.to_owned());
+        // A script in one argument may have anything in it.
+        let is_script = text.contains(char::is_whitespace) && is_hidden(text);
+        let next_is_value = flag.is_none() && text.starts_with('-') && is_hidden(text);
+        if is_value && !text.starts_with('-') || is_script {
+            *argument = LEFT_OUT.into();
+        } else if let Some(flag) = flag.filter(|flag| is_hidden(flag)) {
+            *argument = format!("{flag}={LEFT_OUT}").into();
+        }
+        is_value = next_is_value;
     }
 }
 
@@ -164,6 +200,25 @@ mod tests {
         let mut account = serde_json::json!({"secretAccessKey": "s"});
         redact(&mut account);
         assert_eq!(account, serde_json::json!({"secretAccessKey": "(left out)"}));
+        let mut container = serde_json::json!({
+            "args": ["--token", "t", "--v=2", "--db-password=p", "serve", "--token", "--port=1"],
+            "command": ["sh", "-c", "login --password x"],
+        });
+        redact(&mut container);
+        assert_eq!(
+            container,
+            serde_json::json!({
+                "args": ["--token", "(left out)", "--v=2", "--db-password=(left out)", "serve", "--token", "--port=1"],
+                "command": ["sh", "-c", "(left out)"],
+            })
+        );
+        let mut files =
+            serde_json::json!({"nodeFiles": [{"path": "/etc/a", "content": "s", "mode": "0600"}]});
+        redact(&mut files);
+        assert_eq!(
+            files,
+            serde_json::json!({"nodeFiles": [{"path": "/etc/a", "content": "(left out)", "mode": "0600"}]})
+        );
         let mut spec = serde_json::json!({"env": [{"name": "A", "value": "x"}], "token": "t", "name": "n"});
         redact(&mut spec);
         assert_eq!(
