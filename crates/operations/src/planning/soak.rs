@@ -19,6 +19,7 @@ use crate::request::Request;
 use crate::reversible::{Release, turned_back};
 use crate::spec::ClusterSpec;
 use crate::state::spec_of;
+use crate::version_change::applied_here;
 
 /// How long a gate must not hold until an upgrade is taken back: a node or a server may be restarted.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +34,8 @@ const EMULATES: &str = "emulates";
 
 impl Opened {
     /// Opens a cluster for a plan that brings it to its spec. While its control plane emulates a version, and the spec says that a broken
-    /// gate takes the upgrade back, the gates are read: if one does not hold for a minute, the plan goes back.
+    /// gate takes the upgrade back, the gates are read: if one does not hold for a minute, the plan goes back, and leaves out all other
+    /// changes of the spec.
     ///
     /// # Errors
     /// As [`Opened::open`].
@@ -42,7 +44,9 @@ impl Opened {
         let Some(release) = opened.release_that_may_turn_back()? else { return Ok(opened) };
         let broken = opened.gates_that_stay_broken(&release).await;
         let (Some(emulated), false) = (&release.emulated, broken.is_empty()) else { return Ok(opened) };
-        let back = turned_back(&opened.spec, emulated);
+        // As with `slipway upgrade --back`, other changes of the files wait: they were reviewed for a cluster that goes on.
+        let applied = applied_here(&opened.spec, opened.state.as_ref())?;
+        let back = turned_back(&applied, emulated);
         let broken_gates = broken.into_iter().map(|Gate { name, message, .. }| format!("{name}: {message}"));
         Ok(Self { broken_gates: broken_gates.collect(), ..opened.with_spec(back) })
     }
@@ -105,12 +109,13 @@ impl Opened {
         let message = match (self.broken_gates.as_slice(), waits) {
             ([], false) => return Ok(None),
             ([], true) => format!(
-                "{version} of the spec waits, because the upgrade to it was taken back. `slipway upgrade -f … --to {version}` begins it \
-                 again; or write `kubernetesVersion: {}` into the spec",
+                "{version} of the spec waits, because the upgrade to it was taken back: only `slipway upgrade -f … --to {version}` begins \
+                 it again. With `kubernetesVersion: {}` in the spec, nothing waits",
                 cluster.kubernetes_version
             ),
             (broken, _) => format!(
-                "the upgrade to {version} is taken back, because these gates have not held for a minute: {}",
+                "the upgrade to {version} is taken back, because these gates have not held for a minute: {}. Other changes of the spec \
+                 are left out; a plan after this one has them",
                 broken.join("; ")
             ),
         };
