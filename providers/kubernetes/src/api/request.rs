@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
 use serde_json::Value as Json;
-use slipway_cluster_api::Failure;
+use slipway_cluster_api::{Failure, Reply};
 use slipway_limits::size;
 use slipway_resource::{ErrorClass, ProviderError};
 
@@ -193,23 +193,14 @@ impl Connection {
         if reply.status.is_success() {
             return Ok(Answer::Done { created: reply.status == http::StatusCode::CREATED, body });
         }
-        let retry_after =
-            reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
         let refusal = Refusal::new(reply.status.as_u16(), &body);
         if refusal.status == 401 {
             self.broke();
         }
-        match (refusal.status, retry_after) {
-            // Too many requests, as priority and fairness say; 503 and 504 before the request was begun.
-            (429, _) if !refusal.is_budget() => Err(ProviderError::new(
-                ErrorClass::Throttled {
-                    rate_class: RATE_CLASS.to_owned(),
-                    retry_after_ms: Some(retry_after.unwrap_or(1) * 1000),
-                },
-                refusal.message,
-            )),
-            (503, _) => Err(ProviderError::new(ErrorClass::Transient, refusal.message)),
-            (500 | 502 | 504, _) => Err(ProviderError::new(lost(changes), refusal.message)),
+        match unready(refusal.status, &reply, changes) {
+            Some(class) if refusal.status != 429 || !refusal.is_budget() => {
+                Err(ProviderError::new(class, refusal.message))
+            }
             _ => Ok(Answer::Refused(refusal)),
         }
     }
@@ -217,10 +208,10 @@ impl Connection {
     /// Reads text that is not JSON. Sends the request once.
     ///
     /// # Errors
-    /// `transient` when there is no answer, `permanent` when the server refuses.
+    /// `transient` when there is no answer, `throttled` and `transient` when the server is busy, `permanent` when it refuses.
     pub(crate) async fn text(&self, path: &str) -> Result<String, ProviderError> {
         let request = http::Request::get(path)
-            .header(ACCEPT, "text/plain")
+            .header(ACCEPT, "text/plain, */*")
             .header(USER_AGENT, concat!("slipway/", env!("CARGO_PKG_VERSION")))
             .body(Bytes::new())
             .map_err(|error| {
@@ -236,8 +227,14 @@ impl Connection {
             }
         };
         if !reply.status.is_success() {
+            if reply.status == http::StatusCode::UNAUTHORIZED {
+                self.broke();
+            }
             let text = format!("the cluster's API answered {} to GET {path}", reply.status);
-            return Err(ProviderError::new(ErrorClass::Permanent, text));
+            return Err(ProviderError::new(
+                unready(reply.status.as_u16(), &reply, false).unwrap_or(ErrorClass::Permanent),
+                text,
+            ));
         }
         Ok(String::from_utf8_lossy(&reply.body).into_owned())
     }
@@ -279,6 +276,23 @@ impl Connection {
             Failure::Lost(_) => lost(changes),
         };
         ProviderError::new(class, text)
+    }
+}
+
+/// The class of an answer by which the server says nothing about the request, because it is busy or not ready; `None` for others. The
+/// status is that of the refusal, which some answers have in their body only.
+fn unready(status: u16, reply: &Reply, changes: bool) -> Option<ErrorClass> {
+    match status {
+        // Too many requests, as priority and fairness say; 503 and 504 before the request was begun.
+        429 => {
+            let after =
+                reply.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+            let retry_after_ms = Some(after.unwrap_or(1).saturating_mul(1000));
+            Some(ErrorClass::Throttled { rate_class: RATE_CLASS.to_owned(), retry_after_ms })
+        }
+        503 => Some(ErrorClass::Transient),
+        500 | 502 | 504 => Some(lost(changes)),
+        _ => None,
     }
 }
 
