@@ -120,7 +120,7 @@ pub(super) async fn wait(
 }
 
 /// Waits for a while, in which the containers of a manifest must not end. Its URL alone does not tell: another process may answer at
-/// the same port.
+/// the same port. Before, the kubelet gets time to end a pod of an interrupted attempt.
 pub(super) async fn holds(
     work: &Work,
     runtime: &mut Runtime,
@@ -128,8 +128,13 @@ pub(super) async fn holds(
     before: &Before,
     time: Duration,
 ) -> Result<(), ProviderError> {
+    let begun = Instant::now();
+    let mut first = look(runtime, manifest, before).await?;
+    while matches!(first, Progress::UnderWay(_)) && begun.elapsed() < SEEN {
+        work.pause(PAUSE).await?;
+        first = look(runtime, manifest, before).await?;
+    }
     let until = Instant::now() + time;
-    let first = look(runtime, manifest, before).await?;
     loop {
         let now = look(runtime, manifest, before).await?;
         if now != first || !matches!(now, Progress::Runs(_)) {
