@@ -151,7 +151,7 @@ show() {
       Id) value=$1.service ;;
       LoadState) unit_file "$1" >/dev/null && value=loaded || value=not-found ;;
       ActiveState) value=$(active_state "$1") ;;
-      SubState) case $(active_state "$1") in active) value=running ;; activating) value=auto-restart ;; failed) value=failed ;; *) value=dead ;; esac ;;
+      SubState) case $(active_state "$1") in active) [ -e "$services/$1/exited" ] && value=exited || value=running ;; activating) value=auto-restart ;; failed) value=failed ;; *) value=dead ;; esac ;;
       UnitFileState) unit_file "$1" >/dev/null && { [ -L "$wants/$1.service" ] && value=enabled || value=disabled; } ;;
       MainPID) value=$(main_process "$1") || value=0 ;;
       NRestarts) value=$(($(cat "$services/$1/started" 2>/dev/null || echo 1) - 1)) ;;
