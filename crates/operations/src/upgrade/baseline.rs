@@ -1,6 +1,6 @@
 //! The baseline of an upgrade: what was ready before it is ready after it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -22,6 +22,12 @@ const WORKLOADS: [(&str, &str); 3] = [
     ("DaemonSet", "/apis/apps/v1/daemonsets"),
 ];
 
+/// The leases that kubelets renew every ten seconds. The API shows a node as ready for forty seconds and more after its kubelet has ended.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+
+/// The times at which the leases of nodes were renewed last, by the names of the nodes.
+type Renewed = BTreeMap<String, String>;
+
 /// The nodes and workloads of a cluster that were ready before an upgrade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
@@ -33,6 +39,7 @@ pub struct Baseline {
 struct Seen {
     ready: BTreeSet<String>,
     not_ready: BTreeSet<String>,
+    renewed: Renewed,
 }
 
 impl Baseline {
@@ -45,17 +52,25 @@ impl Baseline {
         Some(Self { ready: seen.ready })
     }
 
-    /// Waits until all that was ready before is ready again, for five minutes at most, or until `is_stopped`. Returns the names of
-    /// what is not ready then, and why the cluster cannot be read if so. What was deleted since is not waited for.
+    /// Waits until all that was ready before is ready again, for five minutes at most, or until `is_stopped`. A node is ready when its
+    /// kubelet has renewed its lease meanwhile. Returns the names of what is not ready then, and why the cluster cannot be read if so.
+    /// What was deleted since is not waited for.
     pub async fn wait(&self, opened: &Opened, is_stopped: impl Fn() -> bool) -> Vec<String> {
         let until = Instant::now() + PATIENCE;
+        let mut first: Option<Renewed> = None;
         loop {
-            let lost = match look(&opened.access()).await {
-                Ok(seen) => self.lost(&seen),
-                Err(reason) => vec![reason],
+            let (lost, silent) = match look(&opened.access()).await {
+                Ok(seen) => {
+                    let first = first.get_or_insert_with(|| seen.renewed.clone());
+                    (self.lost(&seen), self.silent(&seen, first))
+                }
+                Err(reason) => (vec![reason], Vec::new()),
             };
-            if lost.is_empty() || is_stopped() || Instant::now() >= until {
+            if is_stopped() {
                 return lost;
+            }
+            if lost.is_empty() && silent.is_empty() || Instant::now() >= until {
+                return [lost, silent].concat();
             }
             tokio::time::sleep(PERIOD).await;
         }
@@ -64,6 +79,13 @@ impl Baseline {
     /// What was ready before, exists, and is not ready.
     fn lost(&self, seen: &Seen) -> Vec<String> {
         self.ready.intersection(&seen.not_ready).cloned().collect()
+    }
+
+    /// The nodes that were ready before and are shown as ready, whose leases were not renewed since the first look.
+    fn silent(&self, seen: &Seen, first: &Renewed) -> Vec<String> {
+        let is_silent = |(node, renewed): &(&String, &String)| first.get(*node) == Some(*renewed);
+        let silent = seen.renewed.iter().filter(is_silent).map(|(node, _)| format!("Node {node}"));
+        silent.filter(|node| self.ready.contains(node) && seen.ready.contains(node)).collect()
     }
 }
 
@@ -76,7 +98,19 @@ async fn look(access: &ClusterAccess) -> Result<Seen, String> {
         let list = api.get(path).await.map_err(|error| error.message)?;
         seen.add(&list, kind, is_ready_workload);
     }
+    // Without them, the state that the API shows has to do.
+    if let Ok(leases) = api.get(LEASES).await {
+        seen.renewed = renewed(&leases);
+    }
     Ok(seen)
+}
+
+fn renewed(leases: &Json) -> Renewed {
+    let text = |lease: &Json, pointer: &str| lease.pointer(pointer).and_then(Json::as_str).map(str::to_owned);
+    let leases = leases.get("items").and_then(Json::as_array).into_iter().flatten();
+    leases
+        .filter_map(|lease| Some((text(lease, "/metadata/name")?, text(lease, "/spec/renewTime")?)))
+        .collect()
 }
 
 impl Seen {
@@ -148,5 +182,22 @@ mod tests {
         assert_eq!(baseline.lost(&seen(1, 0, "Unknown")), ["Deployment default/web", "Node cp-0"]);
         // What was deleted is not lost.
         assert!(baseline.lost(&Seen::default()).is_empty());
+    }
+
+    #[test]
+    fn a_node_is_ready_when_its_lease_is_renewed() {
+        let baseline = Baseline { ready: seen(2, 3, "True").ready };
+        let leases = |time: &str| {
+            let lease = |name: &str| json!({ "metadata": { "name": name }, "spec": { "renewTime": time } });
+            renewed(&json!({ "items": [lease("cp-0"), lease("gone"), { "metadata": { "name": "new" } }] }))
+        };
+        let silent = |node: &str, time: &str| {
+            let seen = Seen { renewed: leases(time), ..seen(2, 3, node) };
+            baseline.silent(&seen, &leases("2026-01-01T00:00:00.000000Z"))
+        };
+        assert_eq!(silent("True", "2026-01-01T00:00:00.000000Z"), ["Node cp-0"]);
+        assert!(silent("True", "2026-01-01T00:00:09.000000Z").is_empty());
+        assert!(silent("Unknown", "2026-01-01T00:00:00.000000Z").is_empty(), "it is lost");
+        assert!(baseline.silent(&seen(2, 3, "True"), &Renewed::new()).is_empty(), "without leases");
     }
 }
