@@ -51,9 +51,9 @@ async fn one(
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
     let environment = context.environment()?;
-    let opened = Opened::open_to_apply(&environment, spec).await?;
     let mut options = arguments.scope.options(!arguments.no_preflight);
     options.infrastructure_only = arguments.infrastructure_only;
+    let opened = Opened::open_to_apply(&environment, spec, &options).await?;
     let request = Request::apply_with(options);
     carry_out(context, &environment, &opened, &request, dialogue).await
 }

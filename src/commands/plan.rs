@@ -34,12 +34,12 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     let mut worst = ExitCode::SUCCESS;
     for spec in all {
         let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
-        let opened = Opened::open_to_apply(&environment, spec).await?;
+        let mut options = arguments.scope.options(!arguments.no_preflight);
+        options.infrastructure_only = arguments.infrastructure_only;
+        let opened = Opened::open_to_apply(&environment, spec, &options).await?;
         if !arguments.offline {
             tell_pauses(context, [opened.spec.cluster.name.as_str()]).await?;
         }
-        let mut options = arguments.scope.options(!arguments.no_preflight);
-        options.infrastructure_only = arguments.infrastructure_only;
         let planned = opened.plan(&Request::apply_with(options)).await?;
         if let Some(state) = opened.state.as_ref().filter(|state| state.is_interrupted()) {
             let is_local = context.backend()?.locality() == Locality::Local;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_engine::State;
-use slipway_plan::{Mode, Snapshot};
+use slipway_plan::{Mode, Options, Snapshot};
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::model::BrokenGate;
 use slipway_state_store::{ClusterName, history};
@@ -35,12 +35,19 @@ const EMULATES: &str = "emulates";
 impl Opened {
     /// Opens a cluster for a plan that brings it to its spec. While its control plane emulates a version, and the spec says that a broken
     /// gate takes the upgrade back, the gates are read: if one does not hold for a minute, the plan goes back, and leaves out all other
-    /// changes of the spec.
+    /// changes of the spec. A plan of a part changes no version, and does not go back.
     ///
     /// # Errors
     /// As [`Opened::open`].
-    pub async fn open_to_apply(environment: &Environment, spec: ClusterSpec) -> Result<Self, Error> {
+    pub async fn open_to_apply(
+        environment: &Environment,
+        spec: ClusterSpec,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let opened = Self::open(environment, spec).await?;
+        if options.is_partial() {
+            return Ok(opened);
+        }
         let Some(release) = opened.release_that_may_turn_back()? else { return Ok(opened) };
         let broken = opened.gates_that_stay_broken(&release).await;
         let (Some(emulated), false) = (&release.emulated, broken.is_empty()) else { return Ok(opened) };

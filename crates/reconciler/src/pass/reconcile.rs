@@ -149,7 +149,10 @@ impl Pass {
         spec: &ClusterSpec,
     ) -> Result<Result<Arc<Opened>, Error>, End> {
         let (environment, spec) = (environment.clone(), spec.clone());
-        let open = move || async move { Opened::open_to_apply(&environment, spec).await.map(Arc::new) };
+        let open = move || async move {
+            let options = Request::apply().options;
+            Opened::open_to_apply(&environment, spec, &options).await.map(Arc::new)
+        };
         self.in_time(planning, open).await
     }
 
