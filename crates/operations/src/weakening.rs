@@ -30,14 +30,20 @@ pub fn weakened(before: Option<&Cluster>, after: &Cluster) -> Vec<Weakening> {
     if before.deletion_protection && !after.deletion_protection {
         found.push(Weakening::Unprotected);
     }
-    for old in before.etcd.iter().filter(|etcd| etcd.backups.enabled) {
-        found.extend(of_backups(old, after.etcd.iter().find(|etcd| etcd.name == old.name)));
-    }
+    found.extend(backups(before, after).map(|(_, weakening)| weakening));
     found
 }
 
+/// What a spec gives up of the backups of etcd, by the names of the clusters of etcd.
+fn backups<'a>(before: &'a Cluster, after: &'a Cluster) -> impl Iterator<Item = (&'a str, Weakening)> {
+    before.etcd.iter().filter(|etcd| etcd.backups.enabled).filter_map(move |old| {
+        let new = after.etcd.iter().find(|etcd| etcd.name == old.name);
+        Some((old.name.as_str(), of_backups(old, new)?))
+    })
+}
+
 /// Notes on changes that plans neither show nor correct: all of them, or those of which the spec that was applied last does not say
-/// so.
+/// so. Notes on backups that the spec gives up.
 pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
     let is_new = |ignored: &IgnoredChange| last.is_some_and(|last| !last.ignore_changes.contains(ignored));
     let note = |(index, ignored): (usize, &IgnoredChange)| {
@@ -53,10 +59,20 @@ pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
         };
         Some(ExpandNote { field: format!("ignoreChanges[{index}]"), message })
     };
-    next.ignore_changes.iter().enumerate().filter_map(note).collect()
+    let given_up = last.into_iter().flat_map(|last| backups(last, next)).filter_map(|(etcd, weakening)| {
+        let message = match weakening {
+            Weakening::NoBackups(_) => format!("no backups of etcd {etcd} are made any more"),
+            Weakening::BackupsNotKept(_) => {
+                format!("the backups of etcd {etcd} are deleted with the cluster from now on")
+            }
+            Weakening::Ignores(_) | Weakening::Unprotected => return None,
+        };
+        Some(ExpandNote { field: format!("etcd[{etcd}].backups"), message })
+    });
+    next.ignore_changes.iter().enumerate().filter_map(note).chain(given_up).collect()
 }
 
-/// A field by which the spec of a saved plan hides changes, and which no note of the plan names, as a sentence.
+/// A field by which the spec of a saved plan hides changes or gives up backups, and which no note of the plan names, as a sentence.
 pub(crate) fn hidden(plan: &Plan, last: Option<&Cluster>, next: &Cluster) -> Option<String> {
     if plan.mode != Mode::Apply {
         return None;
@@ -143,6 +159,17 @@ spec: {{role: controlPlane, machineType: sim.medium}}
             ["hide changes of tags of *", "make no backups of etcd main"]
         );
         assert_eq!(weakened(None, &before), []);
+        for (backups, message) in [
+            ("enabled: false", "no backups of etcd main are made any more"),
+            (
+                "enabled: true, keepOnDelete: false",
+                "the backups of etcd main are deleted with the cluster from now on",
+            ),
+        ] {
+            let noted = notes(Some(&before), &cluster(&etcd(backups)));
+            let [note] = noted.as_slice() else { panic!("{noted:?}") };
+            assert_eq!((note.field.as_str(), note.message.as_str()), ("etcd[main].backups", message));
+        }
         let noted = notes(Some(&before), &cluster(hidden));
         assert!(matches!(noted.as_slice(), [note] if note.field == "ignoreChanges[0]"), "{noted:?}");
         assert!(notes(Some(&cluster(hidden)), &cluster(hidden)).is_empty());

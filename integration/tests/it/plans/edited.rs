@@ -314,16 +314,21 @@ fn a_spec_that_gives_up_backups_is_refused() -> Result<()> {
     place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
     let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
     let before = identities(&place)?;
-    for (field, fault) in [
-        ("keepOnDelete", "its spec changes the lifecycle of sim_backup_store.etcd-"),
-        ("enabled", "PLAN0014"),
-    ] {
+    let edits: [(&str, fn(&mut serde_json::Value)); 3] = [
+        ("its spec has etcd[main].backups", |etcd| etcd[0]["backups"]["keepOnDelete"] = false.into()),
+        ("its spec has etcd[main].backups", |etcd| etcd[0]["backups"]["enabled"] = false.into()),
+        ("sim_backup_store.etcd-events, and the plan does not delete it", |etcd| {
+            etcd.as_array_mut().into_iter().for_each(|etcd| etcd.truncate(1));
+        }),
+    ];
+    for (fault, edit) in edits {
         let mut edited = whole.clone();
-        edited.spec["etcd"][0]["backups"][field] = false.into();
+        edit(&mut edited.spec["etcd"]);
         edited.binding.spec_digest = digest(&edited.spec);
+        ensure!(edited != whole, "{fault}: nothing was edited");
         std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
         let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
-        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{field}: {refused}");
+        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
     }
     ensure!(identities(&place)? == before, "something was done");
     Ok(())
