@@ -1,11 +1,12 @@
 //! A component of the control plane that the cluster runs itself.
 
 use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use slipway_resource::provider::{Disruption, PlanItem, Planned};
 use slipway_resource::{Attribute, ProviderError, ResourceType, Type, Value};
 
-use super::form;
+use super::form::{self, memorise, recall};
 use super::static_pod::HandOver;
 use super::{Kind, Manifest, Place, Work};
 use crate::api_server;
@@ -15,12 +16,20 @@ use crate::disk::Disk;
 use crate::error::{not_found, transient};
 use crate::ledger::{Found, Stage};
 use crate::ready::{self, Condition};
-use crate::self_hosted::{Access, Lock, Record, Seen, revision_of};
+use crate::self_hosted::{Access, Lock, Record, Seen, revision_of, shared};
 
 /// A static pod that a DaemonSet of the cluster runs. Its manifest stays on the disk, where the recovery finds it.
 ///
 /// It is created when the DaemonSet takes the pod over from the kubelet, and deleted when the kubelet takes it back.
 pub(crate) struct SelfHostedPod;
+
+/// What is known while the pod is on its way to the DaemonSet.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Memory {
+    /// The manifest of the static pod before the first attempt.
+    #[serde(default)]
+    manifest: Option<String>,
+}
 
 #[async_trait]
 impl Kind for SelfHostedPod {
@@ -69,6 +78,11 @@ impl Kind for SelfHostedPod {
         Ok(Found::Nothing)
     }
 
+    async fn foresee(&self, work: &Work) -> Result<Json, ProviderError> {
+        let is_recorded = Record::of(&work.host().disk, work.identity())?.is_some();
+        memorise(&Memory { manifest: if is_recorded { None } else { own_manifest(work)? } })
+    }
+
     async fn make(&self, work: &Work) -> Result<Json, ProviderError> {
         let (wanted, disk) = (work.wanted(), &work.host().disk);
         let path = work.identity();
@@ -76,7 +90,7 @@ impl Kind for SelfHostedPod {
         let former = Record::of(disk, path)?;
         let text = match &former {
             Some(former) => former.manifest(disk)?,
-            None => disk.read_text(path)?.ok_or_else(|| not_found(format!("{path} is not there")))?,
+            None => own_manifest(work)?.ok_or_else(|| not_found(format!("{path} is not there")))?,
         };
         let revision = match former {
             Some(former) => former.revision,
@@ -122,6 +136,15 @@ impl Kind for SelfHostedPod {
         let attributes = [("path", Value::from(path)), ("node", node.into()), ("running", running.into())];
         Ok(Some(Value::map(attributes)))
     }
+}
+
+/// The manifest in the kubelet's folder without what the hand-over adds: an attempt that was interrupted may have written it there,
+/// before it recorded the manifest.
+fn own_manifest(work: &Work) -> Result<Option<String>, ProviderError> {
+    let Some(there) = work.host().disk.read_text(work.identity())? else { return Ok(None) };
+    let memory: Memory = recall(work.place.memory()).unwrap_or_default();
+    let is_shared = |own: &String| shared(own).is_ok_and(|shared| shared == there);
+    Ok(Some(memory.manifest.filter(is_shared).unwrap_or(there)))
 }
 
 /// The record that attributes ask for.
