@@ -138,6 +138,8 @@ pub(crate) enum Command {
     #[command(override_usage = "slipway drift [OPTIONS] <CLUSTER|--file <FILE>...|--all>")]
     Drift(DriftArguments),
     /// Replace the machines of pools one after the other, even if nothing in the spec changed.
+    ///
+    /// After an interruption or a failure, run the command again: it continues the roll. `slipway apply` continues it too.
     Roll(RollArguments),
     /// Upgrade a cluster to another Kubernetes version, one minor version at a time.
     ///
@@ -449,6 +451,12 @@ pub(crate) struct RollArguments {
     /// Roll only these pools; without it, all pools.
     #[arg(long, value_name = "POOL")]
     pub pool: Vec<String>,
+    /// Begin an unfinished roll again: replace also the machines that it has started.
+    #[arg(long, conflicts_with = "abandon")]
+    pub restart: bool,
+    /// End an unfinished roll: keep the machines that have no replacement yet.
+    #[arg(long)]
+    pub abandon: bool,
     /// Show the plan and change nothing.
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,

@@ -42,6 +42,8 @@ codes! {
     NO_LOGS = "CLI0046", "the agent of a host does not serve logs";
     /// A cluster has settings that documents cannot express.
     CONVERT = "CLI0060", "the cluster cannot be converted to Slipway documents";
+    /// `slipway roll --abandon` finds no roll that did not end.
+    NO_ROLL = "CLI0077", "no roll is unfinished";
     /// The file of `--out` is something else than an older output.
     OTHER_OUTPUT = "CLI0090", "the file after `--out` is not an older output";
     /// `slipway upgrade` cannot write the new version into the spec.

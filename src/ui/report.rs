@@ -8,7 +8,7 @@ use slipway_limits::size;
 use slipway_limits::text::shorten;
 use slipway_operations::Outcome;
 use slipway_plan::render;
-use slipway_plan::{ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Step, StepAction, StepId, Titles};
+use slipway_plan::{ChangeAction, Mode, Plan, Step, StepAction, StepId, Titles};
 use slipway_resource::Address;
 use slipway_resource::provider::operation;
 use slipway_state_store::Generation;
@@ -157,10 +157,9 @@ fn closing(context: &Context, plan: &Plan, report: &Report) -> Result<(), Comman
         let _ = write!(line, " {} is at generation {}.", plan.cluster, generation.0);
     } else if plan.mode == Mode::Delete {
         let _ = write!(line, " `slipway delete {}` goes on from here.", plan.cluster);
-    } else if rolls_on_request(plan) {
-        // The spec does not ask for new machines.
+    } else if !plan.requested_rolls().is_empty() {
         line.push_str(
-            " `slipway roll` begins again with the machines that exist now; `slipway apply` takes back what is half done.",
+            " The same command and the next apply continue the roll; `slipway roll -f SPEC --abandon` ends it.",
         );
     } else {
         line.push_str(" The next apply goes on from here.");
@@ -175,22 +174,14 @@ fn closing(context: &Context, plan: &Plan, report: &Report) -> Result<(), Comman
     context.output.outcome(&line)
 }
 
-/// Whether machines are replaced because a person asked for it, and not because of the spec.
-fn rolls_on_request(plan: &Plan) -> bool {
-    let is_requested = |change: &ResourceChange| {
-        !change.machines.is_empty()
-            && change.reasons.iter().any(|reason| reason.code == ReasonCode::Requested)
-    };
-    plan.changes.iter().any(is_requested)
-}
-
 /// The way out for a machine that does not become a ready node: the next apply waits for it again, and a roll removes it first.
 fn way_out(step: &Step) -> Option<String> {
     let StepAction::Operation { name, .. } = &step.action else { return None };
     let pool = step.roll.as_ref().unwrap_or(&step.address);
     (name == operation::VERIFY).then(|| {
         format!(
-            "if the machine never becomes ready, `slipway roll -f SPEC --pool {}` replaces it, and the others of its pool",
+            "if the machine never becomes ready, `slipway roll -f SPEC --pool {} --restart` replaces it, and the others of its \
+             pool",
             pool.name()
         )
     })

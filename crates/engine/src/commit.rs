@@ -1,8 +1,9 @@
 //! What a complete run commits beside the effects of its steps, and the history's entry for a run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{ChangeAction, Plan, Snapshot};
+use slipway_resource::{Address, Identity};
 use slipway_state_store::Outcome;
 
 use crate::report::Report;
@@ -13,6 +14,24 @@ pub(crate) fn record_dependencies(plan: &Plan, snapshot: &mut Snapshot) {
         if let Some(record) = snapshot.resources.get_mut(address) {
             record.depends_on.clone_from(depends_on);
         }
+    }
+}
+
+/// Forgets the requested rolls that a complete run has brought to an end. Those of pools that its plan leaves out, or could not decide
+/// about, stay; so do the pools that were rolled with them, so that the same request does not roll them again.
+pub(crate) fn end_rolls(plan: &Plan, snapshot: &mut Snapshot) {
+    let is_left = |pool: &Address| {
+        plan.pending.iter().any(|left| left.rolls && left.address == *pool)
+            || plan
+                .changes
+                .iter()
+                .any(|change| change.action == ChangeAction::Deferred && change.address == *pool)
+    };
+    let is_open = |(pool, machines): (&Address, &BTreeSet<Identity>)| !machines.is_empty() && is_left(pool);
+    if snapshot.rolls.iter().any(is_open) {
+        snapshot.rolls.retain(|pool, machines| machines.is_empty() || is_left(pool));
+    } else {
+        snapshot.rolls.clear();
     }
 }
 
@@ -82,7 +101,7 @@ pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
 mod tests {
     use slipway_plan::file::Mode;
     use slipway_plan::{Inputs, Observations, Options, Record};
-    use slipway_resource::{ClusterUid, Desired, Identity, Observation, Observed, Value};
+    use slipway_resource::{ClusterUid, Desired, Observation, Observed, Value};
 
     use super::*;
     use crate::scripted::{Scripted, providers_of, record, thing, things};

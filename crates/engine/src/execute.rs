@@ -20,7 +20,7 @@ use crate::event::Event;
 use crate::journal::{EndResult, NewNode, RunBegin};
 use crate::outputs::Outputs;
 use crate::preconditions::{Expectation, Expectations, Reader};
-use crate::replay::take_effect;
+use crate::replay::{take_effect, take_removal};
 use crate::report::{Report, StepFailure};
 use crate::state::identity_of;
 use crate::step::{self, Failure, Finished, Shared};
@@ -216,6 +216,9 @@ impl<'a> Dispatcher<'a> {
         let Some(step) = plan.steps.get(id.index()) else { return Ok(()) };
         match result {
             Ok((applied, done)) => {
+                if let StepAction::Operation { name, arguments } = &step.action {
+                    take_removal(&mut self.work.snapshot, &step.address, (name.as_str(), arguments), &done);
+                }
                 take_effect(&mut self.work.snapshot, effect, &done);
                 if let EndResult::Done { node, .. } = done
                     && node != NewNode::Unnamed

@@ -2,7 +2,7 @@
 //!
 //! `Begin` is durable before a call leaves, `End` before a dependent starts. A record is one JSON value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use slipway_plan::precondition::may_be_digested;
@@ -52,6 +52,9 @@ pub struct RunBegin {
     pub epoch: u64,
     /// The spec that the plan applies.
     pub spec: serde_json::Value,
+    /// The pools whose machines are replaced on request, with the machines that leave.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rolls: BTreeMap<Address, BTreeSet<Identity>>,
 }
 
 /// A step that begins.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Cordoned, Record, Snapshot, StepId};
+use slipway_resource::provider::{Action, ApplyRequest, operation};
 use slipway_resource::{Address, Digest, Identity, Token, Value};
 
 use crate::journal::{Begin, Effect, End, EndResult, Entry, NewNode, RunBegin, Settled};
@@ -49,11 +50,12 @@ impl Replayed {
     /// Takes the next entry.
     pub fn apply(&mut self, snapshot: &mut Snapshot, entry: Entry) {
         match entry {
-            Entry::RunBegin(RunBegin { plan, epoch, spec }) => {
+            Entry::RunBegin(RunBegin { plan, epoch, spec, rolls }) => {
                 snapshot.spec = spec;
                 snapshot.spec_digest = None;
                 let resumed = self.run.as_ref().is_some_and(|run| run.plan == plan && run.epoch == epoch);
                 if !resumed {
+                    snapshot.rolls.extend(rolls);
                     self.run = Some(OpenRun { plan, epoch, done: BTreeMap::new(), nodes: BTreeMap::new() });
                     self.leave_unsettled();
                 }
@@ -118,7 +120,26 @@ impl Replayed {
                 EndResult::Done { .. } | EndResult::NotDone => drop(self.failed.remove(address)),
             }
         }
+        if let Some(ApplyRequest { ownership, action: Action::Operation { name, arguments, .. }, .. }) =
+            &open.begin.request
+        {
+            take_removal(snapshot, &ownership.address, (name.as_str(), arguments), result);
+        }
         take_effect(snapshot, open.begin.effect, result);
+    }
+}
+
+/// Notes that a machine of a requested roll is removed, at the end of an operation on its pool.
+pub(crate) fn take_removal(
+    snapshot: &mut Snapshot,
+    pool: &Address,
+    (name, arguments): (&str, &Value),
+    result: &EndResult,
+) {
+    let is_removal = name == operation::REMOVE && matches!(result, EndResult::Done { .. });
+    let machine = arguments.get("member").and_then(Value::as_str).filter(|_| is_removal);
+    if let (Some(machine), Some(left)) = (machine, snapshot.rolls.get_mut(pool)) {
+        left.remove(&Identity::new(machine));
     }
 }
 
@@ -142,6 +163,7 @@ pub(crate) fn take_effect(snapshot: &mut Snapshot, effect: Effect, result: &EndR
         }
         (Effect::Remove { address }, EndResult::Done { .. }) => {
             snapshot.resources.remove(&address);
+            snapshot.rolls.remove(&address);
         }
         // A cordon that failed may have had its effect: the mark on the node shows it.
         (Effect::Cordon { node, identity, pool }, EndResult::Done { .. } | EndResult::Failed { .. }) => {
@@ -171,6 +193,9 @@ fn put(
         record.identity = identity;
     }
     let before = previous.and_then(|previous| snapshot.resources.remove(previous));
+    if let Some(left) = previous.and_then(|previous| snapshot.rolls.remove(previous)) {
+        snapshot.rolls.insert(address.clone(), left);
+    }
     let old = snapshot.resources.remove(address).or(before);
     if !record.existing {
         // What was forgotten at an address without a record is taken over with the record, or is gone. Beside a record, it stays
@@ -182,6 +207,10 @@ fn put(
         known_again(snapshot, address.kind(), &record.identity);
     }
     if let Some(old) = old {
+        if old.identity != record.identity {
+            // The machines of a new pool are new.
+            snapshot.rolls.remove(address);
+        }
         record.deposed.extend(old.deposed);
         // An object that was only used is not the cluster's to delete.
         if old.identity != record.identity && !old.existing {
@@ -208,8 +237,9 @@ fn known_again(snapshot: &mut Snapshot, kind: &str, identity: &Identity) {
 
 #[cfg(test)]
 mod tests {
-    use slipway_resource::provider::{Action, ApplyRequest};
-    use slipway_resource::{Address, ClusterUid, ErrorClass, Ownership};
+    use std::collections::BTreeSet;
+
+    use slipway_resource::{ClusterUid, ErrorClass, Ownership};
 
     use super::*;
 
@@ -375,7 +405,15 @@ mod tests {
     }
 
     fn plan(bytes: &[u8]) -> Entry {
-        Entry::RunBegin(RunBegin { plan: Digest::of_bytes(bytes), epoch: 1, spec: serde_json::Value::Null })
+        rolling(bytes, &[])
+    }
+
+    /// A run of a plan that replaces these machines of a pool on request.
+    fn rolling(bytes: &[u8], machines: &[&str]) -> Entry {
+        let left: BTreeSet<Identity> = machines.iter().map(|machine| Identity::new(*machine)).collect();
+        let rolls = (!machines.is_empty()).then(|| (address(), left)).into_iter().collect();
+        let plan = Digest::of_bytes(bytes);
+        Entry::RunBegin(RunBegin { plan, epoch: 1, spec: serde_json::Value::Null, rolls })
     }
 
     #[test]
@@ -426,5 +464,45 @@ mod tests {
         let (snapshot, replayed) = replay([entries, vec![plan(b"b")]].concat());
         assert!(replayed.run.is_some_and(|run| run.done.is_empty()), "another plan");
         assert_eq!(snapshot.resources.len(), 1);
+    }
+
+    /// The removal of a machine from the pool.
+    fn removal(step: u32, machine: &str) -> Entry {
+        let ownership = Ownership { uid: ClusterUid::new("u"), cluster: "c".to_owned(), address: address() };
+        let action = Action::Operation {
+            identity: Identity::new("pool-1"),
+            name: operation::REMOVE.to_owned(),
+            arguments: Value::map([("member", machine)]),
+        };
+        let token = Token::new(format!("t-{step}"));
+        let request = Some(ApplyRequest { token, ownership, action, timeout_ms: 1 });
+        let (step, effect) = (StepId(step), Effect::None);
+        Entry::Begin(Box::new(Begin { step, provider: "sim".into(), request, effect }))
+    }
+
+    #[test]
+    fn a_requested_roll_has_the_machines_that_are_not_removed_yet() {
+        let left = |entries: &[Entry]| -> Vec<String> {
+            let (snapshot, _) = replay(entries.to_vec());
+            let left = snapshot.rolls.get(&address()).into_iter().flatten();
+            left.map(ToString::to_string).collect()
+        };
+        let mut entries = vec![rolling(b"a", &["m-1", "m-2", "m-3"]), removal(0, "m-1")];
+        assert_eq!(left(&entries), ["m-1", "m-2", "m-3"], "the removal has not ended");
+        entries.push(end(0, EndResult::nothing()));
+        assert_eq!(left(&entries), ["m-2", "m-3"]);
+        // The same plan is taken up.
+        entries.push(rolling(b"a", &["m-1", "m-2", "m-3"]));
+        assert_eq!(left(&entries), ["m-2", "m-3"]);
+        // The removal ends after another plan has begun.
+        entries.extend([removal(1, "m-2"), rolling(b"b", &["m-2", "m-3"])]);
+        entries.push(Entry::Settled(Settled { token: Token::new("t-1"), result: EndResult::nothing() }));
+        assert_eq!(left(&entries), ["m-3"]);
+        // A removal that had no effect changes nothing.
+        entries.extend([removal(2, "m-3"), end(2, EndResult::NotDone)]);
+        assert_eq!(left(&entries), ["m-3"]);
+        // A plan without a request for the pool leaves it open.
+        entries.push(rolling(b"c", &[]));
+        assert_eq!(left(&entries), ["m-3"]);
     }
 }

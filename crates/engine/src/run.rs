@@ -181,6 +181,7 @@ impl Run<'_> {
 
     fn snapshot_bytes(&self, mut snapshot: Snapshot) -> Result<Vec<u8>, Error> {
         commit::record_dependencies(self.plan, &mut snapshot);
+        commit::end_rolls(self.plan, &mut snapshot);
         snapshot.spec = self.spec.clone();
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();
@@ -225,13 +226,17 @@ impl Run<'_> {
         };
         let resumed = self.state.replayed.run.as_ref().filter(|run| run.plan == digest);
         let epoch = resumed.map_or(self.state.head.epoch.0, |run| run.epoch);
-        let run = RunBegin { plan: digest, epoch, spec: self.spec.clone() };
+        let rolls = self.plan.requested_rolls();
+        let run = RunBegin { plan: digest, epoch, spec: self.spec.clone(), rolls };
         let done = resumed.map(|run| run.done.clone()).unwrap_or_default();
         let nodes = resumed.map(|run| run.nodes.clone()).unwrap_or_default();
         let outputs = self.outputs_of(&done).await?;
         let occupied = if self.observed_at.is_none() { self.occupied(&done).await? } else { BTreeMap::new() };
         let mut snapshot = self.state.snapshot.clone();
         snapshot.spec = self.spec.clone();
+        if resumed.is_none() {
+            snapshot.rolls.extend(run.rolls.clone());
+        }
         let uid: ClusterUid = snapshot.uid.clone();
         let work = Work {
             plan: self.plan,

@@ -1,6 +1,6 @@
 //! A cluster's state as it is stored: the last snapshot, and what the journal has since.
 
-use slipway_plan::state::FORMAT;
+use slipway_plan::state::NEWEST;
 use slipway_plan::{Record, Snapshot};
 use slipway_resource::{Address, ClusterUid, Digest, Identity};
 use slipway_state_store::{Backend, ClusterName, Head, View};
@@ -64,8 +64,8 @@ impl State {
     pub fn snapshot_of(cluster: &str, bytes: &[u8]) -> Result<Snapshot, Error> {
         let corrupt = |source| Error::Corrupt { cluster: cluster.to_owned(), what: "snapshot", source };
         let Format { format: found } = serde_json::from_slice(bytes).map_err(corrupt)?;
-        if found > FORMAT {
-            return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported: FORMAT });
+        if found > NEWEST {
+            return Err(Error::NewerFormat { cluster: cluster.to_owned(), found, supported: NEWEST });
         }
         let mut snapshot: Snapshot = serde_json::from_slice(bytes).map_err(corrupt)?;
         // A list that is read has room for four addresses, and most records depend on one.

@@ -107,11 +107,12 @@ async fn bring_about(
     request: &Request,
     manner: Manner<'_>,
 ) -> Result<Outcome, Error> {
-    let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted();
+    let is_rolled = |state: &State| !state.snapshot.rolls.is_empty();
+    let busy = |state: &State| state.head.holder.is_some() || state.is_interrupted() || is_rolled(state);
     let taking = Taking { operation: request.operation(), wait: manner.terms.wait, uid: None };
     if plannable.state().is_some_and(busy) {
         // Another process holds the cluster, or a run was interrupted. The state to plan for is known under
-        // the hold only.
+        // the hold only. A requested roll that did not end is ended in the state, also if nothing is left to do.
         let held = Held::take(environment, plannable, taking).await?;
         let held = held.unless_protected(request.mode, plannable.cluster(), request.unprotect).await?;
         return under_hold(environment, plannable, request, manner, held, None).await;

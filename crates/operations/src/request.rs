@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slipway_plan::{Mode, Options};
+use slipway_plan::{Mode, Options, Unfinished};
 
 use crate::composition;
 use crate::error::Error;
@@ -70,17 +70,19 @@ impl Request {
         Self::new(Mode::Delete, options)
     }
 
-    /// Replaces the machines of pools although nothing asks for it; of all pools without names.
+    /// Replaces the machines of pools although nothing asks for it; of all pools without names. `unfinished` says what happens to
+    /// an earlier roll of these pools that did not end.
     ///
     /// # Errors
     /// When the cluster does not exist yet, is on hosts, or has no such pool.
-    pub fn roll(opened: &Opened, pools: &[String]) -> Result<Self, Error> {
+    pub fn roll(opened: &Opened, pools: &[String], unfinished: Unfinished) -> Result<Self, Error> {
         opened.spec.check_pools(pools)?;
         opened.check_exists("roll")?;
         if composition::has_hosts(opened.providers()) {
             return Err(Error::RollOnHosts { cluster: opened.spec.cluster.name.to_string() });
         }
-        let options = Options { preflight: true, roll: Some(pools.to_vec()), ..Options::default() };
+        let roll = Some(pools.to_vec());
+        let options = Options { preflight: true, roll, unfinished, ..Options::default() };
         Ok(Self::new(Mode::Apply, options))
     }
 

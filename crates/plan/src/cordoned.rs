@@ -15,6 +15,7 @@ use crate::file::Mode;
 use crate::nodes::{Gates, Nodes};
 use crate::planner::Inputs;
 use crate::reason::{Reason, ReasonCode};
+use crate::requested;
 use crate::state::Record;
 use crate::step_graph::Graph;
 
@@ -25,12 +26,12 @@ pub(crate) async fn take_back(
     nodes: &mut Nodes<'_>,
     decided: &mut Decided,
 ) {
-    let Some(prior) = inputs.prior.filter(|_| inputs.mode == Mode::Apply && !inputs.options.is_partial())
-    else {
-        return;
-    };
+    let Some(prior) = inputs.prior.filter(|_| inputs.mode == Mode::Apply) else { return };
     for (node, cordoned) in &prior.cordoned {
         let pool = &cordoned.pool;
+        if inputs.options.is_partial() && !requested::is_abandoned(inputs, pool) {
+            continue;
+        }
         if leaves(decided, pool, node) || !nodes.has(node, &cordoned.identity).await {
             continue;
         }

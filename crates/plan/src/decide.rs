@@ -40,8 +40,8 @@ pub(crate) struct KnownResource<'a> {
     pub lost_tags: bool,
     /// Its machines as they were found, for a pool.
     pub machines: Option<outside::Machines>,
-    /// Whether the user asks to replace machines that would stay.
-    pub anew: bool,
+    /// Whether machines are replaced on request: their number then says nothing.
+    pub is_rolled: bool,
     /// Whether the state had fingerprints of its secrets that cannot be compared any more.
     pub forgets: bool,
 }

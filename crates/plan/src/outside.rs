@@ -88,7 +88,7 @@ pub(crate) fn reasons(
         return reasons;
     }
     if let Some((rollout, machines)) = pool
-        && !known.anew
+        && !known.is_rolled
         && is_of_another_size(rollout, machines, known, changes)
     {
         reasons.push(Reason::new(ReasonCode::FieldDrifted, shown(rollout.size, machines)));

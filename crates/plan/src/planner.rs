@@ -7,7 +7,7 @@ mod leaving;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_resource::provider::{Catalog, ExpandNote, Fate, PlanItem, Planned, Rehearsal, Rollout};
+use slipway_resource::provider::{Catalog, ExpandNote, PlanItem, Planned, Rehearsal};
 use slipway_resource::{
     Address, ClusterUid, Desired, Digest, Identity, Path, ProviderError, Turn, Value, validate,
 };
@@ -23,9 +23,10 @@ use crate::observations::{Found, Observations, Standing};
 use crate::orphans::{self, Orphan};
 use crate::providers::{self, Providers};
 use crate::reason::{Located, Reason, ReasonCode};
+use crate::requested::{self, Unfinished};
 use crate::resolve::{Known, Resolver};
 use crate::state::{Record, Snapshot};
-use crate::{forgotten, lifecycle, outside, renames, scope, target, used};
+use crate::{forgotten, lifecycle, outside, renames, target, used};
 
 /// Options of the user besides the spec.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +45,8 @@ pub struct Options {
     /// means all of them, `None` means none. The plan is about these pools, their parts and their
     /// dependencies only.
     pub roll: Option<Vec<String>>,
+    /// What happens to a roll of these pools that did not end. That of other pools is continued.
+    pub unfinished: Unfinished,
     /// Only these resources and their dependencies, as for a change of version. `None` for no such limit.
     pub only: Option<BTreeSet<Address>>,
     /// Whether the providers check for problems that would stop the plan.
@@ -225,13 +228,11 @@ impl<'p> Planner<'p> {
             let planned = self.ask(&mut prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 let machines = planned.rollout.as_ref().map(outside::Machines::of);
-                let anew = match (&self.inputs.options.roll, &mut planned.rollout) {
-                    (Some(patterns), Some(rollout)) if scope::belongs_to_pool(patterns, prepared.desired) => {
-                        roll_all(rollout)
-                    }
-                    _ => false,
-                };
                 let address = &prepared.desired.address;
+                let rollout = planned.rollout.as_mut();
+                let anew =
+                    rollout.is_some_and(|rollout| requested::mark(self.inputs, prepared.desired, rollout));
+                let is_rolled = anew || requested::is_open(self.inputs, address);
                 if let Some(rollout) = &planned.rollout
                     && let Err(error) = nodes.read(address, rollout).await
                 {
@@ -240,7 +241,7 @@ impl<'p> Planner<'p> {
                     decided.by_address.insert(address.clone(), Box::new(assemble::plain(change)));
                     continue;
                 }
-                let mut decision = self.decide(&prepared, planned, (machines, anew), &replaced)?;
+                let mut decision = self.decide(&prepared, planned, (machines, is_rolled), &replaced)?;
                 decision.anew = anew;
                 self.defer_uncompared(&mut decision);
                 resolver.insert(address.clone(), known(&mut decision, read.contains(address)));
@@ -376,7 +377,7 @@ impl<'p> Planner<'p> {
         &self,
         prepared: &Prepared<'_>,
         planned: Planned,
-        (machines, anew): (Option<outside::Machines>, bool),
+        (machines, is_rolled): (Option<outside::Machines>, bool),
         replaced: &BTreeMap<Address, Vec<Reason>>,
     ) -> Result<Decision, Error> {
         let address = &prepared.desired.address;
@@ -406,7 +407,7 @@ impl<'p> Planner<'p> {
                 (&self.inputs.observations, &self.owning),
             ),
             machines,
-            anew,
+            is_rolled,
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
@@ -490,16 +491,6 @@ fn leave_as_found(wanted: &mut Value, record: &Record, object: &Found) -> BTreeM
         wanted.set(path, object.attributes.at(path).cloned().unwrap_or_default());
     }
     still
-}
-
-/// Replaces all machines that would stay. Returns whether there is one.
-fn roll_all(rollout: &mut Rollout) -> bool {
-    let mut anew = false;
-    for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
-        member.fate = Fate::Replace { reason: "its replacement was asked for".to_owned(), path: None };
-        anew = true;
-    }
-    anew
 }
 
 /// The resources whose attributes others refer to, and not only their identities.

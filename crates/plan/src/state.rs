@@ -1,14 +1,17 @@
 //! The state of a cluster between runs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use slipway_resource::provider::{Catalog, Scope};
 use slipway_resource::{Address, ClusterUid, Digest, Identity, Path, ProviderError, Value};
 
-/// Version of the snapshot's form; a reader refuses a greater one. Version 2 adds the objects that were
+/// Version of the snapshot's form. Version 2 adds the objects that were
 /// forgotten on request, version 3 the nodes that a run has cordoned, version 4 objects that never had ownership tags.
 pub const FORMAT: u32 = 4;
+
+/// The newest version that is read. Version 5 adds the machines of rolls that did not end; only a snapshot with such a roll has it.
+pub const NEWEST: u32 = 5;
 
 /// The state of a cluster: one record for each resource that Slipway created or adopted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +45,10 @@ pub struct Snapshot {
     /// node is uncordoned.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cordoned: BTreeMap<Address, Cordoned>,
+    /// The pools whose machines `slipway roll` replaces, while that roll did not end, and their machines that are still to be
+    /// replaced. A pool without such machines is rolled already.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rolls: BTreeMap<Address, BTreeSet<Identity>>,
     /// Resources that an interrupted run was changing, and why their providers do not report the outcome.
     /// Plans make no decision about them. The journal has these steps; a stored snapshot has none.
     #[serde(skip)]
@@ -117,18 +124,26 @@ impl Snapshot {
             resources: BTreeMap::new(),
             forgotten: BTreeMap::new(),
             cordoned: BTreeMap::new(),
+            rolls: BTreeMap::new(),
             in_doubt: BTreeMap::new(),
         }
     }
 
-    /// The snapshot as it is stored, in the newest form.
+    /// The version of the form in which it is stored.
+    #[must_use]
+    pub fn stored_format(&self) -> u32 {
+        if self.rolls.is_empty() { FORMAT } else { NEWEST }
+    }
+
+    /// The snapshot as it is stored.
     ///
     /// # Errors
     /// When it cannot be written as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
-        if self.format == FORMAT {
+        let format = self.stored_format();
+        if self.format == format {
             return serde_json::to_vec(self);
         }
-        serde_json::to_vec(&Self { format: FORMAT, ..self.clone() })
+        serde_json::to_vec(&Self { format, ..self.clone() })
     }
 }

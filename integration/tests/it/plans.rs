@@ -10,6 +10,7 @@ mod fields;
 mod folders;
 mod forms;
 mod parts;
+mod rolls;
 mod safety;
 mod saved;
 mod schema;

@@ -88,6 +88,7 @@ pub(crate) const PAGES: &[Page] = &[
                 "slipway roll -f cluster.yaml --pool general --dry-run",
             ),
             ("Replace the machines of one pool", "slipway roll -f cluster.yaml --pool general"),
+            ("Give up a roll that was interrupted", "slipway roll -f cluster.yaml --pool general --abandon"),
         ],
     ),
     page(

@@ -70,6 +70,9 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     if let Some(record) = snapshot.resources.remove(&from) {
         snapshot.resources.insert(to.clone(), record);
     }
+    if let Some(left) = snapshot.rolls.remove(&from) {
+        snapshot.rolls.insert(to.clone(), left);
+    }
     for record in snapshot.resources.values_mut() {
         for needed in record.depends_on.iter_mut().filter(|needed| **needed == from) {
             needed.clone_from(&to);
@@ -126,6 +129,7 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     }
     for address in &selected {
         let Some(record) = snapshot.resources.remove(address) else { continue };
+        snapshot.rolls.remove(address);
         let forgotten = snapshot.forgotten.entry((*address).clone()).or_default();
         forgotten.push(record.identity);
         forgotten.extend(record.deposed);

@@ -2,7 +2,6 @@ use anyhow::Result;
 use serde::Deserialize;
 use slipway_engine::State;
 use slipway_plan::render::{self, TextOptions};
-use slipway_plan::state::FORMAT;
 use slipway_plan::{Error, Mode, Plan, ResourceChange, Snapshot};
 use slipway_resource::Value;
 
@@ -107,13 +106,13 @@ fn shown(plan: &Plan) -> String {
     forms.iter().map(size).chain([' ']).collect::<String>() + &actions.collect::<Vec<_>>().join(" ")
 }
 
-/// Reads a snapshot. It is written in the newest form.
+/// Reads a snapshot. It is written in the newest form that it needs.
 pub(super) fn snapshot(input: &[u8]) -> Verdict {
     match State::snapshot_of(CLUSTER, input) {
         Err(error) => Verdict::of_json(input, full(&error)),
         Ok(snapshot) => {
             let again = snapshot.to_bytes().ok().and_then(|bytes| State::snapshot_of(CLUSTER, &bytes).ok());
-            let newest = Snapshot { format: FORMAT, ..snapshot };
+            let newest = Snapshot { format: snapshot.stored_format(), ..snapshot };
             Verdict::lawful(again.as_ref() == Some(&newest), READ_BACK)
         }
     }

@@ -1,6 +1,7 @@
 //! Plans.
 
 use slipway_operations::{Error, Request};
+use slipway_plan::Unfinished;
 
 use crate::world::World;
 
@@ -32,16 +33,16 @@ async fn a_pool_that_does_not_exist_is_not_rolled() {
     let world = World::new();
     world.applied(1).await;
     let opened = world.opened(1).await;
-    let refused = Request::roll(&opened, &["databases".to_owned()]).unwrap_err();
+    let refused = Request::roll(&opened, &["databases".to_owned()], Unfinished::Continue).unwrap_err();
     assert_eq!(refused.code(), Some("CLI0016"));
     assert_eq!(refused.hints(), ["its pools are control-plane, workers"]);
-    let request = Request::roll(&opened, &["workers".to_owned()]).unwrap();
+    let request = Request::roll(&opened, &["workers".to_owned()], Unfinished::Continue).unwrap();
     assert!(!opened.plan(&request).await.unwrap().plan.is_empty());
 }
 
 #[tokio::test]
 async fn a_cluster_without_a_generation_is_not_rolled() {
     let opened = World::new().opened(1).await;
-    let refused = Request::roll(&opened, &[]).unwrap_err();
+    let refused = Request::roll(&opened, &[], Unfinished::Continue).unwrap_err();
     assert!(matches!(refused, Error::NotMadeYet { verb: "roll", .. }), "{refused:?}");
 }

@@ -14,12 +14,6 @@ fn two_pools(machine: &str) -> String {
     spec() + &other
 }
 
-fn machines(pool: &str, place: &slipway_integration::place::Place) -> Result<Vec<String>> {
-    let id = object(place, &format!("sim_machine_pool.{pool}"))?.id;
-    let machines = place.inventory()?.machines.into_iter().filter(|machine| machine.pool == id);
-    Ok(machines.map(|machine| machine.id).collect())
-}
-
 #[test]
 fn a_roll_of_one_pool_leaves_the_others_as_they_are() -> Result<()> {
     let place = applied(&two_pools("sim.medium"))?;
@@ -193,7 +187,7 @@ fn a_machine_that_never_becomes_ready_is_replaced_by_a_roll() -> Result<()> {
     std::fs::remove_file(faults)?;
     let failed = place.expect(1, APPLY)?;
     ensure!(failed.err.contains("verify sim_node.") && failed.err.contains(way_out), "{}", failed.err);
-    place.expect(0, &["roll", "-f", "spec.yaml", "--pool", "workers", "--yes"])?;
+    place.expect(0, ROLL)?;
     place.expect(0, PLAN)?;
     place.expect(0, &["drift", "small"])?;
     Ok(())

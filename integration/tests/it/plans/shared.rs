@@ -120,3 +120,10 @@ pub(super) fn settled(text: &str) -> String {
     }
     out
 }
+
+/// The machines of a pool, by their identities.
+pub(super) fn machines(pool: &str, place: &Place) -> Result<Vec<String>> {
+    let id = object(place, &format!("sim_machine_pool.{pool}"))?.id;
+    let machines = place.inventory()?.machines.into_iter().filter(|machine| machine.pool == id);
+    Ok(machines.map(|machine| machine.id).collect())
+}

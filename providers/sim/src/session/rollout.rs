@@ -4,6 +4,8 @@
 //!   machines are kept, including surge machines, so that fewer further ones are needed.
 //! * Machines beyond the desired size are retired: first those with an old template, then machines that are
 //!   not ready, then the newest. A pool that is deleted retires all its machines.
+//! * While a roll has more machines than the size, and all have the same template, the oldest are retired: the
+//!   roll has started others in their place.
 //! * A place that an interrupted roll left empty, when no other machine is replaced, is shown as a machine
 //!   that does not exist any more and is to be replaced.
 //! * A control plane with etcd volumes is replaced one machine at a time without surge, since a volume can be
@@ -180,9 +182,15 @@ fn members(wanted: Option<&Entries>, observed: &Value) -> Vec<Member> {
     // Ready machines are replaced last, so that capacity is kept as long as possible.
     outdated.sort_by_key(|machine| machine.flag("ready"));
     let (gone, outdated) = outdated.split_at(outdated.len() - replaced);
+    let is_rolled = !ahead.is_empty();
     keep.extend(ahead);
     let mut retired = Vec::new();
-    if keep.len() > size {
+    if keep.len() > size && is_rolled {
+        let staying = keep.split_off(keep.len() - size);
+        retired = std::mem::replace(&mut keep, staying);
+        // They are listed in the reverse order.
+        retired.reverse();
+    } else if keep.len() > size {
         keep.sort_by_key(|machine| !machine.flag("ready"));
         retired = keep.split_off(size);
     }

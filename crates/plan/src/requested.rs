@@ -1,0 +1,117 @@
+//! Rolls that a user asks for: machines are replaced although they are as their pool wants them.
+//!
+//! While such a roll did not end, the state has its pools and the machines that it has not removed yet. Plans continue it. They
+//! replace these machines only, and keep those that the roll has started.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_resource::provider::{Fate, Rollout, operation};
+use slipway_resource::{Address, Desired, Identity, Value};
+
+use crate::file::{Mode, Plan};
+use crate::planner::Inputs;
+use crate::scope::belongs_to_pool;
+use crate::step::StepAction;
+
+/// What a plan does with a requested roll that did not end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unfinished {
+    /// The plan continues it.
+    #[default]
+    Continue,
+    /// The named pools are rolled from the beginning, with all of their machines.
+    Restart,
+    /// The named pools keep the machines that have no replacement yet.
+    Abandon,
+}
+
+/// The machines of a pool that are replaced on request.
+enum Asked<'a> {
+    /// All of them.
+    All,
+    /// Those that a roll which did not end has not removed.
+    Left(&'a BTreeSet<Identity>),
+}
+
+/// Marks the machines of a pool that are replaced on request. Returns whether one of them is as its pool wants it, so that its
+/// provider cannot know that it leaves.
+pub(crate) fn mark(inputs: &Inputs<'_>, desired: &Desired, rollout: &mut Rollout) -> bool {
+    let Some(asked) = asked(inputs, desired) else { return false };
+    let mut anew = false;
+    for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
+        let reason = match asked {
+            Asked::All => "its replacement was asked for",
+            Asked::Left(left) if left.contains(&member.identity) => {
+                "its replacement was asked for, and that roll did not end"
+            }
+            Asked::Left(_) => continue,
+        };
+        member.fate = Fate::Replace { reason: reason.to_owned(), path: None };
+        anew = true;
+    }
+    anew
+}
+
+/// Whether a requested roll of a pool did not end. The number of its machines then says nothing.
+pub(crate) fn is_open(inputs: &Inputs<'_>, pool: &Address) -> bool {
+    left(inputs, pool).is_some_and(|left| !left.is_empty())
+}
+
+fn left<'a>(inputs: &'a Inputs<'_>, pool: &Address) -> Option<&'a BTreeSet<Identity>> {
+    inputs.prior?.rolls.get(pool)
+}
+
+fn asked<'a>(inputs: &'a Inputs<'_>, desired: &Desired) -> Option<Asked<'a>> {
+    if inputs.mode != Mode::Apply {
+        return None;
+    }
+    let left = left(inputs, &desired.address);
+    let named = inputs.options.roll.as_ref().filter(|pools| belongs_to_pool(pools, desired));
+    match (named, inputs.options.unfinished) {
+        (None, _) => left.map(Asked::Left),
+        (Some(_), Unfinished::Abandon) => None,
+        (Some(_), Unfinished::Restart) => Some(Asked::All),
+        (Some(pools), Unfinished::Continue) => {
+            let continued = left.filter(|_| is_continued(inputs, pools));
+            Some(continued.map_or(Asked::All, Asked::Left))
+        }
+    }
+}
+
+/// Whether a request for these pools continues a roll that did not end: one of them has machines that are still to be replaced.
+fn is_continued(inputs: &Inputs<'_>, pools: &[String]) -> bool {
+    inputs.desired.iter().any(|desired| belongs_to_pool(pools, desired) && is_open(inputs, &desired.address))
+}
+
+/// Whether a plan abandons the roll of a pool.
+pub(crate) fn is_abandoned(inputs: &Inputs<'_>, pool: &Address) -> bool {
+    let is_it = |desired: &&Desired| desired.address == *pool;
+    inputs.options.unfinished == Unfinished::Abandon
+        && inputs.options.roll.as_ref().is_some_and(|pools| {
+            inputs.desired.iter().find(is_it).is_some_and(|desired| belongs_to_pool(pools, desired))
+        })
+}
+
+impl Plan {
+    /// The pools whose machines are replaced on request, with the machines that leave. A run records them, so that the next plan
+    /// continues a roll that did not end.
+    #[must_use]
+    pub fn requested_rolls(&self) -> BTreeMap<Address, BTreeSet<Identity>> {
+        let mut pools: BTreeSet<&Address> = BTreeSet::new();
+        for step in &self.steps {
+            if let StepAction::Operation { name, arguments } = &step.action
+                && name == operation::SURGE
+                && arguments.get("anew") == Some(&Value::Bool(true))
+            {
+                pools.insert(&step.address);
+            }
+        }
+        let rolled = self.changes.iter().filter(|change| pools.contains(&change.address));
+        rolled
+            .map(|change| {
+                let machines = change.machines.iter().map(|machine| machine.identity.clone());
+                (change.address.clone(), machines.collect())
+            })
+            .collect()
+    }
+}

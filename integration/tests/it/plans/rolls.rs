@@ -1,0 +1,97 @@
+//! Rolls that were asked for and did not end.
+
+use anyhow::{Result, ensure};
+use slipway_integration::place::Place;
+
+use super::shared::*;
+use crate::{APPLY, PLAN};
+
+const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--pool", "workers", "--yes"];
+
+/// A cluster with three workers, and a roll of them that is killed after a write to the state.
+struct Interrupted {
+    place: Place,
+    /// The workers before the roll.
+    before: Vec<String>,
+    /// Those of them that the roll has not removed.
+    left: Vec<String>,
+    /// The machines that it has started.
+    started: Vec<String>,
+}
+
+impl Interrupted {
+    /// `None` if there are no so many writes.
+    fn at(write: u32) -> Result<Option<Self>> {
+        let place = applied(&spec().replace("fixed: 2", "fixed: 3"))?;
+        let before = machines("workers", &place)?;
+        let ended = place.command(ROLL).env("SLIPWAY_TEST_KILL", format!("{write}:after")).output()?;
+        if ended.status.code().is_some() {
+            return Ok(None);
+        }
+        let (left, started) =
+            machines("workers", &place)?.into_iter().partition(|machine| before.contains(machine));
+        Ok(Some(Self { place, before, left, started }))
+    }
+}
+
+#[test]
+fn a_killed_roll_is_continued_and_keeps_the_machines_that_it_has_started() -> Result<()> {
+    let mut seen = 0;
+    for (write, command) in [(5, ROLL), (11, APPLY), (17, ROLL), (23, APPLY), (29, ROLL)] {
+        let Some(Interrupted { place, before, left, started }) = Interrupted::at(write)? else { continue };
+        if left.is_empty() {
+            continue;
+        }
+        seen += 1;
+        let planned = place.expect(2, PLAN)?.out;
+        ensure!(planned.contains("sim_machine_pool.workers"), "{write}: {planned}");
+        ensure!(!planned.contains("Changed outside Slipway"), "{write}: {planned}");
+        place.expect(0, command)?;
+        let now = machines("workers", &place)?;
+        ensure!(
+            now.len() == 3 && !now.iter().any(|one| before.contains(one)),
+            "{write}: {before:?} → {now:?}"
+        );
+        ensure!(started.iter().all(|one| now.contains(one)), "{write}: {started:?} → {now:?}");
+        place.expect(0, PLAN)?;
+        place.expect(0, &["drift", "small"])?;
+    }
+    ensure!(seen >= 2, "{seen} rolls were interrupted");
+    Ok(())
+}
+
+#[test]
+fn a_roll_that_is_complete_is_begun_again_by_the_same_command() -> Result<()> {
+    let place = applied(&spec())?;
+    let first = machines("workers", &place)?;
+    place.expect(0, ROLL)?;
+    let second = machines("workers", &place)?;
+    place.expect(0, ROLL)?;
+    let third = machines("workers", &place)?;
+    for (before, after) in [(&first, &second), (&second, &third)] {
+        ensure!(after.len() == 2 && !after.iter().any(|one| before.contains(one)), "{before:?} → {after:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_unfinished_roll_is_abandoned_or_begun_again() -> Result<()> {
+    let Some(Interrupted { place, left, .. }) = Interrupted::at(5)? else {
+        anyhow::bail!("the roll was not interrupted")
+    };
+    place.expect(0, &[ROLL, &["--abandon"]].concat())?;
+    let now = machines("workers", &place)?;
+    ensure!(now.len() == 3 && now.iter().any(|one| left.contains(one)), "{left:?} → {now:?}");
+    place.expect(0, PLAN)?;
+    let refused = place.expect(1, &[ROLL, &["--abandon"]].concat())?;
+    ensure!(refused.err.contains("error[CLI0077]"), "{}", refused.err);
+
+    let Some(Interrupted { place, started, .. }) = Interrupted::at(17)? else {
+        anyhow::bail!("the roll was not interrupted")
+    };
+    place.expect(0, &[ROLL, &["--restart"]].concat())?;
+    let now = machines("workers", &place)?;
+    ensure!(now.len() == 3 && !now.iter().any(|one| started.contains(one)), "{started:?} → {now:?}");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
