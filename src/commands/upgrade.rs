@@ -227,6 +227,7 @@ fn listed_json(cluster: &str, versions: &UpgradeVersions) -> Json {
         "cluster": cluster,
         "version": text(&versions.current),
         "emulated": versions.emulated.as_ref().map(text),
+        "unfinished": versions.unfinished.as_ref().map(text),
         "upgrades": ways,
         "supported": { "oldest": format!("1.{OLDEST_MINOR}"), "newest": format!("1.{NEWEST_MINOR}") },
     })
@@ -234,8 +235,13 @@ fn listed_json(cluster: &str, versions: &UpgradeVersions) -> Json {
 
 /// The versions to which a cluster can be upgraded, for people.
 fn listed(cluster: &str, versions: &UpgradeVersions) -> String {
-    let UpgradeVersions { current, emulated, ways } = versions;
+    let UpgradeVersions { current, emulated, unfinished, ways } = versions;
     let mut text = format!("{cluster} has Kubernetes {current}.\n");
+    if let Some(to) = unfinished {
+        text.push_str(&format!(
+            "Its upgrade to {to} did not complete: `slipway upgrade -f … --to {to}` continues it.\n"
+        ));
+    }
     if let Some(emulated) = emulated {
         text.push_str(&format!(
             "Its control plane emulates 1.{}: `--finalise` makes the upgrade final, `--back` goes back to {emulated}.\n",
@@ -386,13 +392,19 @@ mod tests {
     fn versions_are_listed_with_their_steps() {
         let version = |text: &str| text.parse::<KubernetesVersion>().unwrap();
         let ways = vec![vec![version("1.36.6")], vec![version("1.36.6"), version("1.37.2")]];
-        let text = listed("demo", &UpgradeVersions { current: version("1.35.10"), emulated: None, ways });
+        let text = listed(
+            "demo",
+            &UpgradeVersions { current: version("1.35.10"), emulated: None, unfinished: None, ways },
+        );
         let expected = "demo has Kubernetes 1.35.10.\n\nUPGRADE TO  PLANS  STEPS\n1.36.6      1      1.36.6\n\
                         1.37.2      2      1.36.6, 1.37.2\n\nOther patch releases";
         assert!(text.starts_with(expected), "{text}");
         let without = |current: &str, emulated: Option<&str>| {
             let emulated = emulated.map(version);
-            listed("demo", &UpgradeVersions { current: version(current), emulated, ways: Vec::new() })
+            listed(
+                "demo",
+                &UpgradeVersions { current: version(current), emulated, unfinished: None, ways: Vec::new() },
+            )
         };
         let newest = without("1.37.2", None);
         assert!(newest.contains("no newer release") && newest.contains("1.37."), "{newest}");

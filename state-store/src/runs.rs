@@ -112,12 +112,12 @@ async fn keep(writer: &Writer, run: &Run) -> Result<bool> {
     Ok(matches!(writer.put(&key, &bytes, None).await?, Written::Written(_)))
 }
 
-/// Writes the record of a holder that is about to be replaced. Returns whether there was none.
+/// Writes the record of a holder that is about to be replaced. Returns its run, and whether there was no record of it.
 pub(crate) async fn keep_interrupted(
     writer: &Writer,
     head: &Head,
     describe: Option<Describe>,
-) -> Result<bool> {
+) -> Result<Option<(CommitMeta, bool)>> {
     let detail = match describe {
         // A takeover does not need a readable journal.
         Some(describe) => match state::read(&*writer.backend, &head.cluster).await {
@@ -127,8 +127,11 @@ pub(crate) async fn keep_interrupted(
         None => None,
     };
     match Run::interrupted(head, detail) {
-        Some(run) => keep(writer, &run).await,
-        None => Ok(false),
+        Some(run) => {
+            let is_new = keep(writer, &run).await?;
+            Ok(Some((run.run, is_new)))
+        }
+        None => Ok(None),
     }
 }
 

@@ -276,6 +276,23 @@ pub enum Error {
         /// Where the spec asks for it.
         place: Option<Location>,
     },
+    /// An upgrade did not complete, and the spec has an older version than it.
+    #[error(
+        "{cluster}: its upgrade from Kubernetes {from} to {to} did not complete, and cannot go back to {requested}{}",
+        at(place)
+    )]
+    UpgradeUnfinished {
+        /// The cluster.
+        cluster: String,
+        /// The version of the last run that is complete.
+        from: KubernetesVersion,
+        /// The version of the upgrade.
+        to: KubernetesVersion,
+        /// The requested version.
+        requested: KubernetesVersion,
+        /// Where the spec asks for it.
+        place: Option<Location>,
+    },
     /// Kubernetes is upgraded one minor version at a time.
     #[error("{cluster}: Kubernetes cannot go from {from} to {to} in one step")]
     VersionSkipped {
@@ -509,6 +526,8 @@ pub enum Error {
     Interrupted {
         /// The cluster.
         cluster: String,
+        /// The version of the upgrade, if the run was one.
+        upgrade: Option<KubernetesVersion>,
     },
     /// The state store has no such plan.
     #[error("{message}")]

@@ -15,7 +15,9 @@ use crate::error::Error;
 use crate::observe::Event;
 use crate::plannable::Plannable;
 use crate::protection::{self, Known};
+use crate::state::spec_of;
 use crate::unplanned::Allowed;
+use crate::version;
 
 /// A cluster that is held to execute a plan, with the state as the hold found it.
 pub struct Held {
@@ -163,7 +165,12 @@ impl Holding {
     ) -> Result<Self, Error> {
         let holding = Self::take_any(environment, change, wait).await?;
         if holding.state.is_interrupted() {
-            return holding.give_back(Error::Interrupted { cluster: change.cluster().to_owned() }).await;
+            let begun = spec_of(&holding.state.snapshot).ok().flatten();
+            let upgrade = begun
+                .filter(|begun| version::unfinished(&holding.state.head, begun).is_some())
+                .map(|begun| begun.kubernetes_version);
+            let cluster = change.cluster().to_owned();
+            return holding.give_back(Error::Interrupted { cluster, upgrade }).await;
         }
         Ok(holding)
     }

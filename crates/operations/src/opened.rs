@@ -12,7 +12,7 @@ use slipway_resource::provider::{Capabilities, Catalog};
 use slipway_resource::{ClusterUid, Schema, SecretText};
 use slipway_secrets::SecretStore;
 use slipway_spec::stored;
-use slipway_state_store::{Backend, ClusterName, Journal};
+use slipway_state_store::{Backend, ClusterName, Head, Journal};
 use tracing::Instrument as _;
 
 use crate::access::{ClusterAccess, KnownApi};
@@ -209,6 +209,11 @@ impl Opened {
     /// The prior state.
     pub(crate) fn prior(&self) -> Option<&Snapshot> {
         self.state.as_ref().map(|state| &state.snapshot)
+    }
+
+    /// The head of the state as it was read.
+    pub(crate) fn head(&self) -> Option<&Head> {
+        self.state.as_ref().map(|state| &state.head)
     }
 
     /// Makes a plan for the state as it was read. Writes nothing.

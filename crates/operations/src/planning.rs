@@ -258,7 +258,7 @@ impl Opened {
             retained::check_hosts(&applied, cluster)?;
         }
         if request.mode == Mode::Apply {
-            version::check_version_change(prior, &self.spec)?;
+            version::check_version_change(prior, &self.spec, self.head())?;
             fixed::check(prior, &self.spec)?;
             at_rest::check_generated(prior, &self.spec)?;
             if request.options.is_partial() {
@@ -277,7 +277,7 @@ impl Opened {
     /// # Errors
     /// As for a plan that is made now.
     pub(crate) fn check_saved(&self) -> Result<(), Error> {
-        version::check_version_change(self.prior(), &self.spec)?;
+        version::check_version_change(self.prior(), &self.spec, self.head())?;
         fixed::check(self.prior(), &self.spec)
     }
 

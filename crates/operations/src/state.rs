@@ -5,6 +5,7 @@ use slipway_plan::Snapshot;
 use slipway_spec::model::Cluster;
 use slipway_spec::stored;
 use slipway_spec::v1alpha1::keep_order;
+use slipway_spec::value::KubernetesVersion;
 use slipway_state_store::{Backend, ClusterName, Head};
 
 use crate::environment::Environment;
@@ -12,6 +13,7 @@ use crate::error::Error;
 use crate::protection::Known;
 use crate::reversible;
 use crate::spec::ClusterSpec;
+use crate::version;
 
 /// A cluster as it was applied last, by its state.
 ///
@@ -25,6 +27,22 @@ pub async fn recorded(environment: &Environment, cluster: &str) -> Result<Cluste
     let spec = spec_of(&state.snapshot)?;
     let spec = spec.ok_or_else(|| Error::NoRecordedSpec { cluster: cluster.to_owned() })?;
     Ok(ClusterSpec::recorded(&environment.policy, spec))
+}
+
+/// The version that a cluster had before an upgrade that did not complete, and the version of the upgrade. `None` if there is no
+/// such upgrade.
+///
+/// # Errors
+/// When the state cannot be read.
+pub async fn unfinished_upgrade(
+    environment: &Environment,
+    cluster: &str,
+) -> Result<Option<(KubernetesVersion, KubernetesVersion)>, Error> {
+    let store = environment.store(cluster)?;
+    let Some(state) = State::read(&*store.backend, cluster).await? else { return Ok(None) };
+    let Some(begun) = spec_of(&state.snapshot)? else { return Ok(None) };
+    let complete = version::unfinished(&state.head, &begun);
+    Ok(complete.map(|complete| (complete, begun.kubernetes_version)))
 }
 
 /// The cluster that a snapshot has the spec of; `None` when it has no spec.

@@ -4,6 +4,7 @@
 mod baseline;
 mod stages;
 
+use slipway_engine::State;
 use slipway_spec::diagnostic::Severity;
 use slipway_spec::model::{Cluster, Programs};
 use slipway_spec::releases::newest_patch;
@@ -155,6 +156,8 @@ pub struct UpgradeVersions {
     pub current: KubernetesVersion,
     /// The version that its control plane emulates, if an upgrade is not final. Other minor versions are not offered then.
     pub emulated: Option<KubernetesVersion>,
+    /// The version of an upgrade that did not complete. No older version is offered then.
+    pub unfinished: Option<KubernetesVersion>,
     /// One way for each version that is offered, the oldest first: the version of each step, the offered one last.
     pub ways: Vec<Vec<KubernetesVersion>>,
 }
@@ -169,23 +172,43 @@ impl UpgradeVersions {
         let place = environment.store(name)?.place.clone();
         let missing = || Error::NotMadeYet { cluster: name.clone(), place, verb: "upgrade" };
         let current = complete_release(environment, written).await?.ok_or_else(missing)?;
-        Self::after(current, &written.cluster.assets.programs)
+        let state = State::read(&*environment.store(name)?.backend, name).await?;
+        let begun = state.map(|state| spec_of(&state.snapshot)).transpose()?.flatten();
+        let begun = begun.map(|begun| begun.kubernetes_version);
+        let unfinished = begun.filter(|begun| *begun > current.version);
+        Self::after(current, unfinished, &written.cluster.assets.programs)
     }
 
     /// The versions after this one.
-    fn after(current: Release, programs: &Programs) -> Result<Self, Error> {
+    fn after(
+        current: Release,
+        unfinished: Option<KubernetesVersion>,
+        programs: &Programs,
+    ) -> Result<Self, Error> {
         let Release { version: current, emulated } = current;
         let choices = Choices { via: &[], programs };
         let mut offered: Vec<KubernetesVersion> =
             (current.minor..=NEWEST_MINOR).map(|minor| choices.of(minor)).collect();
         // A listed kubelet is no reason to hide a newer patch release of the version that the cluster has.
         offered.push(newest_patch(current.minor));
+        offered.extend(unfinished.clone());
         let is_open = |version: &KubernetesVersion| emulated.is_none() || is_same_minor(version, &current);
-        offered.retain(|version| *version > current && is_open(version));
+        let is_ahead = |version: &KubernetesVersion| {
+            *version > current && unfinished.as_ref().is_none_or(|unfinished| version >= unfinished)
+        };
+        offered.retain(|version| is_ahead(version) && is_open(version));
         offered.sort();
         offered.dedup();
-        let ways = offered.iter().map(|to| hops(&current, to, &choices)).collect::<Result<_, _>>()?;
-        Ok(Self { current, emulated, ways })
+        let way = |to: &KubernetesVersion| {
+            // The unfinished version is on the way to a later minor version.
+            let is_passed = |version: &&KubernetesVersion| {
+                !is_same_minor(version, &current) && !is_same_minor(version, to)
+            };
+            let passed: Vec<KubernetesVersion> = unfinished.iter().filter(is_passed).cloned().collect();
+            hops(&current, to, &Choices { via: &passed, programs })
+        };
+        let ways = offered.iter().map(way).collect::<Result<_, _>>()?;
+        Ok(Self { current, emulated, unfinished, ways })
     }
 }
 
@@ -244,7 +267,7 @@ mod tests {
     fn a_newer_patch_release_and_each_later_minor_version_are_offered() {
         let ways = |current: &str| -> Vec<Vec<String>> {
             let current = Release::of_version(current.parse().unwrap());
-            let versions = UpgradeVersions::after(current, &Programs::default()).unwrap();
+            let versions = UpgradeVersions::after(current, None, &Programs::default()).unwrap();
             versions.ways.iter().map(|way| way.iter().map(ToString::to_string).collect()).collect()
         };
         let known = |minor| newest_patch(minor).to_string();
@@ -257,8 +280,22 @@ mod tests {
     fn only_patch_releases_are_offered_while_an_upgrade_is_not_final() {
         let version = |text: &str| -> KubernetesVersion { text.parse().unwrap() };
         let current = Release { version: version("1.35.2"), emulated: Some(version("1.34.4")) };
-        let versions = UpgradeVersions::after(current, &Programs::default()).unwrap();
+        let versions = UpgradeVersions::after(current, None, &Programs::default()).unwrap();
         assert_eq!(versions.ways, [vec![newest_patch(35)]]);
         assert_eq!(versions.emulated, Some(version("1.34.4")));
+    }
+
+    #[test]
+    fn an_upgrade_that_did_not_complete_is_continued_before_others() {
+        let version = |text: &str| -> KubernetesVersion { text.parse().unwrap() };
+        let current = Release::of_version(version("1.35.2"));
+        let unfinished = Some(version("1.36.2"));
+        let versions = UpgradeVersions::after(current, unfinished, &Programs::default()).unwrap();
+        let ways: Vec<Vec<String>> =
+            versions.ways.iter().map(|way| way.iter().map(ToString::to_string).collect()).collect();
+        assert_eq!(ways[0], ["1.36.2"], "{ways:?}");
+        assert_eq!(ways.last().unwrap().first().unwrap(), "1.36.2", "{ways:?}");
+        assert_eq!(*ways.last().unwrap().last().unwrap(), newest_patch(NEWEST_MINOR).to_string());
+        assert!(ways.iter().flatten().all(|step| !step.starts_with("1.35.")), "{ways:?}");
     }
 }

@@ -8,6 +8,7 @@ use slipway_resource::Value;
 use slipway_spec::model::{Cluster, ProgramName, Programs};
 use slipway_spec::releases::newest_patch;
 use slipway_spec::value::KubernetesVersion;
+use slipway_state_store::Head;
 
 use crate::error::{Error, KubeletProblem};
 use crate::reversible::{self, Turn};
@@ -35,8 +36,13 @@ pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Resu
 }
 
 /// Refuses a change of version that Kubernetes does not support in one step: to an older version, also of the same minor version,
-/// or past a minor version. A reversible upgrade may go back to the version that the control plane emulates.
-pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec) -> Result<(), Error> {
+/// or past a minor version. A reversible upgrade may go back to the version that the control plane emulates. The head says which
+/// version the last complete run has brought.
+pub(crate) fn check_version_change(
+    prior: Option<&Snapshot>,
+    spec: &ClusterSpec,
+    head: Option<&Head>,
+) -> Result<(), Error> {
     let Some(applied) = prior.map(spec_of).transpose()?.flatten() else { return Ok(()) };
     if reversible::check(&applied, spec)? == Some(Turn::Back) {
         return Ok(());
@@ -44,12 +50,29 @@ pub(crate) fn check_version_change(prior: Option<&Snapshot>, spec: &ClusterSpec)
     let from = applied.kubernetes_version.clone();
     let (name, to) = (spec.cluster.name.to_string(), spec.cluster.kubernetes_version.clone());
     if to < from {
-        return Err(back(spec, from));
+        return Err(match head.and_then(|head| unfinished(head, &applied)) {
+            Some(complete) => Error::UpgradeUnfinished {
+                cluster: name,
+                from: complete,
+                to: from,
+                requested: to,
+                place: spec.place("kubernetesVersion").cloned(),
+            },
+            None => back(spec, from),
+        });
     }
     if to.major != from.major || to.minor > from.minor + 1 {
         return Err(Error::VersionSkipped { cluster: name, from, to });
     }
     check_pools(&applied, spec)
+}
+
+/// The version of the last complete run, if a later run has begun an upgrade from it that did not complete. `begun` is the spec of the
+/// last run that has begun.
+pub(crate) fn unfinished(head: &Head, begun: &Cluster) -> Option<KubernetesVersion> {
+    let complete = head.last_commit.as_ref()?.about.get("version")?;
+    let complete: KubernetesVersion = complete.parse().ok()?;
+    (begun.kubernetes_version > complete).then_some(complete)
 }
 
 /// A new version of the cluster in the spec of a saved plan that none of its pools gets, as a sentence: no change shows it. Pools of

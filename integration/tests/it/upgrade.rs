@@ -82,6 +82,37 @@ fn versions_are_listed_and_patch_releases_on_the_way_are_named() -> Result<()> {
     Ok(())
 }
 
+/// Whatever is refused or listed names an upgrade that was killed, until the same command has completed it.
+#[test]
+fn a_killed_upgrade_is_named_and_continued() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let upgrade = ["upgrade", "-f", "spec.yaml", "--to", "1.35.4", "--yes"];
+    let killed = place.command(&upgrade).env("SLIPWAY_TEST_KILL", "9:after").output()?;
+    ensure!(killed.status.code().is_none(), "{killed:?}");
+    let way = "slipway upgrade -f … --to 1.35.4";
+    let listed = place.expect(0, &["upgrade", "-f", "spec.yaml"])?.out;
+    ensure!(listed.contains("Its upgrade to 1.35.4 did not complete") && listed.contains(way), "{listed}");
+    ensure!(!listed.contains("\n1.34."), "an older version is offered: {listed}");
+    let older: &[&str] = &["upgrade", "-f", "spec.yaml", "--to", "1.34.9", "--yes"];
+    for arguments in [&["plan", "-f", "spec.yaml"][..], &["apply", "-f", "spec.yaml", "--yes"], older] {
+        let refused = place.expect(1, arguments)?.err;
+        ensure!(refused.contains("error[CLI0078]") && refused.contains(way), "{arguments:?}: {refused}");
+    }
+    let refused = place.expect(1, &["state", "rm", "roll", "sim_network.*", "--yes"])?.err;
+    ensure!(refused.contains("error[CLI0030]") && refused.contains(way), "{refused}");
+    // Another process has taken the cluster since, and has committed nothing.
+    let clusters = place.expect(0, &["get", "clusters"])?.out;
+    ensure!(clusters.contains("upgrade interrupted"), "{clusters}");
+    let pools = place.expect(0, &["get", "pools"])?;
+    ensure!(pools.err.contains("its upgrade from 1.34.2 to 1.35.4 did not complete"), "{}", pools.err);
+    place.expect(0, &upgrade)?;
+    ensure!(std::fs::read_to_string(path)? == spec.replace("1.34.2", "1.35.4"), "the spec was not written");
+    place.expect(0, &["plan", "-f", "spec.yaml"])?;
+    let clusters = place.expect(0, &["get", "clusters"])?.out;
+    ensure!(clusters.contains("upgrade complete"), "{clusters}");
+    Ok(())
+}
+
 /// Only control planes on hosts emulate a version. Where that is not possible, nothing is changed, and nothing can be finalised.
 #[test]
 fn an_upgrade_with_a_way_back_is_refused_where_nothing_can_emulate() -> Result<()> {

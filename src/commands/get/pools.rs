@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use serde_json::json;
-use slipway_operations::state;
+use slipway_operations::{Error, state};
 use slipway_spec::model::{NodePool, Size};
 
 use super::{Found, named, over};
@@ -14,18 +14,28 @@ use crate::error::CommandError;
 use crate::program::Context;
 use crate::ui::table::table;
 
-/// Lists the pools of clusters, by the specs that were applied last. Reads the state only.
+/// Lists the pools of clusters, by the specs of the last runs that have begun. Reads the state only.
 pub(super) async fn run(
     context: &Context,
     arguments: &GetOfClustersArguments,
 ) -> Result<ExitCode, CommandError> {
     let environment = context.environment()?;
     let names = named(context, arguments.cluster.as_deref()).await?;
-    let look = async |name: &str| state::recorded(&environment, name).await;
+    let look = async |name: &str| {
+        let spec = state::recorded(&environment, name).await?;
+        Ok::<_, Error>((spec, state::unfinished_upgrade(&environment, name).await?))
+    };
     let Found { items, is_whole } = over(context, arguments, &names, look).await?;
+    for (name, (_, upgrade)) in &items {
+        if let Some((from, to)) = upgrade {
+            context.output.message(&format!(
+                "{name}: its upgrade from {from} to {to} did not complete: machines may still have {from}."
+            ));
+        }
+    }
     let pools: Vec<(&str, &NodePool)> = items
         .iter()
-        .flat_map(|(name, spec)| spec.cluster.pools.iter().map(move |pool| (name.as_str(), pool)))
+        .flat_map(|(name, (spec, _))| spec.cluster.pools.iter().map(move |pool| (name.as_str(), pool)))
         .collect();
     let text = match arguments.output {
         ReportFormat::Text if pools.is_empty() => format!("No pools in {}.\n", context.state_url()),

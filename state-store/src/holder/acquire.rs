@@ -156,19 +156,23 @@ impl Contending<'_> {
             match contender.look(seen, look, is_dead, crate::random::hex()?) {
                 Turn::Swap(_) if stored.is_none() && self.begun_meanwhile().await? => {}
                 Turn::Swap(_) if self.is_replaced(stored.as_ref()).await? => {}
-                Turn::Swap(next) => {
+                Turn::Swap(mut next) => {
                     let (head, tag) = stored.unzip();
                     if let Some(tombstone) = head.as_ref().filter(|head| head.deleted) {
                         // The head of the new cluster describes its own commits only.
                         history::keep(self.writer, tombstone).await?;
                     }
                     let replaced = head.as_ref().filter(|head| head.holder.is_some());
-                    let told = match replaced {
+                    let kept = match replaced {
                         Some(head) => {
                             runs::keep_interrupted(self.writer, head, self.acquire.describe).await?
                         }
-                        None => false,
+                        None => None,
                     };
+                    let told = kept.as_ref().is_some_and(|(_, is_new)| *is_new);
+                    if let Some((run, _)) = kept {
+                        next.unfinished = Some(run);
+                    }
                     let sent = clock.elapsed();
                     if let Outcome::Written(tag) =
                         self.writer.put(&key, &next.encode()?, tag.as_ref()).await?

@@ -36,6 +36,7 @@ impl Error {
             Self::UnknownCluster { .. } | Self::NoRecordedSpec { .. } | Self::NoState { .. } => "CLI0009",
             Self::Protected { .. } => "CLI0010",
             Self::VersionBack { .. } => "CLI0011",
+            Self::UpgradeUnfinished { .. } => "CLI0078",
             Self::VersionSkipped { .. } | Self::NoWay { .. } => "CLI0012",
             Self::UnsupportedVersion { .. } => UNSUPPORTED_VERSION.id,
             Self::CannotWork(_) => "CLI0013",
@@ -264,6 +265,9 @@ impl Error {
                 Some(place) => format!("write `kubernetesVersion: {from}` into {}", place.file),
                 None => format!("set `kubernetesVersion` to {from} or later"),
             }],
+            Self::UpgradeUnfinished { to, .. } => {
+                vec![format!("`slipway upgrade -f … --to {to}` continues the upgrade, and then writes the version into the spec")]
+            }
             Self::VersionBack { cluster: None, from, .. } => {
                 vec![format!("the cluster has {from}: name a later version with `--to`; {}", supported())]
             }
@@ -354,7 +358,10 @@ impl Error {
                 let who = if *by_other { "another person" } else { "a person" };
                 vec![unapproved((cluster.as_str(), plan.as_str()), who, *is_stored, *operation)]
             }
-            Self::Interrupted { .. } => {
+            Self::Interrupted { upgrade: Some(to), .. } => {
+                vec![format!("`slipway upgrade -f … --to {to}` continues the upgrade; then try again")]
+            }
+            Self::Interrupted { upgrade: None, .. } => {
                 one("`slipway apply -f …` takes the run up and finds out what became of it; then try again")
             }
             Self::UnknownResource { cluster, .. } => {
