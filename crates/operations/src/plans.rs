@@ -81,7 +81,11 @@ impl Saved {
         }
         let backend = environment.store(&plan.cluster)?.backend.clone();
         let agreed = applying::agree(environment, Some(backend), &plan, &manner).await;
-        let confirmed = agreed.map_err(Error::of_saved_plan)?;
+        let agreed = match agreed.map_err(Error::of_saved_plan) {
+            // Nobody confirms the loss by a plan that shows something else than it does: that is checked first.
+            Err(error) if !matches!(error, Error::Unconfirmed(_)) => return Err(error),
+            agreed => agreed,
+        };
         let cluster =
             spec_in(&plan)?.ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
         let spec = ClusterSpec::recorded(&environment.policy, cluster);
@@ -130,6 +134,7 @@ impl Saved {
         if !is_begun && let Some(fault) = expanded::fault(&plan, &opened, &others).await? {
             return Err(unsound(fault));
         }
+        let confirmed = agreed?;
         for Other { provider, name, .. } in others {
             environment.observer.event(Event::OtherChoice { provider, name });
         }

@@ -266,6 +266,27 @@ fn an_edited_plan_file_is_refused_with_the_place() -> Result<()> {
     Ok(())
 }
 
+/// Nobody is asked to confirm the loss by a plan that shows something else than it does.
+#[test]
+fn an_edited_plan_file_is_refused_before_its_confirmations() -> Result<()> {
+    let disk = "image: sim-linux-1, volumes: [{ device: /dev/xvdb, mountPath: /var/lib/data, sizeGiB: 50 }]";
+    let with_disk = spec().replace("image: sim-linux-1", disk);
+    let place = applied(&with_disk)?;
+    place.write("spec.yaml", &with_disk.replace("sim.medium, image", "sim.large, image"))?;
+    place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    let asked = place.expect(1, &["apply", "whole.plan", "--yes"])?.err;
+    ensure!(asked.contains("RUN0008"), "{asked}");
+    let (fault, edit) = UNSOUND.first().context("an edit")?;
+    let mut edited = whole;
+    edit(&mut edited);
+    std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+    let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+    ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+    ensure!(!refused.contains("RUN0008"), "{refused}");
+    Ok(())
+}
+
 /// An image that the provider would choose otherwise by the time of the apply, as if a newer one was published since.
 #[test]
 fn a_plan_is_carried_out_with_its_own_choices_if_it_shows_them() -> Result<()> {
