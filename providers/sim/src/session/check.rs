@@ -53,8 +53,7 @@ impl SimSession {
         let mut refusals = Vec::new();
         refusals.extend(self.check_account(kind, attributes).err());
         if id.is_none() {
-            let quota = self.quota(kind).saturating_sub(already);
-            refusals.extend(check_quota(world, kind, quota).err());
+            refusals.extend(check_quota(world, kind, self.quota(kind), already).err());
             if let Some(error) = check_unique(world, kind, None, attributes).err() {
                 refusals.push(error);
             }
@@ -74,13 +73,19 @@ pub(super) fn check_form(kind: &Kind, desired: &Value, address: &Address) -> Res
     Ok(())
 }
 
-pub(super) fn check_quota(world: &World, kind: &Kind, limit: u64) -> Result<(), ProviderError> {
+/// Refuses one more object beyond the quota of its kind; `already` are planned before it, and do not exist yet.
+pub(super) fn check_quota(world: &World, kind: &Kind, limit: u64, already: u64) -> Result<(), ProviderError> {
     let used = world.count(kind.name);
-    if used < limit {
+    if used.saturating_add(already) < limit {
         return Ok(());
     }
     let class = ErrorClass::Quota { name: kind.name.to_owned(), limit, used };
-    Err(ProviderError::new(class, format!("the account may have {limit} of {}", kind.name))
+    let planned = match already {
+        0 => String::new(),
+        already => format!(", and the plan makes {already} before this one"),
+    };
+    let text = format!("the account may have {limit} of {}; it has {used}{planned}", kind.name);
+    Err(ProviderError::new(class, text)
         .with_hint(format!("raise quotas.{} in the provider's configuration", kind.name)))
 }
 

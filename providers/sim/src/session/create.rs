@@ -43,7 +43,7 @@ impl SimSession {
         let mut attributes = kind.normalised(desired);
         let wanted = Value::Map(attributes.clone());
         self.check_account(kind, &wanted)?;
-        check_quota(change.world(), kind, self.quota(kind))?;
+        check_quota(change.world(), kind, self.quota(kind), 0)?;
         check_place(change.world(), kind, None, &wanted, None)?;
         let serial = change.next_serial();
         let id = format!("{}-{serial:06}", kind.prefix);

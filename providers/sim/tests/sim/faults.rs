@@ -109,6 +109,8 @@ async fn preflight_finds_everything_at_once() {
             "sim_volume.v invalid"
         ]
     );
+    let quota = "the account may have 1 of sim_address; it has 0, and the plan makes 1 before this one";
+    assert_eq!(findings[0].message, quota);
 }
 
 #[tokio::test]
