@@ -40,6 +40,12 @@ pub(crate) async fn run(context: &Context, arguments: &UpgradeArguments) -> Resu
     let environment = context.environment()?;
     let back = if arguments.reversible { WayBack::Emulation } else { WayBack::None };
     let mut upgrade = Upgrade::begin(&environment, written.clone(), &to, &via, back).await?;
+    for passed in via.iter().filter(|version| *version < upgrade.present()) {
+        context.output.message(&format!(
+            "`--via {passed}` has no effect: the cluster has Kubernetes {}.",
+            upgrade.present()
+        ));
+    }
     while let Some(step) = upgrade.next(&environment).await? {
         if arguments.dry_run {
             return preview(context, arguments, &written, step).await;

@@ -106,6 +106,12 @@ impl Upgrade {
         Ok(Self { written, way, from, begun: 0, opened: Some(opened) })
     }
 
+    /// The version that the next step leaves.
+    #[must_use]
+    pub fn present(&self) -> &KubernetesVersion {
+        &self.from.version
+    }
+
     /// How many steps there are.
     #[must_use]
     pub fn steps(&self) -> usize {

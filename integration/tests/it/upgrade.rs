@@ -74,7 +74,9 @@ fn versions_are_listed_and_patch_releases_on_the_way_are_named() -> Result<()> {
     let refused = place.expect(1, &[&upgrade[..], &["--via", "1.37.0", "--yes"]].concat())?.err;
     ensure!(refused.contains("CLI0072") && refused.contains("1.37.0"), "{refused}");
     ensure!(std::fs::read_to_string(&path)? == spec, "the spec was changed");
-    let done = place.expect(0, &[&upgrade[..], &["--via", "1.35.4", "--yes"]].concat())?;
+    let passed = ["--via", "1.33.2", "--via", "1.35.4", "--yes"];
+    let done = place.expect(0, &[&upgrade[..], &passed].concat())?;
+    ensure!(done.err.contains("`--via 1.33.2` has no effect"), "{}", done.err);
     ensure!(done.err.contains("Step 1 of 2: Kubernetes 1.35.4"), "{}", done.err);
     for machine in place.inventory()?.machines {
         ensure!(machine.kubernetes_version == "1.36.0", "{machine:?}");
