@@ -494,7 +494,7 @@ pub enum Error {
         is_saved: bool,
     },
     /// The plan loses data that was not confirmed by name.
-    #[error("the plan needs confirmations by name; nothing was done")]
+    #[error("the plan needs confirmations by name; nothing of it was done")]
     Unconfirmed(Vec<Confirmation>),
     /// Too few persons have approved the plan.
     #[error(
