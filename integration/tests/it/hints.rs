@@ -100,3 +100,12 @@ fn a_relative_state_in_the_configuration_starts_at_its_folder() -> Result<()> {
     ensure!(place.path().join("settings/states").is_dir() && !place.path().join("states").exists());
     Ok(())
 }
+
+#[test]
+fn converted_documents_that_need_a_change_are_named() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let spec = include_str!("../../../fixtures/kops/existing-network/spec.yaml");
+    place.write("spec.yaml", &spec.replace("  kubernetesApiAccess: [10.0.0.0/8]\n", ""))?;
+    let converted = place.expect(0, &["spec", "convert", "-f", "spec.yaml"])?;
+    tells(&converted, &["change the written documents before you use them", "its access list is empty"])
+}

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use slipway_operations::ClusterSpec;
+use slipway_spec::diagnostic::Severity;
 use slipway_spec::source::SourceFile;
 use slipway_spec::{brief_yaml, load_files};
 
@@ -40,6 +41,14 @@ fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> 
             format!("the cluster {} has no form of Slipway's own", cluster.name),
         )
         .hint("`slipway spec check` says what is wrong with it; keep the documents as they are until then"));
+    }
+    let problems = again.diagnostics.iter().filter(|problem| problem.severity == Severity::Error);
+    for problem in problems {
+        let way_out = problem.hint.as_ref().map_or_else(String::new, |hint| format!("; {hint}"));
+        context.output.message(&format!(
+            "{}: change the written documents before you use them: {}{way_out}",
+            cluster.name, problem.message
+        ));
     }
     let spelled_out = text.lines().filter(|line| line.ends_with(&format!("# {REMARK}"))).count();
     context.output.message(&format!(
