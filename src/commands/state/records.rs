@@ -82,8 +82,8 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     let text = format!("{from} is {to} from now on. {} is at generation {generation}.", arguments.cluster);
     ui::report::changed(context, &arguments.result, (&arguments.cluster, generation), &text)?;
     context.output.message(&format!(
-        "The ownership tags of the object still have the address {from}. The next plan changes them if the spec has {to}. \
-         If the spec has {from} and not {to}, the next plan gives the object that address again."
+        "The ownership tags of the object stay as they are. The next plan changes them if the spec has {to} and they have another \
+         address. If the spec has {from} and not {to}, the next plan gives the object that address again."
     ));
     Ok(ExitCode::SUCCESS)
 }
