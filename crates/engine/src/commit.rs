@@ -100,7 +100,7 @@ pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use slipway_plan::file::Mode;
-    use slipway_plan::{Inputs, Observations, Options, Record};
+    use slipway_plan::{Inputs, LeftOut, Observations, Options, Record};
     use slipway_resource::{ClusterUid, Desired, Observation, Observed, Value};
 
     use super::*;
@@ -158,5 +158,28 @@ mod tests {
         assert_eq!(state.resources[&thing("a")].depends_on, [thing("b")]);
         assert!(state.resources[&thing("b")].depends_on.is_empty());
         assert!(plan(&state).await.dependencies.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_requested_roll_stays_while_plans_leave_it_out() {
+        let mut state = Snapshot::empty("a", ClusterUid::new("u"));
+        for one in ["a", "b"] {
+            let applied = Some(Value::map([("name", one)]));
+            state.resources.insert(thing(one), Record { identity: Identity::new(one), applied, ..record() });
+        }
+        let mut planned = plan(&state).await;
+        let machines = |names: &[&str]| -> BTreeSet<Identity> {
+            names.iter().map(|name| Identity::new(*name)).collect()
+        };
+        // The first pool is rolled already, and the last one with this plan.
+        state.rolls.insert(thing("a"), machines(&[]));
+        state.rolls.insert(thing("b"), machines(&["m-1"]));
+        state.rolls.insert(thing("c"), machines(&["m-2"]));
+        planned.pending = vec![LeftOut { address: thing("b"), action: ChangeAction::NoOp, rolls: true }];
+        end_rolls(&planned, &mut state);
+        assert_eq!(state.rolls.keys().collect::<Vec<_>>(), [&thing("a"), &thing("b")]);
+        planned.pending.clear();
+        end_rolls(&planned, &mut state);
+        assert!(state.rolls.is_empty());
     }
 }
