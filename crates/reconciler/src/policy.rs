@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::board::Pause;
-use crate::configuration::{Apply, ClusterPolicy, Drift, Opening, Schedule};
+use crate::configuration::{Apply, ClusterPolicy, Opening, Schedule};
 use crate::facts::Facts;
 use crate::status::Reason;
 
@@ -79,9 +79,9 @@ fn by_confirmation(Question { facts, place, policy, .. }: Question<'_>) -> Optio
     Some(Waiting::new(Reason::ConfirmationNeeded, message))
 }
 
+/// Drift alone is reported, also where somebody has approved the plan: a person reverts it with `slipway apply`.
 fn by_drift(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waiting> {
-    // An approval of exactly this plan says that it is wanted.
-    if !facts.is_only_drift() || policy.drift == Drift::Revert || policy.apply == Apply::Approved {
+    if !policy.reports_only(facts) {
         return None;
     }
     let message = format!(

@@ -16,6 +16,7 @@ use super::pull_requests::PullRequests;
 use super::schedule::{Freeze, Window};
 use super::webhook::Webhook;
 use super::{duration, optional_duration};
+use crate::facts::Facts;
 
 /// How long planning may take by default.
 const PLAN_LIMIT: Duration = Duration::from_secs(600);
@@ -261,6 +262,17 @@ impl ClusterPolicy {
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.name.is_empty()
+    }
+
+    /// Whether a plan is reported and never applied, whoever approves it: it reverts drift and does nothing else, and drift is
+    /// reported only.
+    pub(crate) fn reports_only(&self, facts: &Facts) -> bool {
+        facts.is_only_drift() && self.drift == Drift::Report
+    }
+
+    /// The number of approvals that a plan needs before a controller applies it; 0 where approvals decide nothing.
+    pub(crate) fn needed_approvals(&self, facts: &Facts) -> u16 {
+        if self.apply == Apply::Approved && !self.reports_only(facts) { self.approvals } else { 0 }
     }
 }
 

@@ -196,7 +196,7 @@ impl Pass {
             String::new()
         };
         status.checked = Some(now);
-        let needed = if self.policy.apply == Apply::Approved { self.policy.approvals } else { 0 };
+        let needed = self.policy.needed_approvals(&facts);
         let approvals = match needed {
             0 => 0,
             _ => count_approvals(&self.shared, &self.cluster, &digest.to_string(), &self.policy).await?,
@@ -340,7 +340,7 @@ pub(super) fn deletion(head: &Head) -> Option<End> {
     }
     let holder = head.holder.as_ref().map(|holder| (&holder.who, &holder.operation));
     let ended = head.unfinished.as_ref().map(|run| (&run.who, &run.operation));
-    let (who, _) = holder.or(ended).filter(|(_, operation)| *operation == "delete")?;
+    let (who, _) = holder.into_iter().chain(ended).find(|(_, operation)| *operation == "delete")?;
     let message =
         format!("{who} has begun to delete the cluster, and a controller does not create again what is gone");
     let hints =

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::configuration::Window;
+use crate::configuration::{Drift, Window};
 
 fn now() -> Timestamp {
     "2026-11-26T12:00:00Z".parse().unwrap()
@@ -73,11 +73,13 @@ fn drift_alone_is_reverted_only_if_the_policy_says_so() {
     assert_eq!(reason(&report, &drift, 0, None), Some(Reason::Drifted));
     assert_eq!(reason(&report, &both, 0, None), None, "a change of the spec is applied as a whole");
     assert_eq!(reason(&revert, &drift, 0, None), None);
-    assert_eq!(
-        reason(&policy(Apply::Approved), &drift, 1, None),
-        None,
-        "somebody approved that it is reverted"
-    );
+    for apply in [Apply::Safe, Apply::Approved, Apply::Never] {
+        assert_eq!(reason(&policy(apply), &drift, 9, None), Some(Reason::Drifted), "{apply:?}");
+    }
+    let approved = ClusterPolicy { drift: Drift::Revert, ..policy(Apply::Approved) };
+    assert_eq!(reason(&approved, &drift, 0, None), Some(Reason::ApprovalNeeded));
+    assert_eq!(reason(&approved, &drift, 1, None), None);
+    assert_eq!(reason(&policy(Apply::Approved), &both, 1, None), None);
 }
 
 #[test]

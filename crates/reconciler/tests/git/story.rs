@@ -209,3 +209,34 @@ async fn drift_is_told_apart_from_a_change_and_reverted_by_the_policy() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn drift_that_is_reported_only_is_not_reverted_by_approvals() {
+    on_one_thread(async {
+        let world = World::new();
+        let commit = world.push("prod", 1);
+        let controller = world.start(world.configuration("a", "", POLICIES)).await;
+        world.until_reason("prod", "ApprovalNeeded", &commit).await;
+        for person in ["ada", "grace"] {
+            world.approve("prod", person).await;
+        }
+        let before = world.until_reason("prod", "InSync", &commit).await;
+
+        let inventory = world.inventory("prod");
+        let network = inventory.of_type("sim_network").next().expect("a network").id.clone();
+        world.tamper("prod").set(&network, &"tags.by".parse().unwrap(), "hand".into()).unwrap();
+        let drifted = world.request("prod").await;
+        assert_eq!(drifted.ready().unwrap().reason, "Drifted", "{drifted:#?}");
+        for person in ["ada", "grace"] {
+            world.approve("prod", person).await;
+        }
+        let after = world.request("prod").await;
+        assert_eq!(after.ready().unwrap().reason, "Drifted", "{after:#?}");
+        assert_eq!(after.applied, before.applied, "somebody has approved the plan");
+        // A person can apply it.
+        world.apply("prod", "ada").await;
+        world.until_reason("prod", "InSync", &commit).await;
+        controller.stop().await;
+    })
+    .await;
+}
