@@ -115,7 +115,7 @@ fn cluster_table(statuses: &[(String, Status)], board: &Board) -> String {
         let wave = status.rollout.as_ref().map_or_else(|| "-".to_owned(), |rollout| rollout.wave.to_string());
         let waits = status.rollout.as_ref().and_then(|rollout| rollout.waits_for.clone());
         let waits = waits.unwrap_or_else(|| "-".to_owned());
-        vec![name.clone(), ready, reason, status.apply.clone(), plan, drift, revision, wave, waits, paused]
+        vec![name.clone(), ready, reason, policy(status), plan, drift, revision, wave, waits, paused]
     };
     let rows: Vec<Vec<String>> = statuses.iter().map(row).collect();
     let headings = [
@@ -139,7 +139,7 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
         ("cluster", status.cluster.clone()),
         ("controller", status.controller.clone()),
         ("source", format!("{}, {} at {}", status.source, status.path, short(&status.revision))),
-        ("apply", status.apply.clone()),
+        ("apply", policy(status)),
     ];
     if let Some(silence) = life.silence(&status.controller) {
         lines.push(("warning", silence));
@@ -188,6 +188,12 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
     let overdue = if status.is_overdue(Timestamp::now()) { ", overdue" } else { "" };
     lines.push(("next", format!("{}{overdue}", at(status.next))));
     lines.iter().map(|(name, value)| format!("{name:<12} {}\n", value.replace('\n', INDENT))).collect()
+}
+
+/// Which plans of a cluster are applied. No policy is known before a source has the cluster.
+fn policy(status: &Status) -> String {
+    let is_known = !status.source.is_empty();
+    if is_known { status.apply.clone() } else { "-".to_owned() }
 }
 
 fn at(time: Option<Timestamp>) -> String {

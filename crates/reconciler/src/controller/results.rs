@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::starts::reviewer_of;
 use super::{Controller, Recall};
+use crate::configuration::Source;
 use crate::entry::{Entry, Place};
 use crate::error::Error;
 use crate::heads::Mark;
@@ -399,7 +400,7 @@ impl Controller {
             Some(owner) => {
                 ownership::refusal(&self.shared.configuration, name, self.source_name(owner), place.source)
             }
-            None => self.unread(name)?.map(|problem| (Reason::SourceProblem, problem)),
+            None => self.unread(name, place.source)?.map(|problem| (Reason::SourceProblem, problem)),
         };
         Some(match blocked {
             Some(blocked) => (None, Some(blocked)),
@@ -416,18 +417,32 @@ impl Controller {
         status.and_then(|status| content.units.get(&status.path)).is_some_and(Result::is_err)
     }
 
-    /// What keeps a new cluster waiting: a source with a policy for its name that cannot be read may have its spec too. The outer
-    /// `None` says that such a source is being read.
+    /// What keeps a new cluster waiting that a source has: another source with a policy for its name that cannot be read may have its
+    /// spec too. The outer `None` says that such a source is being read. A cluster that the operator has named for its source waits
+    /// only for others for which it is named too: a pattern does not get it.
     #[allow(clippy::option_option, reason = "not known yet, and nothing, are two answers")]
-    fn unread(&self, name: &str) -> Option<Option<Problem>> {
-        let sources = self.shared.configuration.sources.iter().zip(&self.sources);
-        let unread = sources.filter(|(source, state)| state.content.is_none() && source.rule(name).is_some());
+    fn unread(&self, name: &str, has: usize) -> Option<Option<Problem>> {
+        let configured = &self.shared.configuration.sources;
+        let is_named = configured.get(has).is_some_and(|source| source.names(name));
+        let may_get =
+            |source: &Source| if is_named { source.names(name) } else { source.rule(name).is_some() };
+        let unread = configured
+            .iter()
+            .zip(&self.sources)
+            .filter(|(source, state)| state.content.is_none() && may_get(source));
         let mut problem = None;
         for (source, state) in unread {
             let error = state.failed.as_ref()?;
-            let of_source = Problem::of_source(error);
-            let message = format!("the source {} may have this spec too: {}", source.name, of_source.message);
-            problem.get_or_insert(Problem { message, ..of_source });
+            let mut of_source = Problem::of_source(error);
+            of_source.message =
+                format!("the source {} may have this spec too: {}", source.name, of_source.message);
+            if !is_named {
+                of_source.hints.push(format!(
+                    "to let it not wait for that source, write a `[[source.cluster]]` with `name = \"{name}\"` into the source {} of the configuration",
+                    self.source_name(has)
+                ));
+            }
+            problem.get_or_insert(of_source);
         }
         Some(problem)
     }

@@ -185,6 +185,36 @@ async fn a_cluster_stays_with_its_source() {
 }
 
 #[tokio::test]
+async fn a_source_that_cannot_be_read_holds_no_cluster_that_is_named_for_another_one() {
+    on_one_thread(async {
+        let world = World::new();
+        let other = world.path().join("other");
+        std::fs::create_dir_all(other.join("clusters")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", other.join("clusters/z.yaml")).unwrap();
+        let policies = "[[source.cluster]]\nname = 'dev'\napply = 'always'\n[[source.cluster]]\nname = '*'\napply = 'always'";
+        let mut configuration = world.configuration("a", "", policies);
+        let all = toml::from_str("name = '*'\napply = 'always'").unwrap();
+        let own = configuration.sources[0].clone();
+        let refused =
+            Source { name: "other".into(), git: None, folder: Some(other), clusters: vec![all], ..own };
+        configuration.sources.push(refused);
+        world.push("new", 1);
+        let commit = world.push("dev", 1);
+        let controller = world.start(configuration).await;
+        world.until_reason("dev", "InSync", &commit).await;
+        // Both sources may get this one, by a pattern.
+        let held = world.until_reason("new", "SourceProblem", "").await;
+        let problem = held.problem.unwrap();
+        assert!(problem.message.contains("the source other may have this spec too"), "{problem:?}");
+        let is_way_out = |hint: &String| hint.contains("name = \"new\"") && hint.contains("source fleet");
+        assert!(problem.hints.iter().any(is_way_out), "{problem:?}");
+        assert_eq!(held.source, "", "no source has it");
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn only_commits_with_an_accepted_signature_are_used() {
     on_one_thread(async {
         let world = World::new();
