@@ -177,6 +177,14 @@ pub enum Error {
         /// The limit.
         limit: Duration,
     },
+    /// Planning did not begin in time.
+    #[error(
+        "planning did not begin within {limit:?}: planning of others that was given up keeps all threads of the source busy"
+    )]
+    NoThread {
+        /// How long planning may wait for its beginning.
+        limit: Duration,
+    },
     /// Another process uses the data folder.
     #[error("another controller uses the folder {}", path.display())]
     Locked {
@@ -234,7 +242,7 @@ impl Error {
             Self::UnknownCluster { .. } => "RECON0011",
             Self::Bucket { .. } | Self::Moved { .. } => "RECON0012",
             Self::Oci { .. } => "RECON0013",
-            Self::PlanTimeout { .. } => "RECON0014",
+            Self::PlanTimeout { .. } | Self::NoThread { .. } => "RECON0014",
             Self::Flux { .. } => "RECON0015",
             Self::FluxNotReady { .. } | Self::FluxSuspended { .. } => "RECON0016",
             Self::Object { .. } => "RECON0018",
@@ -289,6 +297,9 @@ impl Error {
             }
             Self::PlanTimeout { .. } => {
                 "check that the provider and the cluster answer; `plan-timeout` of the source sets the limit".to_owned()
+            }
+            Self::NoThread { .. } => {
+                "correct the specs of the source that fail with RECON0014, and restart the controller".to_owned()
             }
             Self::Locked { .. } => "give every controller of this machine its own `data` folder".to_owned(),
             Self::UnknownCluster { .. } => {

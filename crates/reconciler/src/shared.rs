@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::notify::Notices;
 use crate::objects::Waiting;
 use crate::status::{SourceStatus, Status};
-use crate::threads::{SourceThreads, Threads};
+use crate::threads::{CommonThreads, SourceThreads, Threads};
 
 /// What all jobs of a controller share. It does not change.
 #[derive(Clone)]
@@ -51,7 +51,8 @@ impl Shared {
         let objects = configuration.kubernetes.as_ref().map(|_| Waiting::default());
         let (workers, sources) = (usize::from(configuration.workers), configuration.sources.len());
         let names = configuration.sources.iter().map(|source| source.name.clone());
-        let source_threads = names.map(|name| (name, SourceThreads::new(sources, workers))).collect();
+        let common = CommonThreads::new(workers);
+        let source_threads = names.map(|name| (name, SourceThreads::new(sources, &common))).collect();
         Ok(Self {
             configuration: Arc::new(configuration),
             backend,
@@ -92,7 +93,7 @@ impl Shared {
     /// The threads of a source.
     pub fn threads(&self, source: &Source) -> SourceThreads {
         let threads = self.source_threads.get(&source.name).cloned();
-        threads.unwrap_or_else(|| SourceThreads::new(1, 1))
+        threads.unwrap_or_else(|| SourceThreads::new(1, &CommonThreads::new(1)))
     }
 
     /// The trust policy for the specs of a source. They are in no folder of the operator.

@@ -14,6 +14,7 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tracing::{Instrument as _, Span};
 
+use slots::Common;
 pub(crate) use slots::{Slot, Slots};
 
 /// How many pieces of work of one kind run at once for one source.
@@ -22,6 +23,25 @@ const AT_ONCE: usize = 2;
 /// How many clusters are planned at once, and how many runs are in progress at once, whatever the number of workers. The runtime has
 /// 512 threads in all.
 const MOST: usize = 128;
+
+/// How many pull requests are planned at once on threads that all sources share.
+const COMMON_REVIEWS: usize = 8;
+
+/// The threads that sources share, beside those that each of them has for itself. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct CommonThreads {
+    workers: usize,
+    review: Common,
+    plan: Common,
+}
+
+impl CommonThreads {
+    /// The common threads of a controller with so many workers.
+    pub fn new(workers: usize) -> Self {
+        let plan = Common::new(workers.min(MOST / 2));
+        Self { workers, review: Common::new(COMMON_REVIEWS), plan }
+    }
+}
 
 /// The threads of one source.
 #[derive(Clone, Debug)]
@@ -35,11 +55,15 @@ pub(crate) struct SourceThreads {
 }
 
 impl SourceThreads {
-    /// The threads of one of some sources, in a controller with so many workers. Planning waits for networks most of the time, so all
-    /// workers may plan for one source.
-    pub fn new(sources: usize, workers: usize) -> Self {
-        let most = workers.min(MOST / sources.max(1));
-        Self { read: Threads::default(), review: Slots::new(AT_ONCE), plan: Slots::new(most) }
+    /// The threads of one of some sources. Planning waits for networks most of the time, so all workers may plan for one source. Others of
+    /// the source wait only when planning that was given up keeps all its threads, and all common ones.
+    pub fn new(sources: usize, common: &CommonThreads) -> Self {
+        let most = common.workers.min(MOST / 2 / sources.max(1));
+        Self {
+            read: Threads::default(),
+            review: Slots::new(AT_ONCE, &common.review),
+            plan: Slots::new(most, &common.plan),
+        }
     }
 }
 

@@ -66,7 +66,8 @@ impl Pass {
     /// other clusters of the source is not its fault.
     ///
     /// # Errors
-    /// The end of the look, when the controller stops, or while earlier planning of the cluster goes on that was given up.
+    /// The end of the look, when the controller stops, when no thread gets free within the limit of planning, or while earlier planning of
+    /// the cluster goes on that was given up.
     pub(super) async fn begin_planning(&self, source: &Source) -> Result<Planning, End> {
         let limit = source.plan_limit(source.trust.is_some());
         let slots = self.shared.threads(source).plan;
@@ -74,6 +75,7 @@ impl Pass {
             biased;
             slot = slots.take(&self.cluster) => slot,
             () = self.stop.reached(Stop::Finish) => return Err(End::GivenUp),
+            () = sleep(limit) => return Err(self.not_planned(&crate::Error::NoThread { limit })),
         };
         let end = Instant::now() + limit;
         slot.map(|slot| Planning { slot, limit, end }).ok_or_else(|| self.too_slow(limit))
@@ -103,8 +105,12 @@ impl Pass {
     }
 
     fn too_slow(&self, limit: Duration) -> End {
+        self.not_planned(&crate::Error::PlanTimeout { limit })
+    }
+
+    fn not_planned(&self, error: &crate::Error) -> End {
         self.count_plan("failed");
-        End::Fails(Reason::Failed, Problem::of_source(&crate::Error::PlanTimeout { limit }))
+        End::Fails(Reason::Failed, Problem::of_source(error))
     }
 
     /// Waits for the end of a run. `None` if it was abandoned after a stop: a run that has begun at the second signal only, one

@@ -59,6 +59,7 @@ pub(super) async fn plan(
         biased;
         slot = slots.take(&name) => slot.ok_or(Error::PlanTimeout { limit })?,
         () = place.stop.cancelled() => return Ok(None),
+        () = tokio::time::sleep(limit) => return Err(Error::NoThread { limit }.into()),
     };
     let reading = timeout(LONGEST_READ, read(&slot, commits.path(), (pull_request, &paths)));
     let too_slow = |_| Error::TooSlow { place: commits.url().to_owned(), limit: LONGEST_READ };

@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use slipway_reconciler::Configuration;
+use slipway_reconciler::status::Status;
 use slipway_state_store::backend::Result;
 use slipway_state_store::faults::Faulty;
 use slipway_state_store::{Backend, Key, Locality, MemoryBackend, Prefix, Tag};
@@ -111,6 +112,34 @@ async fn a_cluster_that_is_slow_to_plan_fails_alone_and_has_one_thread() {
 
         ends.now();
         world.until_reason("slow", "InSync", "").await;
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cluster_waits_for_a_thread_as_long_as_its_limit() {
+    on_one_thread(async {
+        let (world, mut configuration, ends) = world();
+        // The source has a thread of its own, and there is a common one.
+        configuration.workers = 1;
+        world.push("also-slow", 1);
+        let controller = world.start(configuration).await;
+        for name in ["slow", "also-slow"] {
+            world.until(name, "failure", |status| status.failures >= 1).await;
+        }
+        world.push("good", 2);
+        let says = |status: &Status| {
+            let problem = status.problem.as_ref();
+            problem.is_some_and(|problem| problem.message.contains("planning did not begin within 2s"))
+        };
+        let failed = world.until("good", "wait for a thread", says).await;
+        assert_eq!(failed.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0014"));
+
+        ends.now();
+        for name in ["slow", "also-slow", "good"] {
+            world.until_reason(name, "InSync", "").await;
+        }
         controller.stop().await;
     })
     .await;
