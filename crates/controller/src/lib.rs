@@ -42,4 +42,4 @@ pub use prometheus_client;
 pub use serve::serve;
 pub use signals::{stop_on_signals, stop_on_two_signals};
 pub use time_span::time_span;
-pub use watching::{Watched, watch};
+pub use watching::{Watched, watch, watch_during};

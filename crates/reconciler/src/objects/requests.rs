@@ -9,9 +9,10 @@ use serde_json::json;
 use slipway_controller::kube::api::{Api, Patch, PatchParams};
 use slipway_controller::kube::{self, Client, Resource as _};
 use slipway_controller::runtime::watcher;
-use slipway_controller::{Leader, watch};
+use slipway_controller::{Leader, Watched, watch_during};
 use slipway_state_store::ClusterName;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::MANAGER;
 use super::common::number;
@@ -32,8 +33,12 @@ const HOUR: Duration = Duration::from_secs(3_600);
 pub(super) async fn serve(connection: &Connection, leader: Leader) {
     let Leader { client, stop, .. } = leader;
     let requests: Api<PlanRequest> = Api::namespaced(client.clone(), &connection.namespace);
-    let Some(mut watched) = watch(requests, watcher::Config::default(), &stop).await else { return };
-    let mut desk = Desk::new(connection, client);
+    let work = |watched| serve_all(Desk::new(connection, client), watched, &stop);
+    // On this thread: that of the loop renews leases, and must not wait for a credential plugin.
+    watch_during(requests, watcher::Config::default(), &stop, work).await;
+}
+
+async fn serve_all(mut desk: Desk<'_>, mut watched: Watched<PlanRequest>, stop: &CancellationToken) {
     while !stop.is_cancelled() {
         let wait = desk.look(&watched.all()).await;
         tokio::select! {
