@@ -131,7 +131,8 @@ impl<'a> Desk<'a> {
             let is_requested = request.status.as_ref().is_some_and(|status| status.request.is_some());
             match found.get(&request.spec.cluster) {
                 None => next.push((request, request.unknown(now))),
-                Some(status) if status.controller != *own => {}
+                // No other controller has its objects in this namespace, so nobody else answers.
+                Some(status) if status.controller != *own => next.push((request, request.unknown(now))),
                 Some(_) if !is_requested => new.push(request),
                 Some(status) => next.extend(request.looked(status, now).map(|looked| (request, looked))),
             }

@@ -29,7 +29,7 @@ pub async fn are_written_and_served(mut cluster: Cluster) {
     world.write("prod", 1);
     let first = world.start("a").await;
     clusters_are_shown(&cluster).await;
-    requests_are_served(&cluster).await;
+    requests_are_served(&cluster, &world).await;
     changes_of_others_are_reverted(&cluster).await;
     sources_are_read(&cluster, &world).await;
 
@@ -95,7 +95,7 @@ async fn clusters_are_shown(cluster: &Cluster) {
     .await;
 }
 
-async fn requests_are_served(cluster: &Cluster) {
+async fn requests_are_served(cluster: &Cluster, world: &World) {
     cluster.request("prod-now", &json!({"cluster": "prod"})).unwrap();
     cluster.request("nobody", &json!({"cluster": "nobody"})).unwrap();
     cluster.request("short", &json!({"cluster": "dev", "ttlSecondsAfterFinished": 0})).unwrap();
@@ -105,6 +105,11 @@ async fn requests_are_served(cluster: &Cluster) {
     assert!(done["status"]["plan"]["create"].as_i64() > Some(0), "{done}");
     let unknown = until_condition(cluster, ("planrequest", "nobody"), "False UnknownCluster").await;
     assert_eq!(condition(&unknown, "Stalled"), "True UnknownCluster");
+    // Another controller of the state store has this cluster, and no objects in this namespace.
+    let theirs = Status { cluster: "theirs".to_owned(), controller: "other".to_owned(), ..Status::default() };
+    world.report(&theirs).await;
+    cluster.request("theirs", &json!({"cluster": "theirs"})).unwrap();
+    until_condition(cluster, ("planrequest", "theirs"), "False UnknownCluster").await;
     until("request that is deleted after its end", async || {
         cluster.get("planrequest", "short").unwrap().is_none().then_some(())
     })

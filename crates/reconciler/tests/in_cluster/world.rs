@@ -138,6 +138,13 @@ apply = 'always'
         Running { stop, task }
     }
 
+    /// Writes a status as a controller does.
+    pub async fn report(&self, status: &Status) {
+        let name = ClusterName::new(status.cluster.as_str()).unwrap();
+        let written = |_: Option<Status>| Some(status.clone());
+        controllers::change(&self.store, &controllers::status(&name), written).await.unwrap();
+    }
+
     /// The status of a cluster as the state store has it.
     pub async fn status(&self, cluster: &str) -> Option<Status> {
         let name = ClusterName::new(cluster).unwrap();
