@@ -26,6 +26,8 @@ const USER_FILE: &str = "config.toml";
 const FILES: &str = "slipway-controller-files";
 /// The Secret with variables, such as credentials of the state store and of providers. A person creates it, if there are any.
 const VARIABLES: &str = "slipway-controller-env";
+/// The folder of temporary files, which is a volume of the pod.
+const TEMPORARY: &str = "/tmp";
 /// The user of the controller in its container.
 const USER: u32 = 65532;
 /// How long a pod may take to finish the steps that run, in seconds.
@@ -98,6 +100,21 @@ impl Manifest<'_> {
                 "name a bucket with `--state s3://BUCKET/PREFIX`",
             );
         }
+        if let Some((setting, path)) = self.in_home() {
+            return refused(
+                &setting,
+                format!("{path} is in a home folder, and a pod has another one than this machine"),
+                "write the whole path in the pod, or a relative one for a file of the Secret slipway-controller-files",
+            );
+        }
+        // Two volumes cannot have one place, and one that hides files of the image breaks it.
+        if read.data == Path::new(TEMPORARY) || Path::new(FOLDER).starts_with(&read.data) {
+            return refused(
+                "data",
+                format!("{} has other files in a pod", read.data.display()),
+                "use `data = \"/var/lib/slipway/controller\"`, for which the manifest has a volume",
+            );
+        }
         if read.data.starts_with(FOLDER) {
             return refused(
                 "data",
@@ -121,6 +138,12 @@ impl Manifest<'_> {
             ),
             _ => Ok(()),
         }
+    }
+
+    /// The first setting whose path begins with `~`, and this path.
+    fn in_home(&self) -> Option<(String, String)> {
+        let settings: toml::Table = toml::from_str(self.configuration).ok()?;
+        home_path("", &settings.into())
     }
 
     fn metadata(&self, name: &str) -> Json {
@@ -218,9 +241,21 @@ impl Manifest<'_> {
             "volumeMounts": [
                 {"name": "configuration", "mountPath": FOLDER, "readOnly": true},
                 {"name": "data", "mountPath": read.data.display().to_string()},
-                {"name": "tmp", "mountPath": "/tmp"},
+                {"name": "tmp", "mountPath": TEMPORARY},
             ],
         })
+    }
+}
+
+/// A path that begins with `~` in a setting, or in those below it, with the name of the setting.
+fn home_path(name: &str, value: &toml::Value) -> Option<(String, String)> {
+    match value {
+        toml::Value::String(text) if Path::new(text).starts_with("~") => {
+            Some((name.to_owned(), text.clone()))
+        }
+        toml::Value::Array(values) => values.iter().find_map(|value| home_path(name, value)),
+        toml::Value::Table(settings) => settings.iter().find_map(|(name, value)| home_path(name, value)),
+        _ => None,
     }
 }
 

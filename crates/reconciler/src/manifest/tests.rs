@@ -112,6 +112,14 @@ fn what_does_not_work_in_a_pod_is_refused_with_a_way_out() {
         (text.clone(), ".slipway/state", ".slipway/state is a folder"),
         (text.clone(), "file:///state", "is a folder"),
         (with("/var/lib/slipway/controller", "data"), bucket, "/etc/slipway/data is read-only"),
+        (with("/var/lib/slipway/controller", "/tmp"), bucket, "/tmp has other files"),
+        (with("/var/lib/slipway/controller", "/etc"), bucket, "/etc has other files"),
+        (with("/var/lib/slipway/controller", "~/data"), bucket, "data: ~/data is in a home folder"),
+        (
+            text.clone() + "trust = { file-roots = ['/srv', '~/files'] }\n",
+            bucket,
+            "file-roots: ~/files is in",
+        ),
         (with("0.0.0.0:9464", "127.0.0.1:9464"), bucket, "ask for health at 127.0.0.1:9464"),
         (with("0.0.0.0:9464", "0.0.0.0:0"), bucket, "ask for health"),
         (
