@@ -38,7 +38,7 @@ const REPORT: Duration = Duration::from_secs(5);
 pub struct Watch {
     /// Number and duration of the retries.
     pub patience: Patience,
-    /// Receives the waits of the session.
+    /// Receives the waits and the ends of calls of the session.
     pub waits: WaitHandler,
 }
 
@@ -169,7 +169,7 @@ impl Desk {
         }
     }
 
-    /// Makes a call in a span of its own.
+    /// Makes a call in a span of its own, and reports its end.
     async fn traced<T>(
         &self,
         what: &'static str,
@@ -178,6 +178,7 @@ impl Desk {
         let span = trace::call(&self.provider, what);
         let answer = call.instrument(span.clone()).await;
         trace::answered(&span, &answer);
+        self.watch.waits.called(&self.provider, answer.is_ok());
         answer
     }
 

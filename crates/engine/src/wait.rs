@@ -65,14 +65,27 @@ impl fmt::Display for Wait {
     }
 }
 
-/// Receives waits; never blocks.
+/// Receives the name of a provider and whether a call of it succeeded.
+type EndOfCall = dyn Fn(&str, bool) + Send + Sync;
+
+/// Receives waits, and the ends of calls; never blocks.
 #[derive(Clone)]
-pub struct WaitHandler(Arc<dyn Fn(Wait) + Send + Sync>);
+pub struct WaitHandler {
+    waits: Arc<dyn Fn(Wait) + Send + Sync>,
+    calls: Option<Arc<EndOfCall>>,
+}
 
 impl WaitHandler {
     /// A handler that calls a function.
     pub fn new(take: impl Fn(Wait) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(take))
+        Self { waits: Arc::new(take), calls: None }
+    }
+
+    /// The same handler, which also calls a function at the end of each call: with the name of the provider, and whether the call
+    /// succeeded.
+    #[must_use]
+    pub fn with_calls(self, take: impl Fn(&str, bool) + Send + Sync + 'static) -> Self {
+        Self { calls: Some(Arc::new(take)), ..self }
     }
 
     /// A handler that discards waits.
@@ -83,7 +96,14 @@ impl WaitHandler {
 
     /// Reports a wait.
     pub fn send(&self, wait: Wait) {
-        (self.0)(wait);
+        (self.waits)(wait);
+    }
+
+    /// Reports the end of a call.
+    pub(crate) fn called(&self, provider: &str, is_done: bool) {
+        if let Some(take) = &self.calls {
+            take(provider, is_done);
+        }
     }
 }
 

@@ -52,6 +52,9 @@ pub enum Event {
 pub trait Observer: Send + Sync {
     /// Takes an event.
     fn event(&self, event: Event);
+
+    /// Takes the end of a call of a provider, with its name, and whether the call succeeded. A call that is repeated ends each time.
+    fn called(&self, _provider: &str, _is_done: bool) {}
 }
 
 /// Follows nothing.
@@ -68,10 +71,11 @@ impl<F: Fn(Event) + Send + Sync> Observer for F {
     }
 }
 
-/// The waits of a provider as events.
+/// The waits of a provider as events, and the ends of its calls.
 pub(crate) fn waits(observer: &Arc<dyn Observer>) -> WaitHandler {
-    let observer = observer.clone();
-    WaitHandler::new(move |wait| observer.event(Event::Waiting(wait)))
+    let (waits, calls) = (observer.clone(), observer.clone());
+    WaitHandler::new(move |wait| waits.event(Event::Waiting(wait)))
+        .with_calls(move |provider, is_done| calls.called(provider, is_done))
 }
 
 /// The events of a run's steps.

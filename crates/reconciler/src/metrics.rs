@@ -34,6 +34,8 @@ pub(crate) struct Metrics {
     pub apply_seconds: Histogram,
     /// Failed attempts, by their code.
     pub failures: Family<Label, Counter>,
+    /// Calls of providers, by provider and outcome.
+    pub calls: Family<Labels, Counter>,
     /// Calls of providers that were repeated.
     pub retries: Counter,
     /// Steps that are done.
@@ -80,6 +82,11 @@ impl Metrics {
             failures: family("failures", "Failed attempts by error code"),
             plan_seconds: registry.register(&name("plan_seconds"), "Duration of plans", seconds()),
             apply_seconds: registry.register(&name("apply_seconds"), "Duration of applies", seconds()),
+            calls: registry.register(
+                &name("provider_calls"),
+                "Calls of providers by provider and outcome",
+                Family::default(),
+            ),
             retries: counter("retries", "Calls of providers that were repeated"),
             steps: counter("steps", "Steps that are done"),
             clusters: registry.register(

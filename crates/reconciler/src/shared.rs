@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_controller::Health;
-use slipway_operations::{Actor, Environment, Event, Processes};
+use slipway_operations::{Actor, Environment, Event, Observer, Processes};
 use slipway_secrets::Keyring;
 use slipway_secrets::key::GivenKeys;
 use slipway_state_store::{Backend, Clock, SystemClock};
@@ -118,8 +118,7 @@ impl Shared {
             keyring = Arc::new(Keyring::new(Arc::new(none)));
             identities = Arc::new(|| Ok(Vec::new()));
         }
-        let (cluster, metrics) = (cluster.to_owned(), self.metrics.clone());
-        let observer = move |event: Event| observe(&cluster, &metrics, event);
+        let observer = Following { cluster: cluster.to_owned(), metrics: self.metrics.clone() };
         Environment {
             policy: Arc::new(policy),
             keyring,
@@ -146,6 +145,25 @@ impl Shared {
     /// Time that counts on while the machine sleeps.
     pub fn elapsed() -> Duration {
         SystemClock.elapsed()
+    }
+}
+
+/// Logs and counts what happens in the operations of a cluster.
+struct Following {
+    cluster: String,
+    metrics: Metrics,
+}
+
+impl Observer for Following {
+    fn event(&self, event: Event) {
+        observe(&self.cluster, &self.metrics, event);
+    }
+
+    fn called(&self, provider: &str, is_done: bool) {
+        // Only providers that exist are called, so a spec makes up no names.
+        let outcome = if is_done { "ok" } else { "failed" };
+        let labels = [("provider", provider.to_owned()), ("outcome", outcome.to_owned())];
+        self.metrics.calls.get_or_create(&labels).inc();
     }
 }
 

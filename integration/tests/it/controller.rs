@@ -238,6 +238,7 @@ fn persons_see_and_steer_a_controller() -> Result<()> {
     for part in [
         "slipway_controller_applies_total{outcome=\"complete\"} 1",
         "slipway_controller_clusters{reason=\"InSync\"} 1",
+        "slipway_controller_provider_calls_total{provider=\"sim\",outcome=\"ok\"} ",
     ] {
         ensure!(metrics.contains(part), "no `{part}` in {metrics}");
     }

@@ -44,6 +44,25 @@ fn present(name: &str) -> Observed {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_end_of_each_call_is_reported() {
+    let ends: Arc<Mutex<Vec<(String, bool)>>> = Arc::default();
+    let waits = {
+        let ends = Arc::clone(&ends);
+        let take = move |provider: &str, is_done| ends.lock().unwrap().push((provider.to_owned(), is_done));
+        WaitHandler::discard().with_calls(take)
+    };
+    let count = AtomicUsize::new(0);
+    let inner = Scripted::default().on_discover(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => Err(throttled(None)),
+        _ => Ok(Discovery::default()),
+    });
+    let (mut session, _) = watched(inner);
+    session.desk.watch.waits = waits;
+    session.discover(request()).await.unwrap();
+    assert_eq!(*ends.lock().unwrap(), [("cloud".to_owned(), false), ("cloud".to_owned(), true)]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_throttled_list_is_repeated_no_sooner_than_the_cloud_says() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&calls);

@@ -31,7 +31,7 @@ fn scraped() -> String {
     for family in [&metrics.reads, &metrics.reviews, &metrics.plans, &metrics.applies, &metrics.failures] {
         family.get_or_create(&outcome("ok")).inc();
     }
-    for family in [&metrics.webhooks, &metrics.notifications] {
+    for family in [&metrics.webhooks, &metrics.notifications, &metrics.calls] {
         family.get_or_create(&[("name", String::new()), ("outcome", String::new())]).inc();
     }
     metrics.clusters.get_or_create(&[("reason", String::new())]).set(1);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slipway_engine::Stop;
-use slipway_operations::{Environment, Error, Event};
+use slipway_operations::{Environment, Error, Event, Observer};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{End, Pass};
@@ -31,18 +31,31 @@ pub(super) struct Begun(Arc<AtomicBool>);
 impl Begun {
     /// An environment whose runs are noticed.
     pub fn watching(&self, environment: &Environment) -> Environment {
-        let (begun, observer) = (self.0.clone(), environment.observer.clone());
-        let follow = move |event: Event| {
-            if matches!(event, Event::RunBegins(_)) {
-                begun.store(true, Ordering::Relaxed);
-            }
-            observer.event(event);
-        };
+        let follow = Watching { begun: self.clone(), observer: environment.observer.clone() };
         environment.clone().observed_by(Arc::new(follow))
     }
 
     fn is(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Notices the beginning of a run for [`Begun`], and hands everything on.
+struct Watching {
+    begun: Begun,
+    observer: Arc<dyn Observer>,
+}
+
+impl Observer for Watching {
+    fn event(&self, event: Event) {
+        if matches!(event, Event::RunBegins(_)) {
+            self.begun.0.store(true, Ordering::Relaxed);
+        }
+        self.observer.event(event);
+    }
+
+    fn called(&self, provider: &str, is_done: bool) {
+        self.observer.called(provider, is_done);
     }
 }
 
