@@ -38,6 +38,7 @@ use crate::order::Order;
 use crate::reviews::Desk;
 use crate::shared::Shared;
 use crate::source::Reader;
+use crate::watches;
 use crate::webhooks::{self, Endpoint};
 use review_state::ReviewState;
 use source_state::SourceState;
@@ -199,6 +200,8 @@ impl Controller {
     /// When the signal cannot be caught.
     pub async fn run(mut self, stop: CancellationToken, at_once: CancellationToken) -> Result<(), Error> {
         let (shared, replica, ended) = (self.shared.clone(), self.me.clone(), CancellationToken::new());
+        // The threads below end also when nobody waits for this any more.
+        let _ends_with_this = ended.clone().drop_guard();
         let end = ended.clone();
         let objects = async {
             let Some(settings) = shared.configuration.kubernetes.clone() else { return };
@@ -216,12 +219,32 @@ impl Controller {
                 () = too_late => tracing::warn!("the last writes of objects in Kubernetes are not waited for"),
             }
         };
+        let (configuration, handle) = (self.shared.configuration.clone(), self.handle.clone());
+        let watches = async {
+            let (targets, retry) = (watches::targets(&configuration), configuration.retry);
+            if targets.is_empty() {
+                return;
+            }
+            let runtime = Runtime::current();
+            // As for the objects above, and on another thread: what keeps one of them does not keep the other.
+            let end = ended.clone();
+            let work = move || {
+                let follow = Box::pin(watches::follow(&targets, &handle, retry));
+                runtime.block_on(end.run_until_cancelled(follow))
+            };
+            tokio::select! {
+                done = tokio::task::spawn_blocking(work) => if let Err(error) = done {
+                    tracing::error!(%error, "objects of sources are not watched any more");
+                },
+                () = ended.cancelled() => {}
+            }
+        };
         let work = async {
             let result = self.work(&stop, &at_once).await;
             ended.cancel();
             result
         };
-        let (result, ()) = tokio::join!(work, objects);
+        let (result, (), ()) = tokio::join!(work, objects, watches);
         result
     }
 

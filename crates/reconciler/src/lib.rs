@@ -12,6 +12,7 @@
 //! | what is stored: pauses and requests, replicas, statuses | [`board`], [`members`], [`status`] |
 //! | one look at one cluster | `pass` |
 //! | webhooks, which let a source be looked at now | `webhooks` |
+//! | watches of objects that sources name, which do the same | `watches` |
 //! | reviews of pull requests | `reviews` |
 //! | what receivers of notifications are told | `notify` |
 //! | what is looked at when | `entry`, `controller` |
@@ -43,6 +44,7 @@ pub mod status;
 mod systemd;
 mod threads;
 mod units;
+mod watches;
 mod webhooks;
 
 pub use configuration::Configuration;

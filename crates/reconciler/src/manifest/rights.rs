@@ -16,6 +16,9 @@ const OF_PLACES: &str = "slipway-controller-source-objects";
 /// The Role for the objects of the controller itself.
 const OF_OBJECTS: &str = "slipway-controller-objects";
 
+/// What reads an object and watches it. With a name, it is that of a list of this object only.
+const READ: [&str; 3] = ["get", "list", "watch"];
+
 /// The Roles for a configuration, with their bindings to the service account in a namespace. There are none if the controller
 /// does not use the API of the cluster.
 pub(super) fn of(read: &Configuration, account_in: &str) -> Vec<Json> {
@@ -32,7 +35,7 @@ pub(super) fn of(read: &Configuration, account_in: &str) -> Vec<Json> {
     roles
 }
 
-/// The rights on the `Source` objects that the configuration names, by namespace: to get each of them, and to write its status.
+/// The rights on the `Source` objects that the configuration names, by namespace: to read each of them, and to write its status.
 fn sources(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
     let mut all: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for object in read.sources.iter().filter_map(|source| source.object.as_ref()) {
@@ -40,7 +43,7 @@ fn sources(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
     }
     let rules = |names: BTreeSet<String>| {
         vec![
-            named(&names, rule(GROUP, &["sources"], &["get"])),
+            named(&names, rule(GROUP, &["sources"], &READ)),
             named(&names, rule(GROUP, &["sources/status"], &["patch"])),
         ]
     };
@@ -61,7 +64,7 @@ fn objects(controller: &str) -> Vec<Json> {
     ]
 }
 
-/// The rights on the objects of Flux that are sources, by namespace: to get each of them.
+/// The rights on the objects of Flux that are sources, by namespace: to read each of them.
 fn flux(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
     let mut all: BTreeMap<String, BTreeMap<&'static str, BTreeSet<String>>> = BTreeMap::new();
     let sources = read.sources.iter().filter_map(|source| source.flux.as_ref());
@@ -71,7 +74,7 @@ fn flux(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
         kinds.entry(object.kind.plural()).or_default().insert(object.name.clone());
     }
     let of_kind = |(kind, names): (&'static str, BTreeSet<String>)| {
-        named(&names, rule("source.toolkit.fluxcd.io", &[kind], &["get"]))
+        named(&names, rule("source.toolkit.fluxcd.io", &[kind], &READ))
     };
     all.into_iter().map(|(namespace, kinds)| (namespace, kinds.into_iter().map(of_kind).collect())).collect()
 }

@@ -55,7 +55,7 @@ fn objects_of_flux_are_read_by_name() {
     assert_eq!(objects[3]["subjects"][0]["namespace"], "slipway");
     let rules = json!([{
         "apiGroups": ["source.toolkit.fluxcd.io"], "resources": ["gitrepositories"], "resourceNames": ["a", "b"],
-        "verbs": ["get"],
+        "verbs": ["get", "list", "watch"],
     }]);
     assert_eq!(objects[2]["rules"], rules, "with a kubeconfig, the service account is not used");
     let pod = &objects.last().unwrap()["spec"]["template"]["spec"];

@@ -110,7 +110,7 @@ impl Cluster {
         let object = format!("{}/fleet", of_flux("GitRepository"));
         until("the controller has its rights", || {
             let answer =
-                self.0.kubectl(&["-n", "flux-system", "auth", "can-i", "get", &object, "--as", ACCOUNT])?;
+                self.0.kubectl(&["-n", "flux-system", "auth", "can-i", "watch", &object, "--as", ACCOUNT])?;
             Ok(answer.status.success().then_some(()))
         })
     }

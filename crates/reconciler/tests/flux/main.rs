@@ -5,10 +5,18 @@ mod artifacts;
 mod cluster;
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
+use slipway_operations::{Actor, Environment};
 use slipway_reconciler::source::{Reader, Revision};
-use slipway_reconciler::{Configuration, Error};
+use slipway_reconciler::status::SourceStatus;
+use slipway_reconciler::{Configuration, Controller, Error};
+use slipway_state_store::{Backend, MemoryBackend, controllers};
+use slipway_trust::{Mode, Policy, Settings};
+use tokio::task::{LocalSet, spawn_local};
+use tokio_util::sync::CancellationToken;
 
 use artifacts::{Artifacts, archive};
 use cluster::Cluster;
@@ -84,7 +92,42 @@ async fn the_artifact_of_an_object_of_flux_is_read_when_it_changes() {
         assert_eq!(read.units, second.units, "{kind}");
     }
 
+    LocalSet::new().run_until(a_change_is_noticed(&cluster, &artifacts, folder.path())).await;
     refuses_what_may_not_be_used(&cluster, &artifacts, (&mut fleet, &second)).await;
+}
+
+/// A controller with the rights of the example reads an artifact when the object changes, long before its interval.
+async fn a_change_is_noticed(cluster: &Cluster, artifacts: &Artifacts, folder: &Path) {
+    let text = "data = 'controller'\nlisten = '127.0.0.1:0'\npoll = '150ms'\n[[source]]\nname = 'fleet'\n\
+                paths = ['clusters/*']\ninterval = '1h'\n[source.flux]\nkind = 'GitRepository'\n\
+                namespace = 'flux-system'\nname = 'fleet'\nkubeconfig = 'pod.conf'\nartifact-hosts = ['127.0.0.1']\n";
+    let configuration = Configuration::parse(text, Path::new("controller.toml"), folder).unwrap();
+    let store: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let actor = Actor::new("controller", "laptop").unwrap();
+    let environment = Environment::new(actor, Policy::new(Settings::default(), Mode::Own))
+        .with_store(store.clone(), "memory");
+    let controller = Controller::new(configuration, environment).await.unwrap();
+    let (stop, never) = (CancellationToken::new(), CancellationToken::new());
+    let ending = stop.clone();
+    let task = spawn_local(async move { controller.run(ending, never).await.unwrap() });
+    for number in ["7777", "8888"] {
+        let content = archive(&[(SPEC, number)]);
+        let described = artifacts.serve(&format!("{number}.tar.gz"), content);
+        let revision = format!("main@sha1:{number}");
+        cluster.set_artifact("GitRepository", &revision, &described).unwrap();
+        let begun = Instant::now();
+        loop {
+            let key = controllers::source("fleet").unwrap();
+            let status: Option<SourceStatus> = controllers::read(&*store, &key).await.unwrap();
+            if status.as_ref().is_some_and(|status| status.revision.starts_with(&revision)) {
+                break;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "no {revision}: {status:#?}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+    stop.cancel();
+    task.await.unwrap();
 }
 
 /// Artifacts that are not used: each has a status of its own, and whether the revision before stays valid.

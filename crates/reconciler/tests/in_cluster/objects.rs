@@ -139,6 +139,7 @@ async fn sources_are_read(cluster: &Cluster, world: &World) {
     let team = until_condition(cluster, ("managedcluster", "team"), "True InSync").await;
     assert_eq!(team["spec"]["source"], "team");
 
+    // The source is read once an hour: what changes is watched.
     let suspended = json!({"git": {"url": world.repository.url()}, "suspend": true});
     cluster.object("Source", "team", &suspended).unwrap();
     until_condition(cluster, source, "False RECON0019").await;

@@ -114,7 +114,7 @@ name = 'prod'
 apply = 'never'
 [[source]]
 name = 'team'
-interval = '200ms'
+interval = '1h'
 trust = {{ file-roots = ['clouds'] }}
 [source.object]
 namespace = 'slipway'
