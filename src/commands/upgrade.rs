@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value as Json, json};
 use slipway_operations::{
-    Baseline, ClusterSpec, Environment, Upgrade, UpgradeStep, UpgradeVersions, WayBack,
+    Baseline, ClusterSpec, Environment, Outcome, Upgrade, UpgradeStep, UpgradeVersions, WayBack,
 };
 use slipway_spec::source::{Location, Origin};
 use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
@@ -14,7 +14,7 @@ use slipway_spec::value::KubernetesVersion;
 use super::{done, pending};
 use crate::cli::{OutputFormat, UpgradeArguments};
 use crate::code;
-use crate::deciding::{Dialogue, Others, carry_out};
+use crate::deciding::{Dialogue, Others, outcome_at, report_in};
 use crate::error::CommandError;
 use crate::files::{self, Readers};
 use crate::plan_source;
@@ -144,8 +144,11 @@ async fn step_by(
         ..Dialogue::showing(&arguments.run, &arguments.show)
     };
     let baseline = Baseline::take(opened).await;
-    if !carry_out(context, environment, opened, &request, dialogue).await? {
-        if let Some(emulated) = &step.emulates {
+    let outcome = outcome_at(context, context.state_url(), environment, opened, &request, dialogue).await?;
+    if !report_in(context, &opened.spec.cluster.name, &outcome, dialogue)? {
+        // Without a run there is nothing to go back from.
+        let is_begun = !matches!(outcome, Outcome::Nothing | Outcome::Undecided(_));
+        if let Some(emulated) = step.emulates.as_ref().filter(|_| is_begun) {
             context
                 .output
                 .notice(&format!("`slipway upgrade -f … --back` goes back to Kubernetes {emulated}."));
