@@ -26,7 +26,8 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     )?;
     adopting.refuse_ambiguous()?;
     if arguments.dry_run {
-        context.output.message("Nothing was written.");
+        let Adopted { snapshot, missing, .. } = adopting.found();
+        ui::report::dry_run(context, &arguments.result, snapshot, missing)?;
         return Ok(ExitCode::from(2));
     }
     if !arguments.change.yes {

@@ -8,7 +8,9 @@ use slipway_limits::size;
 use slipway_limits::text::shorten;
 use slipway_operations::Outcome;
 use slipway_plan::render;
-use slipway_plan::{ChangeAction, Mode, Plan, Step, StepAction, StepId, Titles};
+use slipway_plan::{
+    ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Snapshot, Step, StepAction, StepId, Titles,
+};
 use slipway_resource::Address;
 use slipway_resource::provider::operation;
 use slipway_state_store::Generation;
@@ -89,6 +91,27 @@ pub(crate) fn found(
         (ReportFormat::Json, false) => context.output.notice(text),
     }
     Ok(())
+}
+
+/// Shows the end of a dry run: that nothing was written. Programs get the resources that were found, and the addresses of the others.
+pub(crate) fn dry_run(
+    context: &Context,
+    arguments: &ResultArguments,
+    snapshot: &Snapshot,
+    missing: &[Address],
+) -> Result<(), CommandError> {
+    context.output.message("Nothing was written.");
+    match arguments.output {
+        ReportFormat::Text => Ok(()),
+        ReportFormat::Json => {
+            let resources = snapshot.resources.iter();
+            let found: Vec<Json> = resources
+                .map(|(address, record)| json!({ "address": address, "identity": record.identity }))
+                .collect();
+            let result = json!({ "cluster": snapshot.cluster, "found": found, "missing": missing });
+            context.output.outcome(&result.to_string())
+        }
+    }
 }
 
 /// Shows what was done, what failed, and what that held back.

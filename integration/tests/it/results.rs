@@ -36,6 +36,9 @@ fn a_rebuilt_and_an_imported_state_are_results() -> Result<()> {
     place.expect(0, APPLY)?;
     place.expect(0, &["state", "export", "line", "--out", "line.archive"])?;
     let rebuild = ["state", "rebuild", "line", "-f", "spec.yaml", "--force", "--yes"];
+    let dry = checked(&place, (2, "found"), &[&rebuild[..], &["--dry-run"]].concat())?;
+    ensure!(dry["found"].as_array().is_some_and(|found| found.len() > 1), "{dry}");
+    ensure!(dry["missing"] == serde_json::json!([]), "{dry}");
     let rebuilt = checked(&place, (0, "applied"), &rebuild)?;
     ensure!(rebuilt["generation"] == 2 && rebuilt["outcome"] == "complete", "{rebuilt}");
     let import = ["state", "import", "line.archive", "--force", "2", "--yes"];

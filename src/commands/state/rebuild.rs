@@ -39,7 +39,8 @@ pub(crate) async fn run(context: &Context, arguments: &RebuildArguments) -> Resu
         &report(rebuilding.found()),
     )?;
     if arguments.dry_run {
-        context.output.message("Nothing was written.");
+        let rebuilt = &rebuilding.found().rebuilt;
+        ui::report::dry_run(context, &arguments.result, &rebuilt.snapshot, &rebuilt.missing)?;
         return Ok(ExitCode::from(2));
     }
     let change = rebuilding.change(&environment).await?;
