@@ -1,5 +1,6 @@
 //! A Git repository that a test pushes to.
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,6 +85,22 @@ impl Repository {
         std::fs::read_to_string(key.with_extension("pub")).unwrap()
     }
 
+    /// Makes a key of GPG, and lets commits be signed with it. Returns the public key. The agent of the keys ends when the folder
+    /// of the repository is removed.
+    pub fn sign_by_gpg(&self, name: &str) -> Vec<u8> {
+        // git is called with this folder as its home.
+        let home = self.folder.join(".gnupg");
+        let user = format!("{name}@example.com");
+        let make = ["--pinentry-mode", "loopback", "--passphrase", "", "--quick-generate-key", &user];
+        gpg(&home, &[&make[..], &["ed25519", "sign", "never"]].concat());
+        for (setting, value) in
+            [("gpg.format", "openpgp"), ("user.signingKey", user.as_str()), ("commit.gpgSign", "true")]
+        {
+            self.git(&["config", setting, value], &self.work());
+        }
+        gpg(&home, &["--export", &user])
+    }
+
     /// Tags the commit of the clone, and pushes the tag; `options` go to `git tag`.
     pub fn tag(&self, name: &str, options: &[&str]) {
         let tag = [&["tag", "--force"], options, &[name]].concat();
@@ -112,4 +129,14 @@ impl Repository {
         assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
+}
+
+/// Calls gpg with a home folder, which is made if it does not exist. Returns what it prints.
+pub fn gpg(home: &Path, arguments: &[&str]) -> Vec<u8> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home).unwrap();
+    let called =
+        Command::new("gpg").args(["--batch", "--quiet", "--homedir"]).arg(home).args(arguments).output();
+    let output = called.unwrap();
+    assert!(output.status.success(), "gpg {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
 }

@@ -9,6 +9,7 @@ use slipway_reconciler::status::Status;
 use slipway_state_store::MemoryBackend;
 use slipway_state_store::faults::{Call, Faulty, Moment, Operation};
 
+use crate::repository::gpg;
 use crate::world::{World, on_one_thread};
 
 #[tokio::test]
@@ -237,6 +238,33 @@ async fn only_commits_with_an_accepted_signature_are_used() {
         world.repository.push(&[]);
         tokio::time::sleep(Duration::from_millis(600)).await;
         assert_eq!(world.machines("dev"), 2, "the key is not an accepted one");
+        controller.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_commits_with_an_accepted_signature_of_gpg_are_used() {
+    on_one_thread(async {
+        let world = World::new();
+        let key = world.path().join("good.gpg");
+        std::fs::write(&key, world.repository.sign_by_gpg("good")).unwrap();
+        let accepted = world.path().join("accepted");
+        gpg(&accepted, &["--no-autostart", "--import", key.to_str().unwrap()]);
+        let signed = world.push("dev", 1);
+        let configuration = world.configuration(
+            "a",
+            "signatures = { gpg-home = 'accepted' }",
+            "[[source.cluster]]\nname = '*'\napply = 'always'",
+        );
+        let controller = world.start(configuration).await;
+        world.until_reason("dev", "InSync", &signed).await;
+
+        world.repository.sign_by_gpg("bad");
+        world.push("dev", 2);
+        let refused = world.until_reason("dev", "SourceProblem", "").await;
+        assert_eq!(refused.problem.and_then(|problem| problem.code).as_deref(), Some("RECON0006"));
+        assert_eq!(world.machines("dev"), 2, "the key is not in the keyring");
         controller.stop().await;
     })
     .await;
