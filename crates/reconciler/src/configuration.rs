@@ -26,7 +26,7 @@ use slipway_trust::path_in;
 pub use bucket::BucketSettings;
 pub(crate) use check::is_plain;
 pub use flux::{FluxKind, FluxSettings};
-pub use kubernetes::KubernetesSettings;
+pub use kubernetes::{KubernetesSettings, PlanSettings};
 pub use notification::{Notification, NotificationKind};
 pub(crate) use object::Location;
 pub use object::ObjectSettings;

@@ -35,6 +35,7 @@ use crate::metrics::Metrics;
 use crate::notify::Deliveries;
 use crate::objects;
 use crate::order::Order;
+use crate::plan_archive;
 use crate::reviews::Desk;
 use crate::shared::Shared;
 use crate::source::Reader;
@@ -91,6 +92,8 @@ pub struct Controller {
     served: Option<Served>,
     /// The endpoint of webhooks.
     webhooks: Option<Served>,
+    /// The archives of plans that wait.
+    plans: Option<Served>,
     served_stop: CancellationToken,
     /// Keeps the data folder for this process.
     _lock: std::fs::File,
@@ -105,7 +108,7 @@ enum Recall {
 }
 
 impl Controller {
-    /// Prepares a controller: takes the data folder and the addresses for metrics and health, and for webhooks. No source is
+    /// Prepares a controller: takes the data folder and the addresses for metrics and health, for webhooks, and for plans. No source is
     /// read yet.
     ///
     /// # Errors
@@ -126,6 +129,11 @@ impl Controller {
         let shared = Shared::new(configuration, environment, (metrics, health))?;
         let webhooks = match shared.configuration.webhooks {
             Some(settings) => Some(webhooks::serve(endpoint, settings.listen, served_stop.clone()).await?),
+            None => None,
+        };
+        let settings = shared.configuration.kubernetes.as_ref();
+        let plans = match settings.and_then(|settings| settings.plans.as_ref()) {
+            Some(settings) => Some(plan_archive::serve(&shared, settings.listen, served_stop.clone()).await?),
             None => None,
         };
         let deliveries = Deliveries::start(&shared.notices, shared.configuration.retry, &shared.metrics)?;
@@ -169,6 +177,7 @@ impl Controller {
             deliveries: Some(deliveries),
             served: Some(served),
             webhooks,
+            plans,
             served_stop,
             _lock: lock,
         })
@@ -272,7 +281,7 @@ impl Controller {
             deliveries.end().await;
         }
         self.served_stop.cancel();
-        for served in [self.served.take(), self.webhooks.take()].into_iter().flatten() {
+        for served in [self.served.take(), self.webhooks.take(), self.plans.take()].into_iter().flatten() {
             served.ended().await;
         }
         tracing::info!("the controller has ended");

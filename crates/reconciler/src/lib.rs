@@ -18,6 +18,7 @@
 //! | what is looked at when | `entry`, `controller` |
 //! | the objects that run it in a cluster | `manifest` |
 //! | the objects that show clusters and take requests | [`objects`] |
+//! | archives of plans that wait, for Flux | `plan_archive` |
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod board;
@@ -36,6 +37,7 @@ pub mod objects;
 mod order;
 mod ownership;
 mod pass;
+mod plan_archive;
 pub mod policy;
 mod reviews;
 mod shared;

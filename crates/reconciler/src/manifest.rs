@@ -10,7 +10,7 @@ use std::path::Path;
 use serde_json::{Value as Json, json};
 use slipway_state_store::Digest;
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, PlanSettings};
 use crate::error::Error;
 use crate::objects;
 
@@ -26,6 +26,8 @@ const USER_FILE: &str = "config.toml";
 const FILES: &str = "slipway-controller-files";
 /// The Secret with variables, such as credentials of the state store and of providers. A person creates it, if there are any.
 const VARIABLES: &str = "slipway-controller-env";
+/// The port of the Service for plans, so that their URL needs none.
+const PLANS_PORT: u16 = 80;
 /// The folder of temporary files, which is a volume of the pod.
 const TEMPORARY: &str = "/tmp";
 /// The user of the controller in its container.
@@ -78,7 +80,10 @@ impl Manifest<'_> {
         objects.extend(rights);
         objects.push(self.files());
         if let Some(webhooks) = read.webhooks {
-            objects.push(self.service(webhooks.listen));
+            objects.push(self.service("webhooks", webhooks.listen.port()));
+        }
+        if plans_of(&read).is_some() {
+            objects.push(self.service("plans", PLANS_PORT));
         }
         objects.push(json!({
             "apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": self.metadata(NAME),
@@ -130,11 +135,16 @@ impl Manifest<'_> {
                 "use `listen = \"0.0.0.0:9464\"`",
             );
         }
-        match read.webhooks {
-            Some(webhooks) if !is_reachable(webhooks.listen) => refused(
+        match (read.webhooks, plans_of(read)) {
+            (Some(webhooks), _) if !is_reachable(webhooks.listen) => refused(
                 "webhooks",
                 format!("a Service cannot reach {}", webhooks.listen),
                 "use `listen = \"0.0.0.0:9465\"`",
+            ),
+            (_, Some(plans)) if !is_reachable(plans.listen) => refused(
+                "kubernetes.plans",
+                format!("a Service cannot reach {}", plans.listen),
+                "use `listen = \"0.0.0.0:9466\"`",
             ),
             _ => Ok(()),
         }
@@ -158,12 +168,13 @@ impl Manifest<'_> {
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": self.metadata(NAME), "data": data})
     }
 
-    fn service(&self, webhooks: SocketAddr) -> Json {
+    /// The Service for an endpoint of the pods, at a port.
+    fn service(&self, endpoint: &str, port: u16) -> Json {
         json!({
-            "apiVersion": "v1", "kind": "Service", "metadata": self.metadata("slipway-controller-webhooks"),
+            "apiVersion": "v1", "kind": "Service", "metadata": self.metadata(&format!("{NAME}-{endpoint}")),
             "spec": {
                 "selector": labels(),
-                "ports": [{"name": "http", "port": webhooks.port(), "targetPort": "webhooks"}],
+                "ports": [{"name": "http", "port": port, "targetPort": endpoint}],
             },
         })
     }
@@ -224,6 +235,9 @@ impl Manifest<'_> {
         if let Some(webhooks) = read.webhooks {
             ports.push(json!({"name": "webhooks", "containerPort": webhooks.listen.port()}));
         }
+        if let Some(plans) = plans_of(read) {
+            ports.push(json!({"name": "plans", "containerPort": plans.listen.port()}));
+        }
         let probe = |path: &str| json!({"httpGet": {"port": "health", "path": path}});
         json!({
             "name": "controller",
@@ -245,6 +259,11 @@ impl Manifest<'_> {
             ],
         })
     }
+}
+
+/// How plans are offered as artifacts of Flux.
+fn plans_of(read: &Configuration) -> Option<&PlanSettings> {
+    read.kubernetes.as_ref().and_then(|settings| settings.plans.as_ref())
 }
 
 /// A path that begins with `~` in a setting, or in those below it, with the name of the setting.

@@ -5,11 +5,13 @@
 //! | the kinds | `managed_cluster`, `plan_request`, `source` |
 //! | what waits to be written | `queue` |
 //! | each replica writes the `ManagedCluster` objects of its clusters | `publish` |
+//! | and offers their plans that wait as `ExternalArtifact` objects of Flux | `artifacts` |
 //! | one replica writes the status of each `Source` object | `sources` |
 //! | one replica serves `PlanRequest` objects, and removes objects of clusters that are gone | `lead`, `requests`, `sweep` |
 //!
 //! The API server may be away: what was not written waits in memory, one status for each cluster.
 
+mod artifacts;
 mod common;
 mod connection;
 mod lead;
@@ -33,6 +35,7 @@ use connection::Connection;
 use publish::Publisher;
 use queue::Queue;
 
+pub(crate) use artifacts::Offer;
 pub use common::PlanSummary;
 pub(crate) use lead::lease_name;
 pub use managed_cluster::{Applied, ManagedCluster, ManagedClusterSpec, ManagedClusterStatus, ObjectProblem};
@@ -52,6 +55,8 @@ pub(crate) struct Waiting {
     pub clusters: Queue<Option<Status>>,
     /// The statuses of sources.
     pub sources: Queue<SourceStatus>,
+    /// The plans of clusters that wait; `None` for a cluster without one.
+    pub plans: Queue<Option<Offer>>,
 }
 
 /// The custom resource definitions of all kinds.
@@ -74,5 +79,6 @@ pub(crate) async fn work(
     let waiting = shared.objects.clone().unwrap_or_default();
     let mut publisher = Publisher::new(&connection, waiting.clusters);
     let sources = sources::run(&connection, waiting.sources, stop);
-    tokio::join!(publisher.run(stop), sources, lead::run(&connection, stop));
+    let plans = artifacts::run(&connection, waiting.plans, stop);
+    tokio::join!(publisher.run(stop), sources, lead::run(&connection, stop), plans);
 }

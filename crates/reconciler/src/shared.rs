@@ -15,7 +15,7 @@ use crate::configuration::{Configuration, Source};
 use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::notify::Notices;
-use crate::objects::Waiting;
+use crate::objects::{Offer, Waiting};
 use crate::status::{SourceStatus, Status};
 use crate::threads::{CommonThreads, SourceThreads, Threads};
 
@@ -75,11 +75,23 @@ impl Shared {
     pub fn show(&self, status: &Status) {
         let show = |objects: &Waiting| objects.clusters.put(&status.cluster, Some(status.clone()));
         self.objects.iter().for_each(show);
+        self.offer(&status.cluster, Offer::of(status));
     }
 
     /// Lets the object of a cluster be deleted.
     pub fn forget(&self, cluster: &str) {
         self.objects.iter().for_each(|objects| objects.clusters.put(cluster, None));
+        self.offer(cluster, None);
+    }
+
+    /// Lets the plan of a cluster that waits be offered to Flux, or no plan of it, if plans are offered.
+    fn offer(&self, cluster: &str, offer: Option<Offer>) {
+        let settings = self.configuration.kubernetes.as_ref();
+        if let Some(objects) = self.objects.as_ref()
+            && settings.is_some_and(|settings| settings.plans.is_some())
+        {
+            objects.plans.put(cluster, offer);
+        }
     }
 
     /// Lets the status of a source be written to its object, if it has one.

@@ -9,6 +9,8 @@ use crate::configuration::Configuration;
 use crate::objects::{GROUP, lease_name};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
+/// The group of the objects of Flux.
+const FLUX: &str = "source.toolkit.fluxcd.io";
 /// The Role for the objects of Flux in a namespace.
 const OF_FLUX: &str = "slipway-controller-sources";
 /// The Role for the `Source` objects in a namespace.
@@ -28,7 +30,12 @@ pub(super) fn of(read: &Configuration, account_in: &str) -> Vec<Json> {
         .collect();
     // With a kubeconfig, the objects are in another cluster.
     if let Some(settings) = read.kubernetes.as_ref().filter(|settings| settings.kubeconfig.is_none()) {
-        roles.extend(role(OF_OBJECTS, &settings.namespace, &objects(&read.name), account_in));
+        let mut rules = objects(&read.name);
+        if settings.plans.is_some() {
+            rules.push(rule(FLUX, &["externalartifacts"], &["get", "create", "patch", "delete"]));
+            rules.push(rule(FLUX, &["externalartifacts/status"], &["patch"]));
+        }
+        roles.extend(role(OF_OBJECTS, &settings.namespace, &rules, account_in));
         let places = sources(read).into_iter();
         roles.extend(places.flat_map(|(namespace, rules)| role(OF_PLACES, &namespace, &rules, account_in)));
     }
@@ -73,9 +80,7 @@ fn flux(read: &Configuration) -> BTreeMap<String, Vec<Json>> {
         let kinds = all.entry(object.namespace.clone()).or_default();
         kinds.entry(object.kind.plural()).or_default().insert(object.name.clone());
     }
-    let of_kind = |(kind, names): (&'static str, BTreeSet<String>)| {
-        named(&names, rule("source.toolkit.fluxcd.io", &[kind], &READ))
-    };
+    let of_kind = |(kind, names): (&'static str, BTreeSet<String>)| named(&names, rule(FLUX, &[kind], &READ));
     all.into_iter().map(|(namespace, kinds)| (namespace, kinds.into_iter().map(of_kind).collect())).collect()
 }
 

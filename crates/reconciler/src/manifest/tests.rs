@@ -91,6 +91,27 @@ fn webhooks_have_a_service() {
 }
 
 #[test]
+fn plans_for_flux_have_a_service_and_rights() {
+    let plans = "kubernetes.plans = { listen = '0.0.0.0:9466', url = 'http://slipway-controller-plans.slipway.svc.cluster.local' }\n";
+    let text = format!("{CONFIGURATION}{plans}{FOLDER_SOURCE}");
+    let objects = of(&text);
+    let service = objects.iter().find(|object| object["kind"] == "Service").unwrap();
+    assert_eq!(service["metadata"]["name"], "slipway-controller-plans");
+    assert_eq!(service["spec"]["ports"][0], json!({"name": "http", "port": 80, "targetPort": "plans"}));
+    let role = objects.iter().find(|object| object["kind"] == "Role").unwrap();
+    let rules = role["rules"].as_array().unwrap();
+    let of_flux = |rule: &&Json| rule["resources"][0] == "externalartifacts";
+    assert_eq!(rules.iter().find(of_flux).unwrap()["verbs"], json!(["get", "create", "patch", "delete"]));
+    let pod = &objects.last().unwrap()["spec"]["template"]["spec"];
+    assert_eq!(pod["containers"][0]["ports"][1], json!({"name": "plans", "containerPort": 9466}));
+    // The pods are reached from outside.
+    let error = self::objects(&text.replace("0.0.0.0:9466", "127.0.0.1:9466"), "s3://bucket/state");
+    assert!(error.unwrap_err().to_string().contains("cannot reach 127.0.0.1:9466"));
+    let path = text.replace(".cluster.local'", ".cluster.local/plans'");
+    assert!(self::objects(&path, "s3://bucket/state").unwrap_err().to_string().contains("plans.url"));
+}
+
+#[test]
 fn pods_begin_again_when_the_configuration_changes() {
     let digest = |text: &str| {
         let objects = of(text);

@@ -42,6 +42,9 @@ pub(super) enum Failure {
     /// Others change the object all the time.
     #[error("the object is changed by others all the time")]
     Changed,
+    /// A stored plan cannot be read.
+    #[error("the plan cannot be read: {0}")]
+    Plan(String),
     /// The state store cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -54,7 +57,7 @@ impl Failure {
             Self::Api(kube::Error::Api(status)) => {
                 matches!(status.code, 401 | 403 | 404 | 429) || status.code >= 500
             }
-            Self::Changed => false,
+            Self::Changed | Self::Plan(_) => false,
             Self::Api(_) | Self::Silent | Self::Store(_) => true,
         }
     }

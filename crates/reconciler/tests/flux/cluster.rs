@@ -184,7 +184,16 @@ fn definition(kind: &str, plural: &str) -> Value {
         "properties": {
             "spec": {
                 "type": "object",
-                "properties": { "interval": text(), "url": text(), "suspend": { "type": "boolean" } },
+                "properties": {
+                    "interval": text(),
+                    "url": text(),
+                    "suspend": { "type": "boolean" },
+                    "sourceRef": {
+                        "type": "object",
+                        "required": ["kind", "name"],
+                        "properties": { "apiVersion": text(), "kind": text(), "namespace": text(), "name": text() },
+                    },
+                },
             },
             "status": {
                 "type": "object",

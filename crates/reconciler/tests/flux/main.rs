@@ -15,7 +15,7 @@ use slipway_reconciler::status::SourceStatus;
 use slipway_reconciler::{Configuration, Controller, Error};
 use slipway_state_store::{Backend, MemoryBackend, controllers};
 use slipway_trust::{Mode, Policy, Settings};
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
 use tokio_util::sync::CancellationToken;
 
 use artifacts::{Artifacts, archive};
@@ -92,7 +92,11 @@ async fn the_artifact_of_an_object_of_flux_is_read_when_it_changes() {
         assert_eq!(read.units, second.units, "{kind}");
     }
 
-    LocalSet::new().run_until(a_change_is_noticed(&cluster, &artifacts, folder.path())).await;
+    let controllers = async {
+        a_change_is_noticed(&cluster, &artifacts, folder.path()).await;
+        a_plan_that_waits_is_offered(folder.path()).await;
+    };
+    LocalSet::new().run_until(controllers).await;
     refuses_what_may_not_be_used(&cluster, &artifacts, (&mut fleet, &second)).await;
 }
 
@@ -103,13 +107,7 @@ async fn a_change_is_noticed(cluster: &Cluster, artifacts: &Artifacts, folder: &
                 namespace = 'flux-system'\nname = 'fleet'\nkubeconfig = 'pod.conf'\nartifact-hosts = ['127.0.0.1']\n";
     let configuration = Configuration::parse(text, Path::new("controller.toml"), folder).unwrap();
     let store: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
-    let actor = Actor::new("controller", "laptop").unwrap();
-    let environment = Environment::new(actor, Policy::new(Settings::default(), Mode::Own))
-        .with_store(store.clone(), "memory");
-    let controller = Controller::new(configuration, environment).await.unwrap();
-    let (stop, never) = (CancellationToken::new(), CancellationToken::new());
-    let ending = stop.clone();
-    let task = spawn_local(async move { controller.run(ending, never).await.unwrap() });
+    let controller = Running::start(configuration, &store).await;
     for number in ["7777", "8888"] {
         let content = archive(&[(SPEC, number)]);
         let described = artifacts.serve(&format!("{number}.tar.gz"), content);
@@ -126,8 +124,98 @@ async fn a_change_is_noticed(cluster: &Cluster, artifacts: &Artifacts, folder: &
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
-    stop.cancel();
-    task.await.unwrap();
+    controller.stop().await;
+}
+
+/// The spec of a cluster in the simulated cloud of a folder.
+fn simulated(name: &str, folder: &Path) -> String {
+    format!(
+        "apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: {{name: {name}}}
+spec:
+  provider: {{name: sim, config: {{directory: {}, timeScale: 0}}}}
+  region: sim-1
+  kubernetesVersion: 1.35.2
+  zones: [sim-1a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: {{name: control-plane}}
+spec: {{role: controlPlane, machineType: sim.medium}}
+",
+        folder.display()
+    )
+}
+
+/// The plan of a cluster that waits is an artifact, which others read as that of any object of Flux.
+async fn a_plan_that_waits_is_offered(folder: &Path) {
+    let specs = folder.join("specs/clusters/prod");
+    std::fs::create_dir_all(&specs).unwrap();
+    std::fs::write(specs.join("spec.yaml"), simulated("prod", &folder.join("clouds/prod"))).unwrap();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let text = format!(
+        "data = 'offers'\nlisten = '127.0.0.1:0'\npoll = '150ms'\nretry = {{ first = '300ms', longest = '1s' }}\n\
+         [kubernetes]\nnamespace = 'flux-system'\nkubeconfig = 'admin.conf'\n\
+         plans = {{ listen = '{free}', url = 'http://{free}' }}\n[[source]]\nname = 'local'\nfolder = 'specs'\n\
+         paths = ['clusters/*']\ninterval = '200ms'\ntrust = {{ file-roots = ['clouds'] }}\n\
+         [[source.cluster]]\nname = '*'\napply = 'never'\n"
+    );
+    let configuration = Configuration::parse(&text, Path::new("controller.toml"), folder).unwrap();
+    let store: Arc<dyn Backend> = Arc::new(MemoryBackend::new());
+    let controller = Running::start(configuration, &store).await;
+    let text = "data = 'd'\n[[source]]\nname = 'plan'\npaths = ['plan.json', 'plan.md']\n[source.flux]\n\
+                kind = 'ExternalArtifact'\nnamespace = 'flux-system'\nname = 'prod'\nkubeconfig = 'admin.conf'\n\
+                artifact-hosts = ['127.0.0.1']\n";
+    let read = Configuration::parse(text, Path::new("reader.toml"), folder).unwrap();
+    let mut reader = Reader::new(&read.sources[0], folder);
+    let begun = Instant::now();
+    let plan = loop {
+        match reader.read(None).await {
+            Ok(revision) => break revision,
+            Err(error) => assert!(begun.elapsed() < Duration::from_secs(30), "{error}"),
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    };
+    assert!(plan.id.starts_with("generation-0@sha256:"), "{}", plan.id);
+    let file = |name: &str| std::fs::read_to_string(plan.folder.path().join(name)).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&file("plan.json")).unwrap();
+    assert!(json["resource_changes"].as_array().is_some_and(|changes| !changes.is_empty()), "{json}");
+    assert!(!file("plan.md").is_empty());
+
+    // Without the plan there is no artifact.
+    std::fs::remove_dir_all(&specs).unwrap();
+    let begun = Instant::now();
+    while reader.read(None).await.err().is_none_or(|error| error.code() != "RECON0005") {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the artifact stays");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    controller.stop().await;
+}
+
+/// A controller that runs.
+struct Running {
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    async fn start(configuration: Configuration, store: &Arc<dyn Backend>) -> Self {
+        let actor = Actor::new("controller", "laptop").unwrap();
+        let policy = Policy::new(Settings::default(), Mode::Own);
+        let environment = Environment::new(actor, policy).with_store(store.clone(), "memory");
+        let controller = Controller::new(configuration, environment).await.unwrap();
+        let (stop, never) = (CancellationToken::new(), CancellationToken::new());
+        let ending = stop.clone();
+        let task = spawn_local(async move { controller.run(ending, never).await.unwrap() });
+        Self { stop, task }
+    }
+
+    /// Stops it gracefully.
+    async fn stop(self) {
+        self.stop.cancel();
+        self.task.await.unwrap();
+    }
 }
 
 /// Artifacts that are not used: each has a status of its own, and whether the revision before stays valid.
