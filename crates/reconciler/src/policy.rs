@@ -84,10 +84,16 @@ fn by_drift(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waiti
     if !policy.reports_only(facts) {
         return None;
     }
-    let message = format!(
-        "{} resources were changed outside Slipway, and the policy reports drift only; `slipway apply {place}` reverts it",
-        facts.drift
-    );
+    let what = match facts.drift {
+        1 => "1 resource was".to_owned(),
+        drift => format!("{drift} resources were"),
+    };
+    // An untrusted plan is not stored.
+    let by_hand = match place {
+        "" => String::new(),
+        place => format!("; `slipway apply {place}` reverts it"),
+    };
+    let message = format!("{what} changed outside Slipway, and the policy reports drift only{by_hand}");
     Some(Waiting::new(Reason::Drifted, message))
 }
 

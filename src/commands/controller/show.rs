@@ -162,10 +162,13 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
         lines.push(("pause", pause.to_string()));
     }
     if let Some(plan) = &status.plan {
-        let place = if plan.place.is_empty() { plan.digest.clone() } else { plan.place.clone() };
+        let (title, name) = match plan.place.as_str() {
+            "" => ("plan digest", &plan.digest),
+            _ => ("stored plan", &plan.place),
+        };
         let before = if status.is_about_spec() { "; made before this problem" } else { "" };
         lines.push(("plan", format!("{}, {} changed outside Slipway{before}", plan.facts, plan.facts.drift)));
-        lines.push(("plan digest", place));
+        lines.push((title, name.clone()));
         if plan.needed > 0 {
             lines.push(("approvals", format!("{} of {}", plan.approvals, plan.needed)));
         }
