@@ -51,6 +51,21 @@ webhooks:
     rules: [ { apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [things] } ]
 ";
 
+/// A pod on the control plane, with a budget that lets it never leave.
+const STAYS: &str = "apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: { name: stays, namespace: default }
+spec: { minAvailable: 1, selector: { matchLabels: { app: stays } } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: stays, namespace: default, labels: { app: stays } }
+spec:
+  nodeName: cp-0
+  terminationGracePeriodSeconds: 0
+  containers: [ { name: pause, image: \"registry.k8s.io/pause:3.10.1\" } ]
+";
+
 #[test]
 #[ignore = "needs root and namespaces"]
 fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start() {
@@ -142,25 +157,32 @@ fn kubelets_are_upgraded_with_their_cluster_and_come_back_when_they_do_not_start
     runtime::comes_from_the_list(&lab, &folder, &format!("path: patched, sha256: {patched} }}\n"));
 }
 
-/// A webhook without endpoints stops the upgrade. The settings of the provider waive it by its name, and the plan says so.
+/// A webhook without endpoints and a budget that blocks a drain stop the upgrade. The settings of the provider waive them by their names,
+/// and the plan says so.
 fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade: &[&str]) {
     let file = left_over(lab);
-    lab.ask(administrator, &["apply", "-f", &file]).unwrap();
+    let stays = lab.file("../stays.yaml");
+    fs::write(&stays, STAYS).unwrap();
+    let stays = stays.display().to_string();
+    lab.ask(administrator, &["apply", "-f", &file, "-f", &stays]).unwrap();
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let stopped = words(lab.expect(1, upgrade).unwrap());
     for told in [
         "Webhook--left-over.example.com: requests that the webhook left-over.example.com checks fail",
         "the Service default/left-over has no ready endpoint",
         "`ignore_preflight_errors: [Webhook--left-over.example.com]`",
+        "Drain--cp-0: the drain of the node cp-0 is blocked: budget default/stays allows 0 disruptions",
     ] {
         assert!(stopped.contains(told), "{told} in {stopped}");
     }
-    let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com] }\n";
+    let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com, Drain--cp-0] }\n";
     lab.edit("    name: hosts\n", &format!("    name: hosts\n{waiver}"));
     let waived = words(lab.expect(2, upgrade).unwrap());
-    assert!(waived.contains("the gate Webhook--left-over.example.com of the upgrade is waived"), "{waived}");
+    for gate in ["Webhook--left-over.example.com", "Drain--cp-0"] {
+        assert!(waived.contains(&format!("the gate {gate} of the upgrade is waived")), "{gate} in {waived}");
+    }
     lab.edit(waiver, "");
-    lab.ask(administrator, &["delete", "-f", &file]).unwrap();
+    lab.ask(administrator, &["delete", "-f", &file, "-f", &stays]).unwrap();
 }
 
 /// The file of a webhook without endpoints.

@@ -6,4 +6,5 @@ mod evict;
 mod node;
 
 pub(crate) use evict::Rules;
+pub use evict::leaves;
 pub(crate) use node::Node;

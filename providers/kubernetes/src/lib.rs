@@ -51,6 +51,7 @@ mod view;
 pub use access::{Access, FileAccess, NotYet, SecretKubeconfig, TokenAccess};
 pub use applyset::ApplySet;
 pub use endpoint::ApiEndpoint;
+pub use gates::leaves;
 pub use marks::MANAGER;
 pub use order::order;
 pub use provider::Kubernetes;

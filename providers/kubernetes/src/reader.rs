@@ -1,5 +1,6 @@
 //! Reads of objects outside of plans, for a report on a cluster's health.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,7 +8,7 @@ use serde_json::Value as Json;
 use slipway_resource::ProviderError;
 
 use crate::access::{Access, SecretKubeconfig};
-use crate::api::{Connector, Request};
+use crate::api::{Connector, Request, Selector};
 
 /// Reads objects of one cluster's API: once each, and changing nothing.
 pub struct Reader {
@@ -45,5 +46,22 @@ impl Reader {
     /// When there is no answer, or a refusal.
     pub async fn text(&self, path: &str) -> Result<String, ProviderError> {
         self.connector.required().await?.text(path).await
+    }
+
+    /// All pods, read page by page.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn pods(&self) -> Result<Vec<Json>, ProviderError> {
+        self.connector.required().await?.list_all("/api/v1/pods", ("v1", "Pod"), Selector::All).await
+    }
+
+    /// For each node, by name, the budgets that block its drain now, as `budget default/web allows 0 disruptions`. Other nodes are
+    /// missing.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn blockers(&self) -> Result<BTreeMap<String, Vec<String>>, ProviderError> {
+        self.connector.required().await?.blockers().await
     }
 }

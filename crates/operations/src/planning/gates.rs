@@ -1,6 +1,7 @@
 //! Gates of an upgrade to another minor version: states of the cluster in which the upgrade would break something. They are read
 //! before the first change.
 
+pub(super) mod drains;
 pub(super) mod soak;
 
 use std::collections::{BTreeMap, BTreeSet};

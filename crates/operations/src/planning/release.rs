@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_plan::{Mode, Snapshot};
+use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
 use slipway_spec::value::KubernetesVersion;
 
@@ -73,6 +74,7 @@ impl Opened {
         request: &Request,
         prior: Option<&Snapshot>,
         stage: &Stage,
+        desired: &[Desired],
     ) -> Result<Closed, Error> {
         let Some((from, to)) = self.releases(prior)? else { return Ok(Closed::default()) };
         let is_gated = match turn(&from, &to) {
@@ -86,7 +88,9 @@ impl Opened {
         }
         // While the control plane emulates a version, it provides all APIs of that version.
         let provided = to.emulated.as_ref().unwrap_or(&to.version);
-        let mut found = gates::look(&stage.access, provided).await;
+        let (mut found, drains) =
+            tokio::join!(gates::look(&stage.access, provided), gates::drains::look(&stage.access, desired));
+        found.extend(drains);
         if turn(&from, &to) == Some(Turn::Finalises) {
             found.extend(gates::soak::look(&stage.access, &from).await);
             found.extend(self.time_gate(&from).await?);

@@ -62,8 +62,9 @@ impl Pod {
     }
 }
 
-/// Whether a pod would have to leave its node.
-pub(crate) fn leaves(json: &Json) -> bool {
+/// Whether a pod has to leave its node when the node is drained.
+#[must_use]
+pub fn leaves(json: &Json) -> bool {
     Pod::leaving(json).is_some()
 }
 
