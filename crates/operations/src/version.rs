@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_bootstrap::version::{CORE_DNS_TAG, etcd_tag};
+use slipway_bootstrap::version::{core_dns_tag, etcd_tag};
 use slipway_plan::{ChangeAction, Plan, ResourceChange, Snapshot};
 use slipway_resource::Value;
 use slipway_spec::model::{Cluster, ProgramName, Programs};
@@ -241,7 +241,13 @@ pub(crate) fn after_control_planes(
             "Kubelets are installed on the hosts and are not upgraded ({seen}): afterwards upgrade their package on one host after the other, control planes first, or list the kubelet of {to} in `assets.programs` before"
         ),
     };
-    Ok(format!("{etcd}; CoreDNS stays at {CORE_DNS_TAG}. {kubelets}"))
+    let (old, new) = (core_dns_tag(from), core_dns_tag(to));
+    let dns = if old == new {
+        format!("CoreDNS stays at {new}")
+    } else {
+        format!("CoreDNS goes from {old} to {new}, one pod after the other")
+    };
+    Ok(format!("{etcd}; {dns}. {kubelets}"))
 }
 
 /// Refuses kubelets that would be older than Kubernetes supports for their API server. Returns their versions by node.
@@ -308,6 +314,8 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part}: {said}");
         }
+        let newer = on_hosts("home", (&to, &version("1.35.10")), &seen("v1.33.5"), true).unwrap();
+        assert!(newer.contains("CoreDNS goes from v1.12.1 to v1.13.1"), "{newer}");
         let refused = on_hosts("home", (&from, &to), &seen("v1.30.9"), true).unwrap_err();
         assert_eq!(refused.code(), Some("HOST0002"));
         assert!(refused.causes()[0].starts_with("worker-0: kubelet v1.30.9"), "{refused:?}");

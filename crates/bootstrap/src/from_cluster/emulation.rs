@@ -6,12 +6,13 @@
 use slipway_cluster_input::ClusterInput;
 
 use crate::configuration::{Argument, ClusterSettings, Etcd};
-use crate::version::etcd_tag;
+use crate::version::{core_dns_tag, etcd_tag};
 
 /// The flag of API servers, controller managers and schedulers.
 pub const FLAG: &str = "emulated-version";
 
-/// Has the components of a control plane emulate the release that the cluster names. kube-proxy and etcd stay at that release.
+/// Has the components of a control plane emulate the release that the cluster names. kube-proxy, CoreDNS and etcd stay at that
+/// release.
 pub(super) fn emulate(cluster: &ClusterInput, settings: &mut ClusterSettings) {
     let Some(emulated) = &cluster.emulated_version else { return };
     let flag = Argument::new(FLAG, format!("{}.{}", emulated.major, emulated.minor));
@@ -21,6 +22,10 @@ pub(super) fn emulate(cluster: &ClusterInput, settings: &mut ClusterSettings) {
         component.extra_args.push(flag.clone());
     }
     settings.proxy.version = Some(emulated.clone());
+    let dns = core_dns_tag(emulated);
+    if settings.dns.image.tag.is_none() && dns != core_dns_tag(&settings.kubernetes_version) {
+        settings.dns.image.tag = Some(dns.to_owned());
+    }
     let tag = etcd_tag(emulated);
     if let Etcd::Local(local) = &mut settings.etcd
         && local.image.tag.is_none()

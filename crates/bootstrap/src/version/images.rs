@@ -1,6 +1,6 @@
 use slipway_cluster_input::value::KubernetesVersion;
 
-use super::{CORE_DNS_TAG, PAUSE_TAG, etcd_tag};
+use super::{PAUSE_TAG, core_dns_tag, etcd_tag};
 use crate::configuration::ClusterSettings;
 
 /// The images of a cluster's own parts.
@@ -43,7 +43,10 @@ impl Images {
             controller_manager: kubernetes("kube-controller-manager"),
             scheduler: kubernetes("kube-scheduler"),
             kube_proxy: of_release("kube-proxy", proxy),
-            core_dns: format!("{dns_repository}/coredns:{}", dns.tag.as_deref().unwrap_or(CORE_DNS_TAG)),
+            core_dns: format!(
+                "{dns_repository}/coredns:{}",
+                dns.tag.as_deref().unwrap_or_else(|| core_dns_tag(&cluster.kubernetes_version))
+            ),
             pause: format!("{repository}/pause:{PAUSE_TAG}"),
             etcd: format!(
                 "{}/etcd:{}",
@@ -92,5 +95,16 @@ mod tests {
         assert_eq!(images.core_dns, "mirror.example.test/k8s/coredns:v1.12.1");
         assert_eq!(images.api_server, "mirror.example.test/k8s/kube-apiserver:v1.33.2_local");
         assert_eq!(images.etcd, "mirror.example.test/k8s/etcd:3.5.24-0");
+    }
+
+    #[test]
+    fn core_dns_has_the_version_of_the_release_unless_the_configuration_names_one() {
+        let mut cluster = ClusterSettings::default();
+        for (release, tag) in [("1.35.10", "v1.13.1"), ("1.36.6", "v1.14.2"), ("1.37.2", "v1.14.2")] {
+            cluster.kubernetes_version = release.parse().unwrap();
+            assert!(Images::of(&cluster).core_dns.ends_with(&format!("/coredns:{tag}")), "{release}");
+        }
+        cluster.dns.image.tag = Some("v1.11.3".to_owned());
+        assert!(Images::of(&cluster).core_dns.ends_with("/coredns:v1.11.3"));
     }
 }

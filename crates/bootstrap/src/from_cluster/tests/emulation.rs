@@ -38,12 +38,15 @@ fn a_final_control_plane_has_no_trace_of_it() {
     let mut cluster = cluster("elected: {}");
     let resources = expand(&cluster, &placement(1), &[]).unwrap().resources;
     assert!(!format!("{resources:?}").contains("emulated-version"));
-    // Two releases with the same etcd: there is nothing to hold back.
+    // Two releases with the same etcd and another CoreDNS: only the latter is held back.
     cluster.kubernetes_version = "1.35.2".parse().unwrap();
     cluster.emulated_version = Some("1.34.4".parse().unwrap());
     let resources = expand(&cluster, &placement(1), &[]).unwrap().resources;
     let settings = "kubernetes_object.ConfigMap/kube-system/kubeadm-config";
-    assert!(!format!("{:?}", find(&resources, settings)).contains("imageTag"));
+    let settings = format!("{:?}", find(&resources, settings));
+    assert!(settings.contains("imageTag: v1.12.1") && !settings.contains("imageTag: 3."), "{settings}");
+    let dns = "kubernetes_object.Deployment/kube-system/coredns";
+    assert!(format!("{:?}", find(&resources, dns)).contains("/coredns:v1.12.1"));
 }
 
 #[test]
