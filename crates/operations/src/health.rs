@@ -189,7 +189,7 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
     for machine in &machines {
         health.push(one(opened, (state, &parts), machine, &nodes).await);
     }
-    let etcd = never_started(opened, state).await;
+    let etcd = of_etcd(opened, state).await;
     Ok(Health { api, nodes: health, pods, etcd, missing: Vec::new() })
 }
 
@@ -215,8 +215,8 @@ fn missing(cluster: &Cluster, nodes: &Nodes) -> Vec<String> {
     [true, false].into_iter().filter_map(of_role).collect()
 }
 
-/// Members of etcd that were announced and never started, as reported by the first member that answers.
-async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
+/// Members of etcd that were announced and never started, and the alarms of etcd, as reported by the first member that answers.
+async fn of_etcd(opened: &Opened, state: &State) -> Vec<String> {
     for (address, record) in &state.snapshot.resources {
         if opened.providers().part(address) != Some(Part::EtcdMember) {
             continue;
@@ -225,6 +225,10 @@ async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
             continue;
         };
         let Some(Value::List(members)) = seen.get("never_started") else { continue };
+        let alarms = match seen.get("alarms") {
+            Some(Value::List(alarms)) => alarms.as_slice(),
+            _ => &[],
+        };
         let host = machine_of(address);
         let told = |member: &str| {
             let id = member.split(' ').next().unwrap_or_default();
@@ -232,9 +236,26 @@ async fn never_started(opened: &Opened, state: &State) -> Vec<String> {
                 "member {member} was announced and never started: it counts among the members, and no other one can join. `slipway apply` goes on with a host that is joining; a member that nobody will start leaves with `etcdctl member remove {id}` on {host}"
             )
         };
-        return members.iter().filter_map(Value::as_str).map(told).collect();
+        let members = members.iter().filter_map(Value::as_str).map(told);
+        let alarms = alarms.iter().filter_map(Value::as_str).map(|alarm| raised(alarm, host));
+        return members.chain(alarms).collect();
     }
     Vec::new()
+}
+
+/// An alarm of etcd, with its effect and the way out.
+fn raised(alarm: &str, host: &str) -> String {
+    let told = match alarm.split(' ').next().unwrap_or_default() {
+        "NOSPACE" => format!(
+            "a database has reached its quota, and etcd refuses writes. Delete objects that nobody needs; then run `etcdctl compact`, \
+             `etcdctl defrag --cluster` and `etcdctl alarm disarm` on {host}"
+        ),
+        "CORRUPT" => "the data of the members differ, and etcd refuses requests. `slipway etcd snapshots` lists snapshots from before, \
+                      and `slipway etcd restore` restores one"
+            .to_owned(),
+        _ => format!("`etcdctl alarm list` on {host} shows it"),
+    };
+    format!("etcd has raised the alarm {alarm}: {told}")
 }
 
 /// An object as its provider sees it; `None` where the provider cannot read it.

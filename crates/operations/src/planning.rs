@@ -119,7 +119,8 @@ impl Opened {
         let emptied = self.rejoin(request, prior, &observed, &mut expansion).await?;
         expansion.notes.extend(self.said_of_version(request, prior, &stage).await?);
         expansion.notes.extend(self.said_of_way_back(request, prior)?);
-        let closed = self.closed_gates(request, prior, &stage, &expansion.desired).await?;
+        let (desired, observations) = (&expansion.desired, &observed.observations);
+        let closed = self.closed_gates(request, prior, &stage, desired, observations).await?;
         expansion.notes.extend(closed.notes);
         expansion.notes.extend(inside::unused_setting(self.nodes.as_deref(), request.mode, prior));
         expansion.notes.extend(observed.unowned.iter().map(|object| unowned(name, object)));

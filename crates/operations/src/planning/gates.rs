@@ -2,6 +2,7 @@
 //! before the first change.
 
 pub(super) mod drains;
+pub(super) mod etcd;
 pub(super) mod soak;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use slipway_plan::{Mode, Snapshot};
+use slipway_plan::{Mode, Observations, Snapshot};
 use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
+use slipway_resource::schema::Part;
 use slipway_spec::value::KubernetesVersion;
 
 use super::gates::{self, Closed};
@@ -75,6 +76,7 @@ impl Opened {
         prior: Option<&Snapshot>,
         stage: &Stage,
         desired: &[Desired],
+        observations: &Observations,
     ) -> Result<Closed, Error> {
         let Some((from, to)) = self.releases(prior)? else { return Ok(Closed::default()) };
         let is_gated = match turn(&from, &to) {
@@ -91,6 +93,9 @@ impl Opened {
         let (mut found, drains) =
             tokio::join!(gates::look(&stage.access, provided), gates::drains::look(&stage.access, desired));
         found.extend(drains);
+        let members = prior.into_iter().flat_map(|prior| prior.resources.keys());
+        let members = members.filter(|address| stage.providers.part(address) == Some(Part::EtcdMember));
+        found.extend(gates::etcd::of_members(members, observations));
         if turn(&from, &to) == Some(Turn::Finalises) {
             found.extend(gates::soak::look(&stage.access, &from).await);
             found.extend(self.time_gate(&from).await?);

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Part {
     /// A server of the cluster's API. The API exists as soon as one of them does.
     ApiServer,
-    /// A member of the cluster's etcd. Its attribute `never_started` lists members that were announced and never started.
+    /// A member of the cluster's etcd. Its attribute `never_started` lists members that were announced and never started,
+    /// its attribute `alarms` the alarms of etcd.
     EtcdMember,
     /// The vote of a member of etcd. A member without this object is a learner.
     EtcdVoter,

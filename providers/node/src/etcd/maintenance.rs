@@ -19,6 +19,8 @@ pub(crate) struct Status {
     pub(crate) term: u64,
     /// Whether it knows a leader.
     pub(crate) has_leader: bool,
+    /// The alarms of all members, as `NOSPACE of member 8e9e05c52164694d`.
+    pub(crate) alarms: Vec<String>,
 }
 
 /// In the JSON of etcd's gateway, numbers of 64 bits are texts, and zeros are absent.
@@ -29,6 +31,7 @@ struct Said {
     leader: String,
     #[serde(rename = "raftTerm")]
     raft_term: String,
+    errors: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -47,6 +50,7 @@ impl Etcd {
             revision: said.header.revision.parse().unwrap_or_default(),
             term: said.raft_term.parse().unwrap_or_default(),
             has_leader: !matches!(said.leader.as_str(), "" | "0"),
+            alarms: said.errors.iter().filter_map(|error| alarm(error)).collect(),
         })
     }
 
@@ -70,6 +74,14 @@ impl Etcd {
     }
 }
 
+/// The alarm among the errors of a status, which are texts such as `memberID:10276657743932975437 alarm:NOSPACE`.
+fn alarm(error: &str) -> Option<String> {
+    let field = |name: &str| error.split_whitespace().find_map(|part| part.strip_prefix(name));
+    let kind = field("alarm:")?;
+    let member = field("memberID:").and_then(|id| id.parse::<u64>().ok());
+    Some(member.map_or_else(|| kind.to_owned(), |id| format!("{kind} of member {id:x}")))
+}
+
 /// The first key behind all those with a prefix, as etcd's clients compute it.
 pub(super) fn end(prefix: &str) -> Vec<u8> {
     let mut end = prefix.as_bytes().to_vec();
@@ -90,5 +102,16 @@ mod tests {
     fn a_range_ends_behind_its_prefix() {
         assert_eq!(end("/registry/masterleases/"), b"/registry/masterleases0");
         assert_eq!(end(""), [0]);
+    }
+
+    #[test]
+    fn alarms_are_told_from_other_errors() {
+        let told = |error: &str| alarm(error).unwrap_or_default();
+        assert_eq!(
+            told("memberID:10276657743932975437 alarm:NOSPACE "),
+            "NOSPACE of member 8e9e05c52164694d"
+        );
+        assert_eq!(told("alarm:CORRUPT"), "CORRUPT");
+        assert_eq!(told("etcdserver: no leader"), "");
     }
 }

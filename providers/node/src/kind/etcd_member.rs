@@ -49,6 +49,9 @@ const VOTER: &str = "etcd_voter";
 /// The members that were added and never started.
 const NEVER_STARTED: &str = "never_started";
 
+/// The alarms that etcd has raised.
+const ALARMS: &str = "alarms";
+
 /// Removes the member of a machine that does not exist any more.
 const EXPEL: &str = "expel";
 
@@ -167,6 +170,12 @@ pub(super) fn find<'a>(members: &'a [Member], name: &str, peer_urls: &[String]) 
         .or_else(|| members.iter().find(|member| member.name == name && peer_urls.is_empty()))
 }
 
+/// The alarms of etcd, as a member has them; `None` if it does not answer.
+async fn alarms(disk: &Disk, wanted: Attributes<'_>, member: &Member) -> Option<Vec<String>> {
+    let etcd = Etcd::connect(disk, wanted, member.client_urls.clone()).ok()?;
+    etcd.status().await.ok().map(|status| status.alarms)
+}
+
 #[async_trait]
 impl Kind for EtcdMember {
     fn resource_type(&self) -> ResourceType {
@@ -198,6 +207,13 @@ impl Kind for EtcdMember {
                     NEVER_STARTED,
                     Attribute::computed(Type::list(Type::String)).describe(
                         "Members of its cluster that were announced and never started: the id of each, and its URLs.",
+                    ),
+                ),
+                (
+                    ALARMS,
+                    Attribute::computed(Type::list(Type::String)).describe(
+                        "Alarms that its cluster has raised, such as `NOSPACE of member 8e9e05c52164694d`. Unknown while the \
+                         member does not answer.",
                     ),
                 ),
             ],
@@ -318,6 +334,7 @@ impl Kind for EtcdMember {
         let Some(member) = by_id.or_else(|| find(&members, place.identity.as_str(), &own)) else {
             return Ok(None);
         };
+        let alarms = alarms(&place.host.disk, wanted, member).await;
         let mut value = Value::map([("name", place.identity.as_str())]);
         let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
         let mut urls = member.peer_urls.clone();
@@ -333,6 +350,7 @@ impl Kind for EtcdMember {
         let waiting = members.iter().filter(|member| !member.has_started());
         let waiting = waiting.map(|member| format!("{} at {}", member.id(), member.peer_urls.join(", ")));
         set(NEVER_STARTED, Value::list(waiting));
+        set(ALARMS, alarms.map_or(Value::Null, Value::list));
         Ok(Some(value))
     }
 

@@ -108,6 +108,23 @@ impl Host {
         Process::start(&command, &self.log()).unwrap()
     }
 
+    /// Has etcd raise an alarm of a member, whose id has hexadecimal digits.
+    fn raise_an_alarm(&self, member_id: &str) {
+        let id = u64::from_str_radix(member_id, 16).unwrap();
+        let alarm = json!({"action": "ACTIVATE", "memberID": id.to_string(), "alarm": "NOSPACE"});
+        let root = self.bench.root.display();
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--show-error", "--fail", "--output", "/dev/null", "--data"]);
+        command.arg(alarm.to_string());
+        for (option, file) in
+            [("cacert", "ca.crt"), ("cert", "healthcheck-client.crt"), ("key", "healthcheck-client.key")]
+        {
+            command.arg(format!("--{option}")).arg(format!("{root}{PKI}/{file}"));
+        }
+        command.arg(format!("{}/v3/maintenance/alarm", self.url()));
+        assert!(command.status().unwrap().success());
+    }
+
     fn log(&self) -> std::path::PathBuf {
         self.bench.root.join("etcd.log")
     }
@@ -224,6 +241,17 @@ async fn members_join_one_after_the_other_and_leave() {
     let refused = one.bench.apply(one.bench.request("etcd_member.etcd", expel("one", "two"))).await;
     // Of two members one is no majority; etcd says so, and nothing is lost.
     assert!(refused.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn alarms_of_etcd_are_read_with_its_members() {
+    let (one, _one) = first().await;
+    let found = one.bench.attributes("etcd_member.etcd", "one").await;
+    assert_eq!(found.get("alarms"), Some(&Value::list(Vec::<String>::new())));
+    let id = found.get("member_id").and_then(Value::as_str).unwrap().to_owned();
+    one.raise_an_alarm(&id);
+    let found = one.bench.attributes("etcd_member.etcd", "one").await;
+    assert_eq!(found.get("alarms"), Some(&Value::list([format!("NOSPACE of member {id}")])));
 }
 
 #[tokio::test(flavor = "multi_thread")]
