@@ -1,5 +1,5 @@
-//! The status of one member, and keys that are removed from etcd, by etcd's JSON gateway (`/v3/maintenance/status`,
-//! `/v3/kv/deleterange`).
+//! The status of one member, another leader, and keys that are removed from etcd, by etcd's JSON gateway (`/v3/maintenance/status`,
+//! `/v3/maintenance/transfer-leadership`, `/v3/kv/deleterange`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use slipway_resource::ProviderError;
 
-use super::Etcd;
+use super::{Etcd, Member};
 use crate::error::transient;
 
 /// The status of a member, as the member itself has it. It needs no majority.
@@ -19,6 +19,8 @@ pub(crate) struct Status {
     pub(crate) term: u64,
     /// Whether it knows a leader.
     pub(crate) has_leader: bool,
+    /// Whether it is the leader.
+    pub(crate) leads: bool,
     /// The alarms of all members, as `NOSPACE of member 8e9e05c52164694d`.
     pub(crate) alarms: Vec<String>,
 }
@@ -37,6 +39,7 @@ struct Said {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Header {
+    member_id: String,
     revision: String,
 }
 
@@ -46,12 +49,19 @@ impl Etcd {
         let said: Said = self.call("maintenance/status", &json!({})).await.and_then(|answer| {
             serde_json::from_value(answer).map_err(|error| transient(format!("etcd's status: {error}")))
         })?;
+        let has_leader = !matches!(said.leader.as_str(), "" | "0");
         Ok(Status {
             revision: said.header.revision.parse().unwrap_or_default(),
             term: said.raft_term.parse().unwrap_or_default(),
-            has_leader: !matches!(said.leader.as_str(), "" | "0"),
+            has_leader,
+            leads: has_leader && said.leader == said.header.member_id,
             alarms: said.errors.iter().filter_map(|error| alarm(error)).collect(),
         })
+    }
+
+    /// Has another voting member lead. The first endpoint must be that of the leader.
+    pub(crate) async fn move_leader(&self, to: &Member) -> Result<(), ProviderError> {
+        self.call("maintenance/transfer-leadership", &json!({"targetID": to.id})).await.map(drop)
     }
 
     /// Removes all keys with a prefix. Needs a majority.

@@ -255,6 +255,18 @@ async fn alarms_of_etcd_are_read_with_its_members() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_leader_hands_over_before_it_leaves() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let two = Host::new("two", Some(&one)).await;
+    let joined = two.announce(&endpoints).await.unwrap().unwrap();
+    let _two = two.start(&output(&joined, "initial_cluster"), "existing");
+    two.bench.create("etcd_voter.etcd", two.voter(&endpoints)).await.unwrap();
+    one.bench.delete("etcd_member.etcd", "one").await.unwrap();
+    one.told("two leads etcd now, because one leaves").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_last_one_goes_although_its_pod_went_before_it() {
     let (one, _one) = first().await;
     let endpoints = vec![one.url()];

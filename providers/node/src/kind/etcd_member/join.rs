@@ -238,6 +238,7 @@ pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Resu
         // The last member cannot leave etcd; its data is removed with its folder.
         return Ok(());
     }
+    hand_over(work, wanted, &members, member).await;
     // A leaving member stops before it has answered, and never answers again: the remaining members are
     // asked.
     let mut endpoints = of_those_who_stay(&members, member);
@@ -259,10 +260,43 @@ fn unasked(work: &Work, error: ProviderError) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// The client URLs of the voting members, except the leaving one.
+/// Has another member lead etcd before the leader leaves. Otherwise etcd has no leader, and refuses writes, until the others have
+/// noticed that and elected one. The member leaves also if that fails.
+async fn hand_over(work: &Work, wanted: Attributes<'_>, members: &[Member], leaving: &Member) {
+    let disk = &work.host().disk;
+    let Ok(etcd) = Etcd::connect(disk, wanted, leaving.client_urls.clone()) else { return };
+    if !etcd.status().await.is_ok_and(|status| status.leads) {
+        return;
+    }
+    let others: Vec<&Member> = those_who_stay(members, leaving).collect();
+    for other in others {
+        let is_healthy = match Etcd::connect(disk, wanted, other.client_urls.clone()) {
+            Ok(other) => other.health().await.is_ok(),
+            Err(_) => false,
+        };
+        if !is_healthy {
+            continue;
+        }
+        disk.at("move leader");
+        match etcd.move_leader(other).await {
+            Ok(()) => {
+                work.tell(format!("{} leads etcd now, because {} leaves", other.name, leaving.name));
+                return;
+            }
+            Err(error) => work.tell(format!("{} does not lead etcd: {error}", other.name)),
+        }
+    }
+}
+
+/// The voting members, except the leaving one.
+fn those_who_stay<'a>(members: &'a [Member], leaving: &Member) -> impl Iterator<Item = &'a Member> {
+    let id = leaving.id();
+    members.iter().filter(move |other| other.id() != id && other.has_started() && !other.is_learner)
+}
+
+/// Their client URLs.
 fn of_those_who_stay(members: &[Member], leaving: &Member) -> Vec<String> {
-    let stays = |other: &&Member| other.id() != leaving.id() && other.has_started() && !other.is_learner;
-    members.iter().filter(stays).flat_map(|other| other.client_urls.clone()).collect()
+    those_who_stay(members, leaving).flat_map(|other| other.client_urls.clone()).collect()
 }
 
 pub(super) async fn expel(work: &Work, etcd: &Etcd, member: &Member) -> Result<(), ProviderError> {
