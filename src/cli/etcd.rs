@@ -18,6 +18,11 @@ pub(crate) enum EtcdCommand {
     ///
     /// The member that leads etcd takes it. The snapshot is stored and kept like those that are taken on the schedule.
     Backup(BackupArguments),
+    /// Release the free space in the databases of etcd's members, one after the other.
+    ///
+    /// A member answers no requests meanwhile, and one that leads hands over before. If a database has reached its quota (alarm
+    /// NOSPACE), old revisions are removed before, and the alarm is cleared.
+    Defragment(DefragmentArguments),
     /// Restore a cluster from a snapshot. Everything that was written after the snapshot is lost.
     ///
     /// The cluster's name confirms the restore: typed when asked, or given with `--confirm NAME`. All control planes are
@@ -45,6 +50,15 @@ pub(crate) struct SnapshotsArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Format of the report.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DefragmentArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
     /// Format of the report.

@@ -1,4 +1,4 @@
-//! `slipway etcd`: snapshots of a cluster's etcd.
+//! `slipway etcd`: snapshots of a cluster's etcd, and its databases.
 
 mod recover;
 mod restore;
@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 use slipway_limits::size::shown;
-use slipway_operations::etcd::{self, Snapshot, Snapshots};
+use slipway_operations::etcd::{self, Defragmented, Snapshot, Snapshots};
 
 use super::done;
 use crate::cli::ReportFormat;
-use crate::cli::etcd::{BackupArguments, EtcdCommand, SnapshotsArguments};
+use crate::cli::etcd::{BackupArguments, DefragmentArguments, EtcdCommand, SnapshotsArguments};
 use crate::commands::kubeconfig::open;
 use crate::error::CommandError;
 use crate::program::Context;
@@ -21,6 +21,7 @@ pub(super) async fn run(context: &Context, command: EtcdCommand) -> Result<ExitC
     match command {
         EtcdCommand::Snapshots(arguments) => snapshots(context, &arguments).await,
         EtcdCommand::Backup(arguments) => backup(context, &arguments).await,
+        EtcdCommand::Defragment(arguments) => defragment(context, &arguments).await,
         EtcdCommand::Restore(arguments) => restore::run(context, &arguments).await,
         EtcdCommand::Recover(arguments) => recover::run(context, &arguments).await,
     }
@@ -51,6 +52,26 @@ async fn backup(context: &Context, arguments: &BackupArguments) -> Result<ExitCo
         ))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn defragment(context: &Context, arguments: &DefragmentArguments) -> Result<ExitCode, CommandError> {
+    let opened = open(context, &arguments.cluster).await?;
+    let done = etcd::defragment(&opened).await?;
+    match arguments.output {
+        ReportFormat::Json => context.output.result(&json(&done)?)?,
+        ReportFormat::Text => context.output.result(&defragmented(&done))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The members whose databases were defragmented, as a table.
+fn defragmented(done: &[Defragmented]) -> String {
+    let row = |member: &Defragmented| {
+        let alarm = if member.cleared { "cleared" } else { "" };
+        vec![member.machine.clone(), bytes(member.before), bytes(member.after), alarm.to_owned()]
+    };
+    let rows: Vec<Vec<String>> = done.iter().map(row).collect();
+    table(&["MEMBER", "BEFORE", "AFTER", "ALARM"], &rows)
 }
 
 /// The snapshots as a table, with what is wrong below it.
@@ -108,6 +129,22 @@ mod tests {
     use slipway_operations::etcd::Keeper;
 
     use super::*;
+
+    #[test]
+    fn defragmented_members_are_a_table() {
+        let member = |machine: &str, cleared| Defragmented {
+            machine: machine.to_owned(),
+            before: Some(8 << 20),
+            after: Some(4 << 20),
+            cleared,
+        };
+        assert_eq!(
+            defragmented(&[member("cp-0", true), member("cp-1", false)]),
+            "MEMBER  BEFORE  AFTER  ALARM\n\
+             cp-0    8 MiB   4 MiB  cleared\n\
+             cp-1    8 MiB   4 MiB\n"
+        );
+    }
 
     #[test]
     fn snapshots_are_a_table_with_what_is_wrong_below() {

@@ -458,6 +458,12 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
+    /// No machine of the cluster has a member of etcd that can be asked.
+    #[error("no machine of {cluster} has a member of etcd that Slipway can ask")]
+    NoMembers {
+        /// The cluster.
+        cluster: String,
+    },
     /// The machines of a cluster on hosts would delete backups that the named spec keeps: they have what was applied last.
     #[error(
         "the spec keeps the backups of etcd {etcd} when {cluster} is deleted, and its hosts do not; nothing was done"

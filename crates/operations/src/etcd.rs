@@ -1,5 +1,6 @@
-//! Snapshots of a cluster's etcd: those that its control planes keep, and one that is taken now.
+//! A cluster's etcd: the snapshots that its control planes keep, one that is taken now, restores, recoveries and defragmentation.
 
+mod defragment;
 mod recover;
 mod restore;
 
@@ -15,6 +16,7 @@ use slipway_resource::{Address, ClusterUid, Identity, Ownership, ProviderError, 
 use crate::error::Error;
 use crate::opened::Opened;
 
+pub use defragment::{Defragmented, defragment};
 pub use recover::{
     Absent, Begun, ControlPlane, MemberData, MemberStatus, Newest, Progress, Recovery, Source, plan_recovery,
     recover, undo_recovery,
@@ -95,7 +97,7 @@ impl Snapshots {
     }
 }
 
-/// A resource that takes snapshots.
+/// A resource that takes snapshots, or is a member of etcd.
 #[derive(Clone)]
 struct Taker<'a> {
     machine: String,
@@ -193,17 +195,23 @@ pub(crate) fn has_takers(prior: Option<&slipway_plan::Snapshot>, providers: &Pro
 
 /// The resources of the state that take snapshots.
 fn takers(opened: &Opened) -> Result<Vec<Taker<'_>>, Error> {
+    let takers = those_with(opened, &[LIST, SNAPSHOT])?;
+    if takers.is_empty() { Err(no_backups(opened)) } else { Ok(takers) }
+}
+
+/// The resources of the state whose type has these operations.
+fn those_with<'a>(opened: &'a Opened, operations: &[&str]) -> Result<Vec<Taker<'a>>, Error> {
     opened.check_exists("etcd")?;
     let records = opened
         .prior()
         .into_iter()
         .flat_map(|prior| prior.resources.iter().map(|(address, record)| (&prior.uid, address, record)));
-    let takers: Vec<Taker<'_>> = records
+    let found = records
         .filter_map(|(uid, address, record)| {
             let (_, handle, kind) = opened.providers().of_type(address.kind())?;
-            let takes = kind.operations.contains_key(LIST) && kind.operations.contains_key(SNAPSHOT);
+            let has_all = operations.iter().all(|operation| kind.operations.contains_key(*operation));
             let machine = address.name().split('/').next().unwrap_or_default().to_owned();
-            takes.then(|| Taker {
+            has_all.then(|| Taker {
                 uid,
                 machine,
                 address,
@@ -212,7 +220,7 @@ fn takers(opened: &Opened) -> Result<Vec<Taker<'_>>, Error> {
             })
         })
         .collect();
-    if takers.is_empty() { Err(no_backups(opened)) } else { Ok(takers) }
+    Ok(found)
 }
 
 fn no_backups(opened: &Opened) -> Error {

@@ -237,22 +237,24 @@ async fn of_etcd(opened: &Opened, state: &State) -> Vec<String> {
             )
         };
         let members = members.iter().filter_map(Value::as_str).map(told);
-        let alarms = alarms.iter().filter_map(Value::as_str).map(|alarm| raised(alarm, host));
+        let cluster = opened.spec.cluster.name.as_str();
+        let alarms = alarms.iter().filter_map(Value::as_str).map(|alarm| raised(alarm, cluster, host));
         return members.chain(alarms).collect();
     }
     Vec::new()
 }
 
 /// An alarm of etcd, with its effect and the way out.
-fn raised(alarm: &str, host: &str) -> String {
+fn raised(alarm: &str, cluster: &str, host: &str) -> String {
     let told = match alarm.split(' ').next().unwrap_or_default() {
         "NOSPACE" => format!(
-            "a database has reached its quota, and etcd refuses writes. Delete objects that nobody needs; then run `etcdctl compact`, \
-             `etcdctl defrag --cluster` and `etcdctl alarm disarm` on {host}"
+            "a database has reached its quota, and etcd refuses writes. `slipway etcd defragment {cluster}` makes room and clears the \
+             alarm; then delete objects that nobody needs"
         ),
-        "CORRUPT" => "the data of the members differ, and etcd refuses requests. `slipway etcd snapshots` lists snapshots from before, \
-                      and `slipway etcd restore` restores one"
-            .to_owned(),
+        "CORRUPT" => format!(
+            "the data of the members differ, and etcd refuses requests. `slipway etcd snapshots {cluster}` lists snapshots from before, \
+             and `slipway etcd restore {cluster}` restores one"
+        ),
         _ => format!("`etcdctl alarm list` on {host} shows it"),
     };
     format!("etcd has raised the alarm {alarm}: {told}")

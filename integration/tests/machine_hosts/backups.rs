@@ -57,6 +57,11 @@ fn a_control_plane_takes_snapshots_by_itself() {
     let again = machine.run(["sh", "-c", &fetch]).unwrap();
     assert!(String::from_utf8_lossy(&again.stderr).contains("ETCD0003"), "a file is not overwritten");
 
+    // The database is written again, and the cluster is as before.
+    let table = lab.done(&["etcd", "defragment", "hosts-single"]);
+    assert!(table.starts_with("MEMBER  BEFORE") && table.contains("\nserver  "), "{table}");
+    lab.done(&["validate", "hosts-single", "--wait", "1m"]);
+
     // A stopped service is drift, and a changed schedule is a change.
     machine.check(["systemctl", "stop", SERVICE]).unwrap();
     lab.changes("the service again", &["etcd_backup.server/etcd", "running"]);

@@ -1,6 +1,6 @@
 //! The members of an etcd cluster, by etcd's JSON gateway (`/v3/cluster/member/…`).
 
-mod maintenance;
+pub(crate) mod maintenance;
 mod prefix;
 
 use std::time::Duration;
@@ -97,6 +97,16 @@ impl Etcd {
         wanted: Attributes<'_>,
         endpoints: Vec<String>,
     ) -> Result<Self, ProviderError> {
+        Self::connect_for(disk, wanted, endpoints, ANSWER)
+    }
+
+    /// The same, with the time that one answer may take.
+    pub(crate) fn connect_for(
+        disk: &Disk,
+        wanted: Attributes<'_>,
+        endpoints: Vec<String>,
+        answer: Duration,
+    ) -> Result<Self, ProviderError> {
         if endpoints.is_empty() {
             return Err(invalid("endpoints: there is none by which etcd is reached"));
         }
@@ -112,7 +122,7 @@ impl Etcd {
             _ => None,
         };
         let trust = Trust { authorities: file("ca_path")?, client };
-        let client = Client::new(&trust, ANSWER).map_err(|error| permanent(format!("etcd: {error}")))?;
+        let client = Client::new(&trust, answer).map_err(|error| permanent(format!("etcd: {error}")))?;
         Ok(Self { client, endpoints })
     }
 

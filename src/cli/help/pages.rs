@@ -212,6 +212,7 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page("etcd backup", Usual, &[("Take a snapshot before a risky change", "slipway etcd backup demo")]),
+    page("etcd defragment", Usual, &[("Make the databases of etcd smaller", "slipway etcd defragment demo")]),
     page(
         "etcd restore",
         Two("with `--dry-run`: the snapshot can be restored"),

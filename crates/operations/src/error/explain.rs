@@ -68,6 +68,7 @@ impl Error {
             Self::RecoveryInterrupted { .. } => "ETCD0008",
             Self::BackupsNotKept { .. } => "ETCD0009",
             Self::EtcdEmptied { .. } => "ETCD0010",
+            Self::NoMembers { .. } => "ETCD0011",
             Self::AmbiguousActor { .. } => code::ACTOR,
             Self::UnapprovedChange { .. } => "RUN0042",
             Self::WithoutEffect { .. } => "HOST0001",
@@ -338,6 +339,9 @@ impl Error {
             Self::NoBackups { .. } => one(
                 "set `etcd.backups.enabled: true` in the spec of a cluster on hosts, and apply it; `profile: slipway` has backups \
                  by default",
+            ),
+            Self::NoMembers { .. } => one(
+                "run `slipway apply` if its control planes are hosts of a spec; otherwise use `etcdctl defrag` on its machines",
             ),
             Self::Protected { lifted_since: Some(_), .. } => vec![
                 "`slipway apply -f …` completes that run; delete the cluster after that".to_owned(),

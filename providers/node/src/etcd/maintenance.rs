@@ -1,5 +1,5 @@
-//! The status of one member, another leader, and keys that are removed from etcd, by etcd's JSON gateway (`/v3/maintenance/status`,
-//! `/v3/maintenance/transfer-leadership`, `/v3/kv/deleterange`).
+//! The status, the leader and the database of a member, and keys that are removed from etcd, by etcd's JSON gateway
+//! (`/v3/maintenance/…`, `/v3/kv/…`).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +9,9 @@ use slipway_resource::ProviderError;
 
 use super::{Etcd, Member};
 use crate::error::transient;
+
+/// The alarm of a member whose database has reached its quota.
+pub(crate) const NO_SPACE: &str = "NOSPACE";
 
 /// The status of a member, as the member itself has it. It needs no majority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +26,8 @@ pub(crate) struct Status {
     pub(crate) leads: bool,
     /// The alarms of all members, as `NOSPACE of member 8e9e05c52164694d`.
     pub(crate) alarms: Vec<String>,
+    /// The size of its database in bytes, free space included.
+    pub(crate) size: i64,
 }
 
 /// In the JSON of etcd's gateway, numbers of 64 bits are texts, and zeros are absent.
@@ -34,6 +39,8 @@ struct Said {
     #[serde(rename = "raftTerm")]
     raft_term: String,
     errors: Vec<String>,
+    #[serde(rename = "dbSize")]
+    size: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -56,12 +63,31 @@ impl Etcd {
             has_leader,
             leads: has_leader && said.leader == said.header.member_id,
             alarms: said.errors.iter().filter_map(|error| alarm(error)).collect(),
+            size: said.size.parse().unwrap_or_default(),
         })
     }
 
     /// Has another voting member lead. The first endpoint must be that of the leader.
     pub(crate) async fn move_leader(&self, to: &Member) -> Result<(), ProviderError> {
         self.call("maintenance/transfer-leadership", &json!({"targetID": to.id})).await.map(drop)
+    }
+
+    /// Has the member behind the first endpoint release the free space in its database. It answers no other requests meanwhile.
+    pub(crate) async fn defragment(&self) -> Result<(), ProviderError> {
+        self.call("maintenance/defragment", &json!({})).await.map(drop)
+    }
+
+    /// Removes what keys had before a revision, and waits until the member behind the first endpoint has freed the space. Needs a
+    /// majority.
+    pub(crate) async fn compact(&self, revision: i64) -> Result<(), ProviderError> {
+        let request = json!({"revision": revision.to_string(), "physical": true});
+        self.call("kv/compaction", &request).await.map(drop)
+    }
+
+    /// Clears the alarm of a member that its database has reached its quota. Needs a majority.
+    pub(crate) async fn clear_no_space(&self, member: &Member) -> Result<(), ProviderError> {
+        let request = json!({"action": "DEACTIVATE", "memberID": member.id, "alarm": NO_SPACE});
+        self.call("maintenance/alarm", &request).await.map(drop)
     }
 
     /// Removes all keys with a prefix. Needs a majority.

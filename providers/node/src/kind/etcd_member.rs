@@ -1,5 +1,6 @@
 //! A member of an etcd cluster.
 
+mod defragment;
 mod join;
 
 use async_trait::async_trait;
@@ -54,6 +55,9 @@ const ALARMS: &str = "alarms";
 
 /// Removes the member of a machine that does not exist any more.
 const EXPEL: &str = "expel";
+
+/// Releases the free space in the database of the member.
+const DEFRAGMENT: &str = "defragment";
 
 /// Says what a recovery of etcd needs to know.
 const INSPECT: &str = "inspect";
@@ -230,6 +234,15 @@ impl Kind for EtcdMember {
         kind.roles.push(Role::of_all(Part::EtcdMember));
         kind.operations.insert(EXPEL.to_owned(), operation(description, 2_000, false));
         kind.operations.insert(
+            DEFRAGMENT.to_owned(),
+            operation(
+                "Releases the free space in the database of the member. If the database has reached its quota, old revisions are \
+                 removed before, and the alarm is cleared.",
+                10_000,
+                false,
+            ),
+        );
+        kind.operations.insert(
             INSPECT.to_owned(),
             operation(
                 "Reports the status and the data of the member, also when etcd does not run.",
@@ -359,6 +372,7 @@ impl Kind for EtcdMember {
         match name {
             INSPECT => return etcd_restore::inspect(work).await.map(done),
             RECOVER => return etcd_restore::recover(work, arguments).await.map(done),
+            DEFRAGMENT => return defragment::run(work).await.map(done),
             EXPEL => {}
             _ => return Err(invalid(format!("a member of etcd has no operation {name}"))),
         }

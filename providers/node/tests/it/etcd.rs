@@ -252,6 +252,21 @@ async fn alarms_of_etcd_are_read_with_its_members() {
     one.raise_an_alarm(&id);
     let found = one.bench.attributes("etcd_member.etcd", "one").await;
     assert_eq!(found.get("alarms"), Some(&Value::list([format!("NOSPACE of member {id}")])));
+
+    // A defragmentation makes room, and clears the alarm.
+    let defragment = || Action::Operation {
+        identity: Identity::new("one"),
+        name: "defragment".to_owned(),
+        arguments: Value::Null,
+    };
+    let done = one.bench.apply(one.bench.request("etcd_member.etcd", defragment())).await.unwrap();
+    let size = |name: &str| done.attributes.get(name).and_then(Value::as_integer).unwrap();
+    assert!(size("before") > 0 && size("after") > 0, "{:?}", done.attributes);
+    assert_eq!(done.attributes.get("cleared"), Some(&Value::Bool(true)));
+    let found = one.bench.attributes("etcd_member.etcd", "one").await;
+    assert_eq!(found.get("alarms"), Some(&Value::list(Vec::<String>::new())));
+    let again = one.bench.apply(one.bench.request("etcd_member.etcd", defragment())).await.unwrap();
+    assert_eq!(again.attributes.get("cleared"), Some(&Value::Bool(false)));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -238,7 +238,8 @@ pub(super) async fn leave(work: &Work, wanted: Attributes<'_>, id: &str) -> Resu
         // The last member cannot leave etcd; its data is removed with its folder.
         return Ok(());
     }
-    hand_over(work, wanted, &members, member).await;
+    let why = format!("{} leaves", member.name);
+    hand_over(work, wanted, &members, (member, why.as_str())).await;
     // A leaving member stops before it has answered, and never answers again: the remaining members are
     // asked.
     let mut endpoints = of_those_who_stay(&members, member);
@@ -260,9 +261,14 @@ fn unasked(work: &Work, error: ProviderError) -> Result<(), ProviderError> {
     Ok(())
 }
 
-/// Has another member lead etcd before the leader leaves. Otherwise etcd has no leader, and refuses writes, until the others have
-/// noticed that and elected one. The member leaves also if that fails.
-async fn hand_over(work: &Work, wanted: Attributes<'_>, members: &[Member], leaving: &Member) {
+/// Has another member lead etcd before the leader stops to answer, for a reason such as `one leaves`. Otherwise etcd has no leader, and
+/// refuses writes, until the others have noticed that and elected one. A failure is only reported.
+pub(super) async fn hand_over(
+    work: &Work,
+    wanted: Attributes<'_>,
+    members: &[Member],
+    (leaving, why): (&Member, &str),
+) {
     let disk = &work.host().disk;
     let Ok(etcd) = Etcd::connect(disk, wanted, leaving.client_urls.clone()) else { return };
     if !etcd.status().await.is_ok_and(|status| status.leads) {
@@ -280,7 +286,7 @@ async fn hand_over(work: &Work, wanted: Attributes<'_>, members: &[Member], leav
         disk.at("move leader");
         match etcd.move_leader(other).await {
             Ok(()) => {
-                work.tell(format!("{} leads etcd now, because {} leaves", other.name, leaving.name));
+                work.tell(format!("{} leads etcd now, because {why}", other.name));
                 return;
             }
             Err(error) => work.tell(format!("{} does not lead etcd: {error}", other.name)),
