@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use slipway_bootstrap::version::etcd_tag;
 use slipway_plan::{Mode, Observations, Snapshot};
 use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
@@ -95,7 +96,7 @@ impl Opened {
         found.extend(drains);
         let members = prior.into_iter().flat_map(|prior| prior.resources.keys());
         let members = members.filter(|address| stage.providers.part(address) == Some(Part::EtcdMember));
-        found.extend(gates::etcd::of_members(members, observations));
+        found.extend(gates::etcd::of_members(members, observations, etcd_tag(provided)));
         if turn(&from, &to) == Some(Turn::Finalises) {
             found.extend(gates::soak::look(&stage.access, &from).await);
             found.extend(self.time_gate(&from).await?);

@@ -28,6 +28,8 @@ pub(crate) struct Status {
     pub(crate) alarms: Vec<String>,
     /// The size of its database in bytes, free space included.
     pub(crate) size: i64,
+    /// Its version, as `3.6.5`.
+    pub(crate) version: String,
 }
 
 /// In the JSON of etcd's gateway, numbers of 64 bits are texts, and zeros are absent.
@@ -41,6 +43,7 @@ struct Said {
     errors: Vec<String>,
     #[serde(rename = "dbSize")]
     size: String,
+    version: String,
 }
 
 #[derive(Default, Deserialize)]
@@ -64,6 +67,7 @@ impl Etcd {
             leads: has_leader && said.leader == said.header.member_id,
             alarms: said.errors.iter().filter_map(|error| alarm(error)).collect(),
             size: said.size.parse().unwrap_or_default(),
+            version: said.version,
         })
     }
 

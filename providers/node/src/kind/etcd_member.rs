@@ -15,6 +15,7 @@ use super::{Kind, Place, Work, etcd_restore};
 use crate::attributes::Attributes;
 use crate::disk::Disk;
 use crate::error::{conflict, invalid, not_found};
+use crate::etcd::maintenance::Status;
 use crate::etcd::{self, Etcd, Member};
 use crate::ledger::Found;
 
@@ -52,6 +53,9 @@ const NEVER_STARTED: &str = "never_started";
 
 /// The alarms that etcd has raised.
 const ALARMS: &str = "alarms";
+
+/// The version of the program.
+const VERSION: &str = "version";
 
 /// Removes the member of a machine that does not exist any more.
 const EXPEL: &str = "expel";
@@ -174,10 +178,10 @@ pub(super) fn find<'a>(members: &'a [Member], name: &str, peer_urls: &[String]) 
         .or_else(|| members.iter().find(|member| member.name == name && peer_urls.is_empty()))
 }
 
-/// The alarms of etcd, as a member has them; `None` if it does not answer.
-async fn alarms(disk: &Disk, wanted: Attributes<'_>, member: &Member) -> Option<Vec<String>> {
+/// The status of a member; `None` if it does not answer.
+async fn status(disk: &Disk, wanted: Attributes<'_>, member: &Member) -> Option<Status> {
     let etcd = Etcd::connect(disk, wanted, member.client_urls.clone()).ok()?;
-    etcd.status().await.ok().map(|status| status.alarms)
+    etcd.status().await.ok()
 }
 
 #[async_trait]
@@ -219,6 +223,11 @@ impl Kind for EtcdMember {
                         "Alarms that its cluster has raised, such as `NOSPACE of member 8e9e05c52164694d`. Unknown while the \
                          member does not answer.",
                     ),
+                ),
+                (
+                    VERSION,
+                    Attribute::computed(Type::String)
+                        .describe("The version of its etcd. Unknown while the member does not answer."),
                 ),
             ],
         );
@@ -347,7 +356,7 @@ impl Kind for EtcdMember {
         let Some(member) = by_id.or_else(|| find(&members, place.identity.as_str(), &own)) else {
             return Ok(None);
         };
-        let alarms = alarms(&place.host.disk, wanted, member).await;
+        let status = status(&place.host.disk, wanted, member).await;
         let mut value = Value::map([("name", place.identity.as_str())]);
         let mut set = |name: &str, value_of: Value| value.set(&Path::key(name), value_of);
         let mut urls = member.peer_urls.clone();
@@ -363,7 +372,10 @@ impl Kind for EtcdMember {
         let waiting = members.iter().filter(|member| !member.has_started());
         let waiting = waiting.map(|member| format!("{} at {}", member.id(), member.peer_urls.join(", ")));
         set(NEVER_STARTED, Value::list(waiting));
-        set(ALARMS, alarms.map_or(Value::Null, Value::list));
+        if let Some(Status { alarms, version, .. }) = status {
+            set(ALARMS, Value::list(alarms));
+            set(VERSION, version.into());
+        }
         Ok(Some(value))
     }
 

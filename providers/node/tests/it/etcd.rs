@@ -248,6 +248,7 @@ async fn alarms_of_etcd_are_read_with_its_members() {
     let (one, _one) = first().await;
     let found = one.bench.attributes("etcd_member.etcd", "one").await;
     assert_eq!(found.get("alarms"), Some(&Value::list(Vec::<String>::new())));
+    assert_eq!(found.get("version"), Some(&Value::from(kubernetes::ETCD_VERSION)));
     let id = found.get("member_id").and_then(Value::as_str).unwrap().to_owned();
     one.raise_an_alarm(&id);
     let found = one.bench.attributes("etcd_member.etcd", "one").await;
