@@ -172,13 +172,14 @@ fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade:
         "the Service default/left-over has no ready endpoint",
         "`ignore_preflight_errors: [Webhook--left-over.example.com]`",
         "Drain--cp-0: the drain of the node cp-0 is blocked: budget default/stays allows 0 disruptions",
+        "UnmanagedPods--cp-0: the drain of the node cp-0 deletes pods that no controller creates again: default/stays",
     ] {
         assert!(stopped.contains(told), "{told} in {stopped}");
     }
-    let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com, Drain--cp-0] }\n";
+    let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com, Drain--cp-0, UnmanagedPods--cp-0] }\n";
     lab.edit("    name: hosts\n", &format!("    name: hosts\n{waiver}"));
     let waived = words(lab.expect(2, upgrade).unwrap());
-    for gate in ["Webhook--left-over.example.com", "Drain--cp-0"] {
+    for gate in ["Webhook--left-over.example.com", "Drain--cp-0", "UnmanagedPods--cp-0"] {
         assert!(waived.contains(&format!("the gate {gate} of the upgrade is waived")), "{gate} in {waived}");
     }
     lab.edit(waiver, "");

@@ -1,11 +1,12 @@
-//! Gates of the nodes that an upgrade drains: budgets let their pods leave, and other nodes have room for them.
+//! Gates of the nodes that an upgrade drains: budgets let their pods leave, controllers create them again, and other nodes have room for
+//! them.
 
 mod room;
 
 use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
-use slipway_provider_kubernetes::NODE;
+use slipway_provider_kubernetes::{NODE, leaves};
 use slipway_resource::Desired;
 use slipway_spec::value::KubernetesVersion;
 
@@ -41,6 +42,7 @@ async fn read(
     let nodes: Vec<&Json> = items(&nodes).collect();
     let mut gates = blocked(&drained, &blockers);
     for node in &drained {
+        gates.extend(unmanaged(node, &pods));
         gates.extend(room::lacking(node, &nodes, &pods).map(|lack| without_room(node, &lack)));
     }
     Ok(gates)
@@ -78,6 +80,27 @@ fn blocked(drained: &[String], blockers: &BTreeMap<String, Vec<String>>) -> Vec<
         hint: "wait until all pods of the budget are ready, or let the budget allow a disruption",
     };
     found.map(gate).collect()
+}
+
+/// The gate of a node with pods that a drain would delete for ever.
+fn unmanaged(node: &str, pods: &[Json]) -> Option<Gate> {
+    let is_lost = |pod: &&Json| {
+        let owners = pod.pointer("/metadata/ownerReferences").and_then(Json::as_array);
+        room::is_on(pod, node)
+            && leaves(pod)
+            && owners.is_none_or(Vec::is_empty)
+            && pod.pointer("/metadata/deletionTimestamp").is_none()
+    };
+    let name = |pod: &Json| format!("{}/{}", text(pod, "/metadata/namespace"), text(pod, "/metadata/name"));
+    let names: Vec<String> = pods.iter().filter(is_lost).map(name).collect();
+    (!names.is_empty()).then(|| Gate {
+        name: format!("UnmanagedPods--{node}"),
+        message: format!(
+            "the drain of the node {node} deletes pods that no controller creates again: {}",
+            names.join(", ")
+        ),
+        hint: "delete them, or let a Deployment or another controller create them",
+    })
 }
 
 /// The gate of a node whose pods have no room on other nodes.
@@ -129,6 +152,26 @@ mod tests {
         assert_eq!(gates.len(), 1);
         assert_eq!(gates[0].name, "Drain--cp-0");
         assert!(gates[0].message.ends_with("is blocked: budget default/web allows 0 disruptions"));
+    }
+
+    #[test]
+    fn pods_without_a_controller_are_gates() {
+        let pod = |name: &str, metadata: Json| {
+            let mut pod = json!({ "metadata": metadata, "spec": { "nodeName": "cp-0" }, "status": { "phase": "Running" } });
+            pod["metadata"]["namespace"] = json!("default");
+            pod["metadata"]["name"] = json!(name);
+            pod
+        };
+        let pods = [
+            pod("bare", json!({})),
+            pod("web", json!({ "ownerReferences": [{ "kind": "ReplicaSet" }] })),
+            pod("static", json!({ "annotations": { "kubernetes.io/config.mirror": "x" } })),
+            pod("gone", json!({ "deletionTimestamp": "2026-11-27T20:00:00Z" })),
+        ];
+        let gate = unmanaged("cp-0", &pods).unwrap();
+        assert_eq!(gate.name, "UnmanagedPods--cp-0");
+        assert!(gate.message.ends_with("creates again: default/bare"), "{}", gate.message);
+        assert_eq!(unmanaged("cp-1", &pods), None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(super) fn lacking(drained: &str, nodes: &[&Json], pods: &[Json]) -> Option<S
 }
 
 /// Whether a pod that has not finished is on a node.
-fn is_on(pod: &Json, node: &str) -> bool {
+pub(super) fn is_on(pod: &Json, node: &str) -> bool {
     text(pod, "/spec/nodeName") == node
         && !matches!(text(pod, "/status/phase").as_str(), "Succeeded" | "Failed")
 }
