@@ -14,9 +14,9 @@ mod labels;
 mod programs;
 mod settings;
 
-pub use document::{DocumentError, NodeBootstrap};
+pub use document::{DocumentError, ETCD, NodeBootstrap};
 pub use effects::NOT_CARRIED_OUT;
-pub use expansion::{Part, ThisMachine, key_files};
+pub use expansion::{ETCD_DATA, ETCD_MOUNT, Part, ThisMachine, key_files};
 pub use programs::{Layout, ProgramFile, ProgramName, Programs};
 pub use settings::{
     NEXT_SETTINGS, NodeSettings, SETTINGS, SETTINGS_KIND, SETTINGS_OF, SETTINGS_REPORT, SETTINGS_VERSION,

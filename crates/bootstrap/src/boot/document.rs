@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use slipway_resource::Digest;
 use slipway_spec::model::{
     Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime, EgressProxy,
-    EtcdCluster, FileAsset, Hook, IpFamily, Kubelet, PodSecurityLevel, ProxyMode, Role, Taint,
+    EtcdCluster, EtcdMember, FileAsset, Hook, IpFamily, Kubelet, PodSecurityLevel, ProxyMode, Role, Taint,
 };
 use slipway_spec::value::{Cidr, KubernetesVersion, PortRange};
 
@@ -14,6 +14,8 @@ use super::Programs;
 
 /// The version of the document that is read.
 const API_VERSION: &str = "slipway.dev/v1alpha1";
+/// The etcd cluster that the machines run: it has all objects.
+pub const ETCD: &str = "main";
 /// The kind of the document.
 const KIND: &str = "NodeBootstrap";
 
@@ -294,6 +296,25 @@ impl NodeBootstrap {
     #[must_use]
     pub fn store(&self) -> Option<&str> {
         self.cluster.store.as_deref()
+    }
+
+    /// The members of etcd that machines of this pool run, by name. Their data is on volumes of the cloud, where the cloud has
+    /// such volumes.
+    #[must_use]
+    pub fn etcd_members(&self) -> Vec<String> {
+        let members = self.all_members().filter(|member| member.pool == self.node.pool);
+        members.map(|member| member.name.clone()).collect()
+    }
+
+    /// Whether etcd has one member only: nothing else has its data, and no other member has to know its address.
+    #[must_use]
+    pub fn has_one_member(&self) -> bool {
+        self.all_members().count() == 1
+    }
+
+    fn all_members(&self) -> impl Iterator<Item = &EtcdMember> {
+        let own = self.control_plane.iter().flat_map(|own| &own.etcd);
+        own.filter(|cluster| cluster.name == ETCD).flat_map(|cluster| &cluster.members)
     }
 
     /// The port of the API servers and of the endpoint.

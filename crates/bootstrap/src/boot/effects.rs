@@ -3,7 +3,7 @@
 use slipway_spec::model::{Authentication, ComponentName, ProxyMode};
 
 use super::ProgramName;
-use super::document::NodeBootstrap;
+use super::document::{ETCD, NodeBootstrap};
 use super::labels::is_permitted;
 
 /// The beginning of a remark on fields of a spec that booting machines do not carry out yet; the names of the fields follow.
@@ -76,7 +76,7 @@ impl NodeBootstrap {
             note(!own.autoscaling.is_empty(), "controlPlane.autoscaling", not_yet);
             let etcd = || own.etcd.iter();
             note(
-                etcd().any(|cluster| cluster.name != "main"),
+                etcd().any(|cluster| cluster.name != ETCD),
                 "controlPlane.etcd",
                 "one etcd cluster keeps all objects",
             );

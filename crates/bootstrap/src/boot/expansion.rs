@@ -6,7 +6,7 @@ use slipway_resource::{Address, Path, Secret, SecretText, Value};
 
 use super::NodeBootstrap;
 use super::labels::is_permitted;
-use crate::configuration::{Argument, Configuration, Detected, Discovery, Join, LocalEndpoint};
+use crate::configuration::{Argument, Configuration, Detected, Discovery, Etcd, Join, LocalEndpoint};
 use crate::expand::{self, Discovered, ExpandError, Facts, Inputs, Phased, Tokens};
 use crate::from_cluster::{self, Placement};
 use crate::kubelet::use_external_cloud_provider;
@@ -17,6 +17,11 @@ const KEY: &str = "cluster:";
 const TOKEN: &str = "boot:token";
 /// The name of the encryption configuration among the keys of the cluster.
 const ENCRYPTION: &str = "encryption";
+
+/// Where the volume of the machine's member of etcd is mounted.
+pub const ETCD_MOUNT: &str = "/var/lib/etcd";
+/// The folder with the member's data. It is below the mount point, and does not exist while nothing is mounted there.
+pub const ETCD_DATA: &str = "/var/lib/etcd/data";
 
 /// The path of the configuration of the add-ons' cloud controller manager.
 const CLOUD_CONFIGURATION: &str = "/etc/kubernetes/cloud.config";
@@ -30,6 +35,8 @@ pub struct ThisMachine {
     pub facts: Facts,
     /// The provider id of its node: a cloud controller finds the machine by it, whatever the node's name is.
     pub provider_id: Option<String>,
+    /// The name of the member of etcd whose volume is mounted; `None` where etcd keeps its data on the disk of the machine.
+    pub member: Option<String>,
 }
 
 /// The machine's part in the cluster, with the facts that it needs for it.
@@ -38,6 +45,12 @@ pub enum Part {
     /// The first control plane: it begins the cluster.
     Begins {
         /// The certificates of the authorities and the public key of service accounts, by file name.
+        certificates: BTreeMap<String, String>,
+    },
+    /// A control plane on a machine that has got the volume with the data of its member of etcd, and that starts it without asking
+    /// others first.
+    Continues {
+        /// The same.
         certificates: BTreeMap<String, String>,
     },
     /// A further control plane.
@@ -100,6 +113,10 @@ impl NodeBootstrap {
         let placement = Placement { machines: vec![host.clone()], ..Placement::default() };
         let mut configuration = from_cluster::of_machine(&cluster, &placement, endpoint, &host);
         configuration.node.bind_port = self.cluster.api_port;
+        if let (Some(member), Etcd::Local(local)) = (&machine.member, &mut configuration.cluster.etcd) {
+            ETCD_DATA.clone_into(&mut local.data_dir);
+            configuration.node.etcd_member = Some(member.clone());
+        }
         if let Some(id) = &machine.provider_id {
             configuration.node.kubelet_extra_args.push(Argument::new("provider-id", id));
         }
@@ -141,7 +158,7 @@ impl NodeBootstrap {
         let facts = &machine.facts;
         let inputs = self.inputs(machine, endpoint, part);
         let mut phased = match part {
-            Part::Begins { .. } => expand::init(configuration, facts, &inputs)?,
+            Part::Begins { .. } | Part::Continues { .. } => expand::init(configuration, facts, &inputs)?,
             Part::JoinsControlPlane { .. } => expand::join_control_plane(configuration, facts, &inputs)?,
             Part::JoinsAsWorker { .. } => expand::join_worker(configuration, facts, &inputs)?,
         };
@@ -177,10 +194,13 @@ impl NodeBootstrap {
         let mut inputs = Inputs {
             tokens: Some(Tokens { tokens: Vec::new(), after: Vec::new() }),
             node_labels: self.node.labels.clone(),
+            continues: matches!(part, Part::Continues { .. }),
             ..Inputs::default()
         };
         let certificates = match part {
-            Part::Begins { certificates } | Part::JoinsControlPlane { certificates, .. } => certificates,
+            Part::Begins { certificates }
+            | Part::Continues { certificates }
+            | Part::JoinsControlPlane { certificates, .. } => certificates,
             Part::JoinsAsWorker { discovered } => {
                 inputs.discovered = Some(discovered.clone());
                 return inputs;

@@ -40,7 +40,7 @@ fn read(document: &Json) -> Result<NodeBootstrap, DocumentError> {
 fn machine() -> ThisMachine {
     let detected = Detected { hostname: "n1".to_owned(), ..Detected::default() };
     let facts = Facts { hostname: "n1".to_owned(), ..Facts::default() };
-    ThisMachine { detected, facts, provider_id: Some("aws:///us-east-1a/i-1".to_owned()) }
+    ThisMachine { detected, facts, provider_id: Some("aws:///us-east-1a/i-1".to_owned()), member: None }
 }
 
 fn endpoint() -> LocalEndpoint {
@@ -48,9 +48,13 @@ fn endpoint() -> LocalEndpoint {
 }
 
 fn expand(document: &NodeBootstrap, part: &Part) -> Vec<Phased> {
-    let begins = matches!(part, Part::Begins { .. });
-    let configuration = document.configuration(&machine(), &endpoint(), begins);
-    document.expand(&machine(), &configuration, &endpoint(), part).unwrap()
+    expand_on(&machine(), document, part)
+}
+
+fn expand_on(machine: &ThisMachine, document: &NodeBootstrap, part: &Part) -> Vec<Phased> {
+    let begins = matches!(part, Part::Begins { .. } | Part::Continues { .. });
+    let configuration = document.configuration(machine, &endpoint(), begins);
+    document.expand(machine, &configuration, &endpoint(), part).unwrap()
 }
 
 fn attribute<'a>(phased: &'a [Phased], address: &str, name: &str) -> Option<&'a Value> {
@@ -184,5 +188,70 @@ fn a_machine_says_which_settings_of_static_pods_it_does_not_carry_out() {
         let has = |found: &[String]| found.iter().any(|text| text.starts_with(field));
         assert!(!has(&before), "{field}: {before:?}");
         assert_eq!(has(&after), is_named, "{field}: {after:?}");
+    }
+}
+
+#[test]
+fn a_member_on_a_volume_keeps_its_name_and_never_begins_in_an_empty_folder() {
+    let mut text = document("controlPlane");
+    let member = |name: &str, pool: &str| json!({"name": name, "pool": pool});
+    text["controlPlane"]["etcd"] = json!([
+        {"name": "main", "members": [member("a", "one"), member("b", "two")], "backups": {}},
+        {"name": "events", "members": [member("c", "one")], "backups": {}},
+    ]);
+    let document = read(&text).unwrap();
+    assert_eq!((document.etcd_members(), document.has_one_member()), (vec!["a".to_owned()], false));
+    let on_volume = ThisMachine { member: Some("a".to_owned()), ..machine() };
+    let discovered = Discovered {
+        server: "https://10.0.0.1:443".to_owned(),
+        authority: "authority".to_owned(),
+        client_certificate: None,
+    };
+    let joins = Part::JoinsControlPlane {
+        certificates: BTreeMap::new(),
+        discovered,
+        etcd_endpoints: vec!["https://10.0.0.9:2379".to_owned()],
+    };
+    for part in [Part::Begins { certificates: BTreeMap::new() }, joins] {
+        let phased = expand_on(&on_volume, &document, &part);
+        let of = |address: &str, name: &str| attribute(&phased, address, name).cloned();
+        assert_eq!(of("etcd_member.etcd", "name"), Some("a".into()));
+        assert_eq!(of("etcd_member.etcd", "data_dir"), Some("/var/lib/etcd/data".into()));
+        // The data outlives the node.
+        assert_eq!(of("directory.etcd-data", "path"), Some("/var/lib/etcd/data".into()));
+        assert_eq!(of("directory.etcd-data", "purge"), None);
+        let manifest = of("static_pod.etcd", "manifest").unwrap().resolve(&mut |_| "members".into());
+        let manifest = manifest.as_str().unwrap().to_owned();
+        for line in [
+            "--name=a\n",
+            "--data-dir=/var/lib/etcd/data\n",
+            "path: /var/lib/etcd/data\n      type: Directory\n",
+        ] {
+            assert!(manifest.contains(line), "{line}: {manifest}");
+        }
+        // Its certificates are those of the machine.
+        let names = format!("{:?}", of("certificate.etcd-server", "dns_names"));
+        assert!(names.contains("n1"), "{names}");
+    }
+    let plain = expand(&document, &Part::Begins { certificates: BTreeMap::new() });
+    assert_eq!(attribute(&plain, "etcd_member.etcd", "name"), Some(&"n1".into()));
+    assert_eq!(attribute(&plain, "etcd_member.etcd", "data_dir"), None);
+    assert_eq!(attribute(&plain, "directory.etcd-data", "purge"), Some(&true.into()));
+}
+
+#[test]
+fn a_machine_that_continues_a_cluster_makes_none_of_its_objects() {
+    let document = read(&document("controlPlane")).unwrap();
+    let begins = expand(&document, &Part::Begins { certificates: BTreeMap::new() });
+    let on_volume = ThisMachine { member: Some("a".to_owned()), ..machine() };
+    let continues = expand_on(&on_volume, &document, &Part::Continues { certificates: BTreeMap::new() });
+    let objects = |phased: &[Phased]| {
+        phased.iter().filter(|phased| phased.desired.address.kind() == "kubernetes_object").count()
+    };
+    assert!(objects(&begins) > 5, "{}", objects(&begins));
+    assert_eq!(objects(&continues), 0);
+    for address in ["static_pod.kube-apiserver", "kubeconfig.kubelet", "kubernetes_node.n1"] {
+        let address: Address = address.parse().unwrap();
+        assert!(continues.iter().any(|phased| phased.desired.address == address), "{address}");
     }
 }

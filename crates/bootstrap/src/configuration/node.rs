@@ -28,6 +28,10 @@ pub struct NodeSettings {
     pub image_pull_serial: bool,
     /// The address that this node's API server and etcd member advertise.
     pub advertise_address: IpAddr,
+    /// The name of this node's member of etcd, where its data is on a volume that outlives the node. The member then keeps its
+    /// name on the next node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd_member: Option<String>,
     /// The port of this node's API server.
     pub bind_port: u16,
     /// Bootstrap tokens that are made.
@@ -65,6 +69,7 @@ impl NodeSettings {
             image_pull_policy: PullPolicy::IfNotPresent,
             image_pull_serial: true,
             advertise_address: detected.address,
+            etcd_member: None,
             bind_port: 6443,
             bootstrap_tokens: Vec::new(),
             certificate_key: None,
@@ -73,6 +78,12 @@ impl NodeSettings {
             timeouts: Timeouts::default(),
             dry_run: false,
         }
+    }
+
+    /// The name of this node's member of etcd: that of the node, unless the member has a name of its own.
+    #[must_use]
+    pub fn member_name(&self) -> &str {
+        self.etcd_member.as_deref().unwrap_or(&self.name)
     }
 
     /// The taints that the node gets: those given, or its role's.

@@ -127,7 +127,7 @@ fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'stati
     let pki = |file: &str| format!("{}/etcd/{file}", configuration.cluster.certificates_dir);
     let timeout = configuration.node.timeouts.etcd_api_call.get().as_secs();
     vec![
-        ("name", configuration.node.name.clone().into()),
+        ("name", configuration.node.member_name().into()),
         ("peer_urls", Value::list([etcd_url(&own, static_pod::ETCD_PEER_PORT)])),
         ("client_urls", Value::list([etcd_url(&own, static_pod::ETCD_CLIENT_PORT)])),
         ("endpoints", Value::list(endpoints)),
@@ -138,21 +138,27 @@ fn member(configuration: &Configuration, endpoints: Vec<String>) -> Vec<(&'stati
     ]
 }
 
-/// The folder of etcd's data. It is deleted with the node only if Slipway has made it. In the profile `hardened` it belongs
-/// to an account that nobody logs in with; etcd itself runs as root in its container, and can read what it has written.
+/// The folder in which a member of etcd looks for the data that a volume may have of it; none where the data is on the disk of the
+/// node.
+fn data_on_volume(configuration: &Configuration) -> Option<(&'static str, Value)> {
+    configuration.node.etcd_member.as_ref()?;
+    Some(("data_dir", configuration.cluster.etcd.local()?.data_dir.clone().into()))
+}
+
+/// The folder of etcd's data. On a volume it may have data already, and stays when the node is deleted. Otherwise it is deleted with
+/// the node only if Slipway has made it. In the profile `hardened` it belongs to an account that nobody logs in with; etcd itself runs
+/// as root in its container, and can read what it has written.
 fn data_folder(
     resources: &mut Resources,
     phase: &'static str,
     configuration: &Configuration,
 ) -> Option<Address> {
     let local = configuration.cluster.etcd.local()?;
-    let mut attributes = vec![
-        ("path", local.data_dir.clone().into()),
-        ("mode", "0700".into()),
-        ("purge", true.into()),
+    let mut attributes = vec![("path", local.data_dir.clone().into()), ("mode", "0700".into())];
+    if configuration.node.etcd_member.is_none() {
         // It contains etcd's data, which is irreplaceable.
-        (FINGERPRINT, "etcd".into()),
-    ];
+        attributes.extend([("purge", true.into()), (FINGERPRINT, "etcd".into())]);
+    }
     let mut account = None;
     let owner = match configuration.profile {
         Profile::Hardened => {
@@ -186,6 +192,7 @@ pub(super) fn first_etcd(
     let own = etcd_url(&configuration.node.advertise_address.to_string(), static_pod::ETCD_CLIENT_PORT);
     let mut attributes = member(configuration, vec![own]);
     attributes.push(("learner_first", false.into()));
+    attributes.extend(data_on_volume(configuration));
     let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
     let mut after = refer(&client);
     after.push(&pod);
@@ -208,6 +215,7 @@ pub(super) fn joining_etcd(
     let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
     let mut attributes = member(configuration, inputs.etcd_endpoints.clone());
     attributes.push(("learner_first", true.into()));
+    attributes.extend(data_on_volume(configuration));
     // The member is added only when everything else is ready: a member that never starts keeps others out.
     let mut ready = refer(&client);
     let pod_needs = needs(resources, Component::Etcd);

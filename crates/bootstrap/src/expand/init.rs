@@ -13,7 +13,8 @@ use crate::pki::inventory;
 use crate::static_pod::Component;
 use crate::yaml;
 
-/// The first control plane of a cluster, and what the cluster has from its beginning.
+/// The first control plane of a cluster, and what the cluster has from its beginning. A node that continues a cluster
+/// ([`Inputs::continues`]) makes none of the cluster's objects.
 ///
 /// # Errors
 /// When a patch does not fit, or a bootstrap token is not known.
@@ -42,6 +43,10 @@ pub fn init(
         false,
         &[&service, &api],
     );
+    if inputs.continues {
+        mark(&mut resources, "mark-control-plane", configuration, inputs, &[&service, &api]);
+        return Ok(resources.done());
+    }
     let administrators = objects::administrators(&mut resources, &[&api]);
     let after = [&api, &administrators];
     objects::settings(&mut resources, configuration, facts, &after);

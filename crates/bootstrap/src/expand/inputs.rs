@@ -39,6 +39,8 @@ pub struct Inputs {
     pub discovered: Option<Discovered>,
     /// The URLs of the existing members of etcd, for a control plane that joins.
     pub etcd_endpoints: Vec<String>,
+    /// Whether the node continues a cluster with the data of a member of etcd: the objects of the cluster exist.
+    pub continues: bool,
     /// The members of etcd, including this one, where they are known before the node joins.
     pub etcd_members: Option<Vec<Member>>,
     /// Snapshots that control planes take of their etcd; `None` where none are requested.

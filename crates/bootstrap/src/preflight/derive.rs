@@ -69,7 +69,10 @@ impl Questions {
             components.push("etcd");
             self.port(2379, &manifest("etcd"));
             self.port(2380, &manifest("etcd"));
-            self.empty_directories.push(local.data_dir.clone());
+            // A volume may have the data of the member that this node continues.
+            if node.etcd_member.is_none() {
+                self.empty_directories.push(local.data_dir.clone());
+            }
             self.space_mib.push((local.data_dir.clone(), SPACE_ETCD));
         }
         self.absent_files = components.iter().map(|name| ExpectedFile { path: manifest(name) }).collect();

@@ -19,7 +19,7 @@ const METRICS_PORT: u16 = 2381;
 /// A member of an etcd cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its name: the node's.
+    /// Its name: the node's, or that of the volume with its data.
     pub name: String,
     /// The URL for other members.
     pub peer_url: String,
@@ -46,7 +46,11 @@ pub fn etcd(configuration: &Configuration, initial: &InitialCluster) -> Value {
     let local = cluster.etcd.local().unwrap_or(&defaults);
     let mut volumes = Volumes::default();
     let certificates = format!("{}/etcd", cluster.certificates_dir);
-    volumes.folder("etcd-data", &local.data_dir, false);
+    match configuration.node.etcd_member {
+        // While its volume is not mounted, the member must not begin anew in an empty folder.
+        Some(_) => volumes.existing_folder("etcd-data", &local.data_dir),
+        None => volumes.folder("etcd-data", &local.data_dir, false),
+    }
     volumes.folder("etcd-certs", &certificates, false);
     // The container's mounts are not sorted by name here, and must be byte-identical to kubeadm's.
     let mut mounts = volumes.mounts();
@@ -115,7 +119,7 @@ fn flags(configuration: &Configuration, local: &LocalEtcd, initial: &InitialClus
         ("listen-client-urls", format!("{},{client}", url(local_host, CLIENT_PORT))),
         ("listen-metrics-urls", url(local_host, METRICS_PORT).replacen("https", "http", 1)),
         ("listen-peer-urls", peer.clone()),
-        ("name", node.name.clone()),
+        ("name", node.member_name().to_owned()),
         ("peer-cert-file", pki("peer.crt")),
         ("peer-client-cert-auth", text("true")),
         ("peer-key-file", pki("peer.key")),
@@ -148,7 +152,10 @@ fn flags(configuration: &Configuration, local: &LocalEtcd, initial: &InitialClus
     if members.is_some() {
         flags.push(Argument::new("initial-cluster-state", "existing"));
     }
-    flags.push(Argument::new("initial-cluster", members.unwrap_or_else(|| format!("{}={peer}", node.name))));
+    flags.push(Argument::new(
+        "initial-cluster",
+        members.unwrap_or_else(|| format!("{}={peer}", node.member_name())),
+    ));
     flags
 }
 

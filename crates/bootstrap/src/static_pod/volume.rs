@@ -22,6 +22,11 @@ impl Volumes {
         self.add(name, path, path, "DirectoryOrCreate", read_only);
     }
 
+    /// A folder that has to be there: the pod waits for it.
+    pub fn existing_folder(&mut self, name: &str, path: &str) {
+        self.add(name, path, path, "Directory", false);
+    }
+
     /// A file that is made when it is not there.
     pub fn file(&mut self, name: &str, path: &str) {
         self.add(name, path, path, "FileOrCreate", true);
