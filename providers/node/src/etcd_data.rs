@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, EtcdData, EtcdIds, EtcdLog};
 
+use crate::etcd_backup;
+
 /// The data of an etcd in a folder, as `--data-dir` names it; none when there is none.
 #[must_use]
 pub fn read(folder: &Path) -> Option<EtcdData> {
@@ -15,6 +17,14 @@ pub fn read(folder: &Path) -> Option<EtcdData> {
     let mut data = EtcdData { ids: ids(&member.join("wal")), ..EtcdData::default() };
     add_files(&member, &mut data);
     Some(data)
+}
+
+/// The number of members with a vote that the etcd in a folder knows. Its own member may be one of them.
+///
+/// # Errors
+/// When its database cannot be read; the text is the reason.
+pub fn voters(folder: &Path) -> Result<usize, String> {
+    etcd_backup::voters(&folder.join("member").join("snap").join("db"))
 }
 
 /// How many segments of a log are read: a new one may have no entries yet.

@@ -221,6 +221,10 @@ pub(super) fn joining_etcd(
     let pod_needs = needs(resources, Component::Etcd);
     ready.extend(refer(&pod_needs));
     ready.push(kubelet);
+    // What a volume says of an earlier member is in the folder.
+    if configuration.node.etcd_member.is_some() {
+        ready.push(&folder);
+    }
     let added = resources.add(PHASE, "etcd_member", "etcd", attributes, &ready);
     let initial = match &inputs.etcd_members {
         Some(members) => InitialCluster::Existing(members.clone()),

@@ -36,6 +36,9 @@ const BUCKET: u32 = 0x01;
 /// No page of etcd is larger with its overflow: a request has 1.5 MiB by default.
 const LARGEST_PAGE: u64 = 256 << 20;
 
+/// More pages than a bucket has that is read as a whole.
+const MOST_PAGES: usize = 64;
+
 /// More levels than any tree of this size has.
 const DEEPEST: usize = 32;
 
@@ -92,6 +95,32 @@ pub(crate) fn position(path: &Path) -> Result<Position, String> {
     let meta = pages.newest()?;
     let applied = pages.number(&meta, b"consistent_index")?;
     Ok(Position { size, revision: pages.revision(&meta)?, applied })
+}
+
+/// A member of etcd as a database has it.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Member {
+    #[serde(default)]
+    is_learner: bool,
+}
+
+/// The number of members with a vote that a database knows. Blocks.
+///
+/// # Errors
+/// When the file is not a database of etcd, or was changed meanwhile; the text is the reason.
+pub(crate) fn voters(path: &Path) -> Result<usize, String> {
+    let file = File::open(path).map_err(failed)?;
+    let size = file.metadata().map_err(failed)?.len();
+    let pages = Pages { file: &file, size };
+    let meta = pages.newest()?;
+    let mut count = 0;
+    for (_, value) in pages.bucket(&meta, b"members")?.all(&pages, &meta)? {
+        let member: Member = serde_json::from_slice(&value)
+            .map_err(|_| damaged("an element of the bucket `members` is none"))?;
+        count += usize::from(!member.is_learner);
+    }
+    Ok(count)
 }
 
 /// Copies the database of a stopped member into a snapshot: with its digest at the end, as `etcdctl snapshot save` writes
@@ -269,6 +298,29 @@ impl Bucket {
             0 => Page::of(rest.to_vec()).map(Self::Inline),
             root => Some(Self::Tree(root)),
         }
+    }
+
+    /// All keys and values of a small bucket.
+    fn all(self, pages: &Pages<'_>, meta: &Meta) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+        let mut found = Vec::new();
+        let mut open = vec![match self {
+            Self::Tree(root) => pages.page(meta, root)?,
+            Self::Inline(page) => page,
+        }];
+        for _ in 0..MOST_PAGES {
+            let Some(page) = open.pop() else { return Ok(found) };
+            for index in 0..page.count {
+                match page.flags {
+                    BRANCH => open.push(pages.page(meta, page.child(index)?)?),
+                    LEAF => {
+                        let (_, key, value) = page.leaf(index)?;
+                        found.push((key.to_vec(), value.to_vec()));
+                    }
+                    _ => return Err(damaged("a page of a bucket is neither branch nor leaf")),
+                }
+            }
+        }
+        Err(damaged("a bucket is too large"))
     }
 
     /// The greatest key of the bucket; `None` when the bucket is empty.

@@ -2,6 +2,7 @@
 
 mod defragment;
 mod join;
+mod volume;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -204,6 +205,14 @@ impl Kind for EtcdMember {
                         .write_only()
                         .describe("Whether it joins members that are there; the first one does not."),
                 ),
+                (
+                    volume::DATA_DIR,
+                    Attribute::optional(Type::String).write_only().describe(
+                        "The folder with its data, where that is on a volume which outlives the machine: the member whose data is \
+                         there is continued under the URLs of this machine, and an earlier member of this name whose data was \
+                         lost is removed.",
+                    ),
+                ),
                 ("member_id", Attribute::computed(Type::String).describe("Its id in hexadecimal digits.")),
                 (
                     "initial_cluster",
@@ -298,7 +307,13 @@ impl Kind for EtcdMember {
         }
         let members = connect(work, wanted)?.members().await?;
         let own = wanted.texts("peer_urls");
-        match find(&members, work.identity(), &own) {
+        let found = find(&members, work.identity(), &own);
+        if let Some(member) = found
+            && volume::is_ours(work, wanted, member)?
+        {
+            return Ok(Found::Nothing);
+        }
+        match found {
             // A member that was added and never started is used.
             Some(member) if member.has_started() && !join::is_lost(work, wanted, member).await => {
                 let text = format!(
@@ -320,7 +335,7 @@ impl Kind for EtcdMember {
         let memory = recall::<Memory>(work.place.memory());
         let made = match memory {
             Some(memory) => join::mend(work, memory).await?,
-            None if work.wanted().flag("learner_first") => join::announce(work).await?,
+            None if work.wanted().flag("learner_first") => join::enter(work).await?,
             None => join::first(work).await?,
         };
         let member = made.member_id.clone();

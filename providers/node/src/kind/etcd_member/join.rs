@@ -6,7 +6,7 @@ use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
 use super::super::{Work, etcd_restore};
-use super::{Memory, connect, find};
+use super::{Memory, connect, find, volume};
 use crate::attributes::Attributes;
 use crate::error::conflict;
 use crate::etcd::{Etcd, Member, Refusal};
@@ -26,7 +26,7 @@ pub(super) fn initial(name: &str, peer_urls: &[String]) -> String {
 }
 
 /// The same for all members; the one that has not started yet is ours.
-fn initial_cluster(members: &[Member], name: &str, peer_urls: &[String]) -> String {
+pub(super) fn initial_cluster(members: &[Member], name: &str, peer_urls: &[String]) -> String {
     let one = |member: &Member| {
         let called = if member.is_at(peer_urls) {
             name.to_owned()
@@ -41,7 +41,7 @@ fn initial_cluster(members: &[Member], name: &str, peer_urls: &[String]) -> Stri
 }
 
 /// Waits, tells why, and ends when the time is over.
-struct Patience<'a> {
+pub(super) struct Patience<'a> {
     work: &'a Work,
     until: Instant,
     told: Option<Instant>,
@@ -53,11 +53,11 @@ impl<'a> Patience<'a> {
     }
 
     /// Waits in the queue of joining members, whose length is not known: as long as the step may take.
-    fn of_the_step(work: &'a Work) -> Self {
+    pub(super) fn of_the_step(work: &'a Work) -> Self {
         Self { work, until: work.deadline, told: None }
     }
 
-    async fn wait(&mut self, why: &str) -> Result<(), ProviderError> {
+    pub(super) async fn wait(&mut self, why: &str) -> Result<(), ProviderError> {
         if self.told.is_none_or(|told| told.elapsed() >= TELL) {
             self.work.tell(why);
             self.told = Some(Instant::now());
@@ -77,15 +77,24 @@ pub(super) async fn first(work: &Work) -> Result<Memory, ProviderError> {
     let mut patience = Patience::new(work, wanted);
     loop {
         // Its certificates may be written a moment later.
-        let members = match connect(work, wanted) {
-            Ok(etcd) => etcd.members().await,
+        let asked = match connect(work, wanted) {
+            Ok(etcd) => {
+                let members = etcd.members().await;
+                members.map(|members| (etcd, members))
+            }
             Err(error) => Err(error),
         };
-        match members {
-            Ok(members) => {
-                let member = find(&members, work.identity(), &own);
-                let member = member.or_else(|| members.iter().find(|member| member.name == work.identity()));
+        match asked {
+            Ok((etcd, members)) => {
+                let on_volume = volume::folder(wanted)?.is_some();
+                let named = members.iter().find(|member| member.name == work.identity());
+                // The address of this machine may be one that the member of another volume had.
+                let member = named.filter(|_| on_volume).or_else(|| find(&members, work.identity(), &own));
+                let member = member.or(named);
                 if let Some(member) = member {
+                    if on_volume {
+                        volume::moved(work, &etcd, member, &mut patience).await?;
+                    }
                     let initial_cluster = initial(work.identity(), &own);
                     return Ok(Memory { member_id: member.id(), initial_cluster, has_left: false });
                 }
@@ -110,7 +119,8 @@ pub(super) async fn is_lost(work: &Work, wanted: Attributes<'_>, member: &Member
         return false;
     }
     let disk = &work.host().disk;
-    let has_data = disk.target(DATA).is_ok_and(|folder| etcd_data::read(&folder).is_some());
+    let folder = volume::folder(wanted).ok().flatten().unwrap_or(DATA);
+    let has_data = disk.target(folder).is_ok_and(|folder| etcd_data::read(&folder).is_some());
     let silent = match Etcd::connect(disk, wanted, own) {
         Ok(etcd) => etcd.health().await.is_err(),
         Err(_) => false,
@@ -118,8 +128,19 @@ pub(super) async fn is_lost(work: &Work, wanted: Attributes<'_>, member: &Member
     silent && !has_data
 }
 
-/// A further member: added as a learner as soon as etcd accepts one.
-pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
+/// A further member: the one whose data is on the volume of the machine, or a new one.
+pub(super) async fn enter(work: &Work) -> Result<Memory, ProviderError> {
+    if let Some(ids) = volume::data(work, work.wanted())? {
+        if let Some(memory) = volume::continued(work, ids).await? {
+            return Ok(memory);
+        }
+        volume::set_aside(work, ids).await?;
+    }
+    announce(work).await
+}
+
+/// A new member: added as a learner as soon as etcd accepts one.
+async fn announce(work: &Work) -> Result<Memory, ProviderError> {
     let wanted = work.wanted();
     let own = wanted.texts("peer_urls");
     let etcd = connect(work, wanted)?;
@@ -148,6 +169,10 @@ pub(super) async fn announce(work: &Work) -> Result<Memory, ProviderError> {
             let initial_cluster = initial_cluster(&members, work.identity(), &own);
             return Ok(Memory { member_id: member.id(), initial_cluster, has_left: false });
         }
+        if volume::cleared(work, &etcd, &members, &mut patience).await? {
+            continue;
+        }
+        volume::remember(work, &own)?;
         work.host().disk.at("announce member");
         match etcd.add(&own, true).await {
             // The list that comes next has it.
