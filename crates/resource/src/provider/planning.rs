@@ -127,6 +127,22 @@ pub mod operation {
     /// a roll: a report on a cluster runs it for machines that did not become nodes.
     pub const CONSOLE: &str = "console";
 
+    /// Attaches the disk of a member of etcd to the machine on which the provider runs. No part of a plan: a control plane that
+    /// boots runs it, with the identity of the machine and an empty identity of the object. Arguments: `cluster`, the name of the
+    /// cluster; `etcd`, the name of the etcd cluster; `members`, the names of the members that the pool of the machine runs;
+    /// `machine`, its provider id. It fails as `transient` while all of these disks belong to other machines. The answer has the
+    /// attributes [`MEMBER`], [`VOLUME`], [`SERIAL`] and [`DEVICES`].
+    pub const ATTACH: &str = "attach";
+
+    /// The attribute of the answer of [`ATTACH`] with the name of the member.
+    pub const MEMBER: &str = "member";
+    /// The attribute of the answer of [`ATTACH`] with the cloud's name of the disk.
+    pub const VOLUME: &str = "volume";
+    /// The attribute of the answer of [`ATTACH`] with the serial number of the device.
+    pub const SERIAL: &str = "serial";
+    /// The attribute of the answer of [`ATTACH`] with paths under which the device may be found.
+    pub const DEVICES: &str = "devices";
+
     /// The attribute of the answer of [`CONSOLE`]: the end of the text, null where there is none.
     pub const TEXT: &str = "text";
 

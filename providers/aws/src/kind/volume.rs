@@ -1,7 +1,10 @@
 //! Disks.
 
+mod attach;
+
 use async_trait::async_trait;
 use aws_sdk_ec2::types::{Volume as Sdk, VolumeState, VolumeType};
+use slipway_resource::provider::{Applied, operation};
 use slipway_resource::{Identity, ProviderError, Value};
 
 use super::attribute::{differs, need, number32, some, text};
@@ -9,7 +12,7 @@ use super::family::Volumes;
 use super::{Blockers, Condition, Found, Kind, update_tags};
 use crate::act::Act;
 use crate::cloud::Cloud;
-use crate::error::incomplete;
+use crate::error::{incomplete, invalid};
 use crate::owner::{identity, of_ec2, specification, visible};
 use crate::rate::Class;
 
@@ -93,6 +96,19 @@ impl Kind for Volume {
     async fn delete(&self, act: &Act<'_>, id: &Identity) -> Result<(), ProviderError> {
         let request = act.cloud.ec2().delete_volume().volume_id(id.as_str());
         act.cloud.write(Class::Ec2Write, "DeleteVolume", || request.clone().send()).await.map(drop)
+    }
+
+    async fn operate(
+        &self,
+        act: &Act<'_>,
+        _: &Identity,
+        name: &str,
+        arguments: &Value,
+    ) -> Result<Applied, ProviderError> {
+        match name {
+            operation::ATTACH => attach::attach(act, arguments).await,
+            _ => Err(invalid(format!("aws_ebs_volume has no operation {name}"))),
+        }
     }
 
     /// An instance that terminates lets its disks go; one that runs does not.

@@ -187,9 +187,11 @@ mod tests {
         ("Events", "events"),
         ("Kms", "kms"),
     ];
-    /// Calls that look for blockers of a deletion, or for a cluster whose state is lost, or read the console
-    /// output of an instance. No change fails without them.
-    const HELPFUL: [&str; 7] = [
+    /// Calls that look for blockers of a deletion, remove what network plugins left behind, look for a cluster whose state is lost, or
+    /// read the console output of an instance. No change fails without them. Control planes attach volumes with their own role.
+    const HELPFUL: [&str; 9] = [
+        "ec2:AttachVolume",
+        "ec2:DeleteNetworkInterface",
         "ec2:DescribeNetworkInterfaces",
         "ec2:GetConsoleOutput",
         "iam:ListInstanceProfiles",

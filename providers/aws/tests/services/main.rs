@@ -19,3 +19,4 @@ mod malformed;
 mod object;
 mod routes;
 mod trouble;
+mod volumes;

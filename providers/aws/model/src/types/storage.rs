@@ -1,5 +1,6 @@
 //! Volumes, key pairs and objects.
 
+use slipway_resource::provider::operation;
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{Attribute, Form, Type};
 
@@ -35,6 +36,12 @@ fn volume() -> Named {
             "snapshot_id",
             Attribute::optional(TEXT).immutable(),
             "The snapshot whose data it begins with.",
+        )
+        .operation(
+            operation::ATTACH,
+            10_000,
+            false,
+            "Attaches the volume of a member of etcd to the instance that asks for it.",
         )
         .takes(3_000, 5_000, 3_000)
         .forms(&["type"], &[Form::Case])
