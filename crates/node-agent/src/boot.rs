@@ -17,6 +17,7 @@ mod programs;
 mod report;
 mod settings;
 pub mod unit;
+mod volume;
 
 use crate::code;
 use crate::error::Error;

@@ -63,4 +63,6 @@ codes! {
     NOT_CREATED = "NODE0031", "a key, request or kubeconfig cannot be created";
     /// The ConfigMap `cluster-info`, or a file in its place, cannot be used.
     CLUSTER_INFO = "NODE0032", "cluster-info cannot be used";
+    /// The volume of a member of etcd cannot be attached, formatted or mounted.
+    VOLUME = "NODE0033", "the volume of a member of etcd cannot be used";
 }

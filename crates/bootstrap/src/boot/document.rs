@@ -196,6 +196,9 @@ pub(super) struct ControlPlane {
     pub pod_security: Option<Standards>,
     #[serde(default)]
     pub etcd: Vec<EtcdCluster>,
+    /// Whether members of etcd keep their data on volumes of the cloud.
+    #[serde(default)]
+    pub etcd_volumes: bool,
     #[serde(default)]
     pub autoscaling: BTreeMap<String, Json>,
 }
@@ -298,11 +301,11 @@ impl NodeBootstrap {
         self.cluster.store.as_deref()
     }
 
-    /// The members of etcd that machines of this pool run, by name. Their data is on volumes of the cloud, where the cloud has
-    /// such volumes.
+    /// The members of etcd that machines of this pool run and whose data is on volumes of the cloud, by name.
     #[must_use]
-    pub fn etcd_members(&self) -> Vec<String> {
-        let members = self.all_members().filter(|member| member.pool == self.node.pool);
+    pub fn members_on_volumes(&self) -> Vec<String> {
+        let has_volumes = self.control_plane.as_ref().is_some_and(|own| own.etcd_volumes);
+        let members = self.all_members().filter(|member| has_volumes && member.pool == self.node.pool);
         members.map(|member| member.name.clone()).collect()
     }
 

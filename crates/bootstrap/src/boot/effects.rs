@@ -91,7 +91,8 @@ impl NodeBootstrap {
                 "static pods have the requests of kubeadm",
             );
             note(
-                etcd().any(|cluster| cluster.members.iter().any(|member| member.volume.is_some())),
+                !own.etcd_volumes
+                    && etcd().any(|cluster| cluster.members.iter().any(|member| member.volume.is_some())),
                 "controlPlane.etcd[].members[].volume",
                 "etcd keeps its data on the disk that the machine boots from",
             );

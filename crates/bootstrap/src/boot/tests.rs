@@ -199,8 +199,10 @@ fn a_member_on_a_volume_keeps_its_name_and_never_begins_in_an_empty_folder() {
         {"name": "main", "members": [member("a", "one"), member("b", "two")], "backups": {}},
         {"name": "events", "members": [member("c", "one")], "backups": {}},
     ]);
+    assert!(read(&text).unwrap().members_on_volumes().is_empty());
+    text["controlPlane"]["etcdVolumes"] = true.into();
     let document = read(&text).unwrap();
-    assert_eq!((document.etcd_members(), document.has_one_member()), (vec!["a".to_owned()], false));
+    assert_eq!((document.members_on_volumes(), document.has_one_member()), (vec!["a".to_owned()], false));
     let on_volume = ThisMachine { member: Some("a".to_owned()), ..machine() };
     let discovered = Discovered {
         server: "https://10.0.0.1:443".to_owned(),

@@ -15,7 +15,7 @@ use slipway_spec::model::Architecture;
 use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
-use super::{Stop, credential, identity, settings};
+use super::{Stop, credential, identity, settings, volume};
 use crate::api::{Api, Credentials, Trust};
 use crate::caller::Caller;
 use crate::code;
@@ -37,6 +37,19 @@ pub struct Prepared {
     pub secrets: NodeSecrets,
     /// The record that this machine begins the cluster, as long as its API has not answered.
     pub founding: Option<Claim>,
+    /// Whether this machine continues the cluster with the data on its volume.
+    pub continues: bool,
+}
+
+/// How a control plane comes into the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    /// It begins the cluster.
+    Begins,
+    /// It has the data of a member of etcd, and continues the cluster without asking others first.
+    Continues,
+    /// It joins other control planes.
+    Joins,
 }
 
 /// Reads the document of a machine.
@@ -76,7 +89,11 @@ pub async fn prepare(
 ) -> Result<Prepared, Stop> {
     let detected = settled(machine)?;
     let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
-    let mut this = ThisMachine { detected, facts, provider_id: boot.provider_id.clone() };
+    let member = match document.is_control_plane() {
+        true => volume::member(&machine.root)?,
+        false => None,
+    };
+    let mut this = ThisMachine { detected, facts, provider_id: boot.provider_id.clone(), member };
     // An authority is never elsewhere: its key comes with its certificate, also when a run ended between the two.
     this.facts.external_authorities.clear();
     // A unit in /etc is the machine's own: its plan keeps it.
@@ -100,7 +117,12 @@ pub fn has_address(machine: &Machine) -> Result<(), Stop> {
 /// The image of the pause container that the Kubernetes version of a document has.
 pub fn pause_image(document: &NodeBootstrap) -> String {
     let endpoint = LocalEndpoint { host: "localhost".to_owned(), port: document.api_port() };
-    let nobody = ThisMachine { detected: Detected::default(), facts: Facts::default(), provider_id: None };
+    let nobody = ThisMachine {
+        detected: Detected::default(),
+        facts: Facts::default(),
+        provider_id: None,
+        member: None,
+    };
     Images::of(&document.configuration(&nobody, &endpoint, true).cluster).pause
 }
 
@@ -135,18 +157,20 @@ struct Preparing<'a> {
 impl Preparing<'_> {
     async fn control_plane(mut self) -> Result<Prepared, Stop> {
         let endpoint = self.endpoint()?;
-        let (keys, begins) =
+        let (keys, entry) =
             match (self.before, keys::on_disk(self.document, self.machine, &mut self.secrets)?) {
-                (Some(before), Some(keys)) if !self.is_founding(before) => {
-                    (keys, before.role == Purpose::Init)
-                }
+                (Some(before), Some(keys)) if !self.is_founding(before) => (keys, self.entry_of(before)),
                 _ => self.keys().await?,
             };
+        let begins = entry != Entry::Joins;
         let Keys { certificates } = keys;
         let document = self.with_settings_of_control_planes(&endpoint, &certificates, begins).await?;
         let configuration = document.configuration(&self.this, &endpoint, begins);
         if begins {
-            let part = Part::Begins { certificates };
+            let part = match entry {
+                Entry::Continues => Part::Continues { certificates },
+                _ => Part::Begins { certificates },
+            };
             return self.done(Purpose::Init, &document, configuration, (&endpoint, part, None));
         }
         let joined = match self.before.and_then(|before| before.joined.clone()).filter(|_| self.has_joined())
@@ -162,8 +186,17 @@ impl Preparing<'_> {
         self.done(Purpose::JoinControlPlane, &document, configuration, (&endpoint, part, Some(joined)))
     }
 
-    /// The keys of the cluster, and whether this machine begins it.
-    async fn keys(&mut self) -> Result<(Keys, bool), Stop> {
+    /// How this machine came into the cluster.
+    fn entry_of(&self, before: &NodeSpec) -> Entry {
+        match before.role {
+            Purpose::Init if claim::has_continued_here(&self.machine.root) => Entry::Continues,
+            Purpose::Init => Entry::Begins,
+            _ => Entry::Joins,
+        }
+    }
+
+    /// The keys of the cluster, and how this machine comes into it.
+    async fn keys(&mut self) -> Result<(Keys, Entry), Stop> {
         let cluster = self.document.cluster_name();
         let store = self.boot.state.as_deref().or(self.document.store()).ok_or_else(|| {
             let error = Error::new(code::DOCUMENT, "nothing says where the state of the cluster is");
@@ -173,7 +206,7 @@ impl Preparing<'_> {
         let store = store.trim_end_matches('/').strip_suffix(&format!("/{cluster}")).unwrap_or(store);
         let (keys, uid) = keys::in_state(self.caller, self.document, store, &mut self.secrets).await?;
         if let Some(before) = self.before.filter(|before| !self.is_founding(before)) {
-            return Ok((keys, before.role == Purpose::Init));
+            return Ok((keys, self.entry_of(before)));
         }
         let own = Founder {
             node: self.this.detected.hostname.clone(),
@@ -181,6 +214,7 @@ impl Preparing<'_> {
             machine: self.machine_id()?,
             begun: false,
             renewals: 0,
+            etcd: None,
         };
         let claim = Claim::new(self.caller.backend_at(store)?, cluster, &uid, own)?;
         let seen = self.seen.as_deref_mut().ok_or_else(|| {
@@ -192,8 +226,34 @@ impl Preparing<'_> {
         if !begins && self.before.is_some() {
             return Err(claim::step_down(&self.machine.root));
         }
+        if !begins && self.continues(&claim).await? {
+            return Ok((keys, Entry::Continues));
+        }
         self.claim = Some(claim);
-        Ok((keys, begins))
+        Ok((keys, if begins { Entry::Begins } else { Entry::Joins }))
+    }
+
+    /// Whether this machine starts the member of etcd on its volume before it asks the cluster: the member has the only vote, or no
+    /// other control plane has answered for a while. Members that run are reached by their addresses in the data.
+    async fn continues(&mut self, claim: &Claim) -> Result<bool, Stop> {
+        let Some(member) = &self.this.member else { return Ok(false) };
+        let record = claim.record().await?;
+        if !record.begun {
+            return Ok(false);
+        }
+        let root = &self.machine.root;
+        match volume::cluster(root) {
+            Some(cluster) if record.etcd.as_ref() == Some(&cluster) => {}
+            None if self.document.has_one_member() => {
+                return Err(Stop::Waits(format!(
+                    "waits for the data of etcd: the cluster has begun, and the volume of its only member {member} is empty; \
+                     attach the volume with the data, or restore a snapshot"
+                )));
+            }
+            // It joins as a new member.
+            _ => return Ok(false),
+        }
+        Ok(volume::voters(root)? == 1 || self.seen.as_deref_mut().is_some_and(Seen::has_waited))
     }
 
     /// Whether this boot began the cluster, and its API has not answered yet.
@@ -376,13 +436,14 @@ impl Preparing<'_> {
         configuration: Configuration,
         (endpoint, part, joined): (&LocalEndpoint, Part, Option<Joined>),
     ) -> Result<Prepared, Stop> {
+        let continues = matches!(part, Part::Continues { .. });
         let phased = document.expand(&self.this, &configuration, endpoint, &part);
         let phased = phased.map_err(|error| Error::new(error.code(), error.to_string()))?;
         let mut spec = NodeSpec::new(role, configuration);
         spec.joined = joined;
         spec.boot = Some(self.boot.clone());
         let founding = self.claim.filter(|_| role == Purpose::Init);
-        Ok(Prepared { spec, phased, secrets: self.secrets, founding })
+        Ok(Prepared { spec, phased, secrets: self.secrets, founding, continues })
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) const RENEWAL: Duration = Duration::from_secs(15);
 
 /// The file with which the machine that began a cluster remembers it.
 const BEGUN: &str = "/var/lib/slipway/boot/begun";
+/// The content of this file on a machine that continues a cluster with the data on its volume.
+const CONTINUED: &[u8] = b"continued\n";
 /// The folder of static pods.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
@@ -46,6 +48,10 @@ pub(super) struct Founder {
     /// How often it was renewed.
     #[serde(default)]
     pub renewals: u64,
+    /// The id of its etcd cluster, where the members of that are on volumes: a machine that gets such a volume knows by it whether
+    /// the data is that of the cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub etcd: Option<String>,
 }
 
 impl Founder {
@@ -58,9 +64,16 @@ impl Founder {
 #[derive(Debug, Default)]
 pub struct Seen {
     record: Option<(Founder, Instant)>,
+    /// Since when this machine has waited for other control planes.
+    waits: Option<Instant>,
 }
 
 impl Seen {
+    /// Whether this machine has waited for other control planes for a full term, from the first time that it asks.
+    pub(super) fn has_waited(&mut self) -> bool {
+        self.waits.get_or_insert_with(Instant::now).elapsed() >= TERM
+    }
+
     /// Whether the record has not changed for a full term.
     fn is_stale(&mut self, found: &Founder) -> bool {
         match &self.record {
@@ -109,6 +122,24 @@ impl Claim {
         }
         tracing::warn!(node = %found.node, "the first control plane does not renew its record; this one begins the cluster");
         self.replace(&Founder { renewals: found.renewals + 1, ..self.own.clone() }, &tag).await
+    }
+
+    /// The record as it is now.
+    pub(super) async fn record(&self) -> Result<Founder, Stop> {
+        Ok(self.read().await?.0)
+    }
+
+    /// Writes the id of the etcd cluster that this machine has begun into its record.
+    pub(super) async fn remember_etcd(&self, cluster: &str) -> Result<(), Stop> {
+        loop {
+            let (found, tag) = self.read().await?;
+            if !found.is_machine(&self.own) || found.etcd.is_some() {
+                return Ok(());
+            }
+            if self.replace(&Founder { etcd: Some(cluster.to_owned()), ..found }, &tag).await? {
+                return Ok(());
+            }
+        }
     }
 
     /// Renews the record of this control plane. False when another one has taken it over.
@@ -188,9 +219,26 @@ pub(super) fn has_begun_here(root: &Path) -> bool {
 
 /// Remembers that this machine has begun the cluster.
 pub(super) fn remember_begun(root: &Path) -> Result<(), Error> {
+    remember(root, b"")
+}
+
+/// Whether this machine continues a cluster that another machine has begun.
+pub(super) fn has_continued_here(root: &Path) -> bool {
+    std::fs::read(below(root, BEGUN)).is_ok_and(|content| content == CONTINUED)
+}
+
+/// Remembers that this machine continues the cluster in place of the machine that had its data before.
+pub(super) fn remember_continued(root: &Path) -> Result<(), Error> {
+    remember(root, CONTINUED)
+}
+
+fn remember(root: &Path, content: &[u8]) -> Result<(), Error> {
     let path = below(root, BEGUN);
-    replace::write(&path, b"", Readers::AsUsual)
-        .map_err(|error| Error::file("the record of the first control plane", &path, &error))
+    let write = || {
+        std::fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+        replace::write(&path, content, Readers::AsUsual)
+    };
+    write().map_err(|error| Error::file("the record of the first control plane", &path, &error))
 }
 
 /// Stops the control plane that this machine has begun, because another machine begins the cluster. No machine has joined
@@ -228,6 +276,7 @@ mod tests {
             machine: format!("{number}"),
             begun: false,
             renewals: 0,
+            etcd: None,
         }
     }
 
@@ -293,6 +342,25 @@ mod tests {
         }
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn the_record_has_the_etcd_of_its_founder() {
+        let backend = Arc::new(MemoryBackend::new());
+        let (one, two) = (claim(&backend, "u1", 1), claim(&backend, "u1", 2));
+        assert!(one.begins(&mut Seen::default()).await.unwrap());
+        two.remember_etcd("b").await.unwrap();
+        assert_eq!(one.record().await.unwrap().etcd, None);
+        // Also when another control plane has joined before.
+        assert!(two.has_begun(false).await.unwrap());
+        one.remember_etcd("a").await.unwrap();
+        assert!(one.has_begun(true).await.unwrap());
+        let record = two.record().await.unwrap();
+        assert_eq!((record.begun, record.etcd.as_deref()), (true, Some("a")));
+        let mut seen = Seen::default();
+        assert!(!seen.has_waited());
+        advance(TERM).await;
+        assert!(seen.has_waited());
+    }
+
     #[test]
     fn a_machine_that_steps_down_serves_no_api_any_more() {
         let root = tempfile::tempdir().unwrap();
@@ -305,6 +373,8 @@ mod tests {
         std::fs::create_dir_all(below(root.path(), "/var/lib/slipway/boot")).unwrap();
         assert!(!has_begun_here(root.path()));
         remember_begun(root.path()).unwrap();
-        assert!(has_begun_here(root.path()));
+        assert!(has_begun_here(root.path()) && !has_continued_here(root.path()));
+        remember_continued(root.path()).unwrap();
+        assert!(has_begun_here(root.path()) && has_continued_here(root.path()));
     }
 }

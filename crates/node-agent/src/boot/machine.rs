@@ -10,9 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Stop;
 use super::attempt::{self, Prepared};
 use super::claim::{self, Seen};
-use super::programs;
 use super::report::{Phase, Report};
-use super::{identity, unit};
+use super::{identity, programs, unit, volume};
 use crate::caller::Caller;
 use crate::code;
 use crate::error::Error;
@@ -97,6 +96,7 @@ async fn once(
     attempt::has_address(&machine)?;
     let pause = attempt::pause_image(document);
     programs::install(document, &machine.root, &pause).await?;
+    volume::settle(document, &machine.root, boot.provider_id.as_deref()).await?;
     // Sockets and programs may have come.
     let machine = Machine::open(caller, Path::new("/")).await?;
     let prepared = attempt::prepare(caller, &machine, document, boot, (before.as_ref(), Some(seen))).await?;
@@ -150,12 +150,18 @@ async fn carry_out(
     before: Option<&NodeSpec>,
 ) -> Result<(), Stop> {
     let root = machine.root.clone();
+    if prepared.continues {
+        claim::remember_continued(&root)?;
+    }
     let Some(claim) = prepared.founding.take() else {
         return apply(caller, machine, prepared, before).await;
     };
     tokio::select! {
         result = apply(caller, machine, prepared, before) => result?,
         () = claim.until_lost() => return Err(claim::step_down(&root)),
+    }
+    if let Some(cluster) = volume::cluster(&root) {
+        claim.remember_etcd(&cluster).await?;
     }
     if !claim.has_begun(true).await? {
         return Err(claim::step_down(&root));

@@ -30,8 +30,17 @@ impl Identifier {
         program(&executable_name(provider)).filter(|_| is_name)
     }
 
-    /// Starts a provider and opens a session in a region.
+    /// Starts a provider and opens a session in a region that only looks.
     pub async fn start(provider: &str, region: Option<&str>) -> Result<Self, Error> {
+        Self::open(provider, region, Terms { read_only: true, ..Terms::default() }).await
+    }
+
+    /// Starts a provider and opens a session in a region that may change objects of the cloud.
+    pub async fn start_to_change(provider: &str, region: Option<&str>) -> Result<Self, Error> {
+        Self::open(provider, region, Terms::default()).await
+    }
+
+    async fn open(provider: &str, region: Option<&str>, terms: Terms) -> Result<Self, Error> {
         let name = executable_name(provider);
         let failed = |cause: String| {
             Error::new(code::IDENTITY, format!("{name} cannot be used on this machine")).cause(cause)
@@ -47,9 +56,18 @@ impl Identifier {
         }
         let request =
             SessionRequest { config: Value::Null, region: region.map(str::to_owned), offline: false };
-        let session = client.open_session_on(request, Terms { read_only: true, ..Terms::default() }).await;
+        let session = client.open_session_on(request, terms).await;
         let session = session.map_err(|error| failed(error.message))?;
         Ok(Self { running, session })
+    }
+
+    /// The type of the provider's objects that has an operation; `None` when there is none.
+    pub async fn type_with(&self, operation: &str) -> Result<Option<String>, Error> {
+        let schema = self.running.provider().schema().await.map_err(|error| {
+            Error::new(code::IDENTITY, "the types of the provider are not known").cause(error.message)
+        })?;
+        let found = schema.types.iter().find(|(_, kind)| kind.operations.contains_key(operation));
+        Ok(found.map(|(name, _)| name.clone()))
     }
 
     /// The session.

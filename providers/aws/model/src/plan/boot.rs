@@ -6,7 +6,8 @@
 //! reads. Any other change is refused by name.
 //!
 //! Settings of control planes that change in place are in the user data for the machine that begins the cluster. A template
-//! keeps its user data if only they differ, because a new version replaces machines.
+//! keeps its user data if only they differ, because a new version replaces machines. For the same reason, a template of an
+//! earlier version leaves the data of etcd where it is, if nothing else differs.
 
 use std::io::Read as _;
 
@@ -44,6 +45,11 @@ const NO_PROGRAMS: &str = "their image must have slipway, containerd and the kub
                            slipway, containerd, runc, cniPlugins and kubelet";
 const NO_CREDENTIAL: &str =
     "workers need a credential, which they get when `assets.programs` lists the `provider`";
+const NO_VOLUME: &str = "control planes need the volumes of their members of etcd, which they attach when `assets.programs` lists the \
+                         `provider`";
+/// The field of the document that has members of etcd keep their data on volumes, and its path in reasons.
+const VOLUMES: &str = "/controlPlane/etcdVolumes";
+const VOLUMES_PATH: &str = "controlPlane.etcdVolumes";
 /// Programs that an image may lack, and the line of the script that downloads the first of them.
 pub(super) const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 pub(super) const FETCHES: &str = "until is_program ";
@@ -95,7 +101,7 @@ pub(super) fn kept(
     };
     if !of_another_tool(observed) {
         if let Some(found) = observed.get(USER_DATA)
-            && text(found).is_some_and(|before| differ_in_first_settings(&before, &after))
+            && text(found).is_some_and(|before| differ_as_expected(&before, &after))
         {
             wanted.set(&Path::key(USER_DATA), found.clone());
             return Ok((wanted, Vec::new()));
@@ -106,10 +112,12 @@ pub(super) fn kept(
     let found = observed.get(USER_DATA).cloned().unwrap_or_default();
     let of_kops = text(&found).is_some_and(|text| OF_KOPS.iter().all(|mark| text.contains(mark)));
     let before = last_applied.and_then(|applied| applied.get(USER_DATA)).and_then(text);
-    let changes = match before.filter(|text| is_ours(text)) {
+    let mut changes = match before.filter(|text| is_ours(text)) {
         Some(before) => changes(&before, &after),
         None => Vec::new(),
     };
+    // The machines of the other tool have volumes as it makes them.
+    changes.retain(|path| path != VOLUMES_PATH);
     wanted.set(&Path::key(USER_DATA), found);
     if wanted.get(VERSION).is_some() {
         wanted.set(&Path::key(VERSION), Value::Null);
@@ -133,13 +141,24 @@ pub(super) fn kept(
     Ok((wanted, if carried.is_empty() { Vec::new() } else { vec![reason.to_owned()] }))
 }
 
-/// Whether two versions of Slipway's user data differ in the settings alone with which a control plane begins the cluster.
-fn differ_in_first_settings(before: &str, after: &str) -> bool {
-    // The document without these settings, and the script without the document, the way in which it is written, and its digest:
+/// Whether two versions of Slipway's user data differ in what makes no new version of a template: the settings with which a control
+/// plane begins the cluster, and that a version before had no volumes for members of etcd.
+fn differ_as_expected(before: &str, after: &str) -> bool {
+    let has_volumes = |text: &str| document(text).is_some_and(|document| document.pointer(VOLUMES).is_some());
+    let (had, has) = (has_volumes(before), has_volumes(after));
+    if had && !has {
+        return false;
+    }
+    // The document without these fields, and the script without the document, the way in which it is written, and its digest:
     // a document that grows is compressed.
-    let rest = |text: &str| {
+    let rest = |text: &str, has_first: bool| {
         let mut document = document(text)?;
-        document.pointer_mut("/settings")?.as_object_mut()?.remove("first")?;
+        if let Some(own) = document.pointer_mut("/controlPlane").and_then(Json::as_object_mut) {
+            own.remove("etcdVolumes");
+        }
+        if has_first {
+            document.pointer_mut("/settings")?.as_object_mut()?.remove("first")?;
+        }
         let (head, behind) = text.split_once("<<'DOCUMENT'")?;
         let (head, _) = head.rsplit_once('\n')?;
         let (_, tail) = behind.split_once("\nDOCUMENT\n")?;
@@ -147,7 +166,9 @@ fn differ_in_first_settings(before: &str, after: &str) -> bool {
         let (_, end) = digest.split_once('\n')?;
         Some((document, [head, command, end].map(str::to_owned)))
     };
-    before != after && rest(before).is_some_and(|before| rest(after) == Some(before))
+    let is_same =
+        |has_first| rest(before, has_first).is_some_and(|before| rest(after, has_first) == Some(before));
+    before != after && (is_same(true) || had != has && is_same(false))
 }
 
 /// Refuses a new template of a cluster whose machines boot by the user data of another tool: Slipway does not write that user
@@ -186,9 +207,14 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
     let has_programs = has_programs(&text, &document);
     let is_control_plane = document["node"]["role"] == "controlPlane";
-    let proves = text.contains(AUTHORITY) && files.iter().any(|file| file["name"] == PROVIDER);
-    let has_credential = is_control_plane || proves;
-    let lacks = [(!has_programs).then_some(NO_PROGRAMS), (!has_credential).then_some(NO_CREDENTIAL)];
+    let has_provider = files.iter().any(|file| file["name"] == PROVIDER);
+    let has_credential = is_control_plane || text.contains(AUTHORITY) && has_provider;
+    let has_volume = document.pointer(VOLUMES) != Some(&Json::Bool(true)) || has_provider;
+    let lacks = [
+        (!has_programs).then_some(NO_PROGRAMS),
+        (!has_credential).then_some(NO_CREDENTIAL),
+        (!has_volume).then_some(NO_VOLUME),
+    ];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
     (!lacks.is_empty()).then(|| format!("{}{NO_NODES}{}", machines_of(&document), lacks.join(", and ")))
 }
@@ -371,6 +397,25 @@ mod tests {
     }
 
     #[test]
+    fn a_template_of_an_earlier_version_leaves_the_data_of_etcd_on_its_disks() {
+        let with = |volumes: &str, more: &str| {
+            let own = format!(r#""controlPlane":{{"etcd":[{{"name":"main"}}]{volumes}}}"#);
+            template(&ours(&format!(r#"{{"node":{{"pool":"a"{more}}},{own}}}"#)))
+        };
+        let (volumes, more) = (r#","etcdVolumes":true"#, r#","taints":[]"#);
+        let before = with("", "");
+        let (wanted, reasons) = kept(with(volumes, ""), &before, Some(&before)).unwrap();
+        assert_eq!((&wanted, reasons.len()), (&before, 0));
+        // With another difference it is a new version, and none loses its volumes.
+        let other = with(volumes, more);
+        assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
+        assert_eq!(kept(before.clone(), &with(volumes, ""), None).unwrap().0, before);
+        // The machines of another tool are none of this.
+        let (wanted, reasons) = kept(with(volumes, ""), &template(NODEUP), Some(&before)).unwrap();
+        assert_eq!((wanted, reasons.len()), (template(NODEUP), 0));
+    }
+
+    #[test]
     fn machines_become_nodes_when_they_get_programs_and_keys() {
         let files = NEEDED.map(|name| format!(r#"{{"name":"{name}"}}"#)).join(",");
         let script = |role: &str, files: &str, fetches: &str| {
@@ -389,6 +434,17 @@ mod tests {
         assert_eq!(script("worker", &proves, &asks), "");
         assert_eq!(script("worker", &files, &asks), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
         assert_eq!(script("worker", &proves, &fetches), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
+        // Of a control plane with members of etcd.
+        let members = |files: &str| {
+            let etcd = r#"{"etcd":[{"name":"main"}],"etcdVolumes":true}"#;
+            let document = format!(
+                r#"{{"node":{{"role":"controlPlane"}},"controlPlane":{etcd},"programs":{{"files":[{files}]}}}}"#
+            );
+            limits(&template(&ours(&document).replace("exec ", &format!("{fetches}exec "))))
+                .unwrap_or_default()
+        };
+        assert_eq!(members(&files), format!("{MACHINES}{NO_NODES}{NO_VOLUME}"));
+        assert_eq!(members(&proves), "");
         let both = script("worker", "", "");
         assert!(both.contains(NO_PROGRAMS) && both.ends_with(NO_CREDENTIAL), "{both}");
         let named = limits(&labels("")).unwrap_or_default();

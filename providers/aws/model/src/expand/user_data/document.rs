@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value as Json;
-use slipway_bootstrap::boot::settings_name;
+use slipway_bootstrap::boot::{ETCD, settings_name};
 use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
 use slipway_cluster_input::{
-    Addon, Architecture, Assets, Audit, Authentication, Component, ComponentName, ContainerRuntime,
-    EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, PodSecurity, ProgramFile,
-    ProgramName, Programs, ProxyMode, Role, ServiceAccounts, Taint,
+    Addon, Architecture, Assets, Audit, Authentication, ClusterInput, Component, ComponentName,
+    ContainerRuntime, EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, PodSecurity,
+    ProgramFile, ProgramName, Programs, ProxyMode, Role, ServiceAccounts, Taint,
 };
 use slipway_resource::{Address, ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
@@ -180,6 +180,9 @@ struct ControlPlane<'a> {
     pod_security: Option<&'a PodSecurity>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     etcd: Vec<&'a EtcdCluster>,
+    /// The members keep their data on the volumes of the cluster. Documents of earlier versions left it on the disk of the machine.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    etcd_volumes: bool,
     /// The facts about pools for the cluster autoscaler that tags do not contain.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     autoscaling: BTreeMap<&'a str, Autoscaling>,
@@ -411,8 +414,15 @@ fn control_plane<'a>(builder: &Builder<'a>, pool: &NodePool) -> ControlPlane<'a>
         audit: &cluster.audit,
         pod_security: cluster.pod_security.as_ref(),
         etcd: if pool.role == Role::ControlPlane { cluster.etcd.iter().collect() } else { Vec::new() },
+        etcd_volumes: pool.role == Role::ControlPlane && has_member(cluster, pool),
         autoscaling: if pool.role == Role::ControlPlane { autoscaling(builder) } else { BTreeMap::new() },
     }
+}
+
+/// Whether machines of a pool run members of the etcd cluster that has all objects.
+fn has_member(cluster: &ClusterInput, pool: &NodePool) -> bool {
+    let main = cluster.etcd.iter().filter(|etcd| etcd.name == ETCD);
+    main.flat_map(|etcd| &etcd.members).any(|member| member.pool == pool.name)
 }
 
 fn autoscaling<'a>(builder: &Builder<'a>) -> BTreeMap<&'a str, Autoscaling> {
