@@ -2,6 +2,7 @@
 //! pods within the budgets. Each request may be repeated.
 
 mod budget;
+mod etcd;
 mod evict;
 mod node;
 

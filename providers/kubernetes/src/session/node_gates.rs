@@ -22,6 +22,8 @@ use crate::schema::APPROVE_SERVING;
 
 /// How long a drain takes if its arguments do not say: 15 minutes.
 const DRAIN_MS: u64 = 900_000;
+/// How long the removal of a node waits until the other members of etcd vote: 5 minutes.
+const VOTES_MS: u64 = 300_000;
 /// How much of the time of a drain is left for pods that are deleted at its end.
 const FORCED_MS: u64 = 60_000;
 
@@ -103,6 +105,8 @@ impl KubernetesSession {
             // A node that does not exist gets no pods, and is empty.
             (operation::CORDON | operation::DRAIN, None) => Ok(found(false)),
             (operation::CORDON, Some(node)) => {
+                let patience = Patience::new(timeout(arguments, VOTES_MS));
+                self.etcd_does_without(connection, &node, patience, events, ticket).await?;
                 match is_temporary(arguments) {
                     true => connection.cordon_for_a_change(&node).await?,
                     false => connection.cordon(&node).await?,
@@ -191,8 +195,72 @@ impl KubernetesSession {
         let settle = Duration::from_millis(milliseconds(arguments, "settle_ms").unwrap_or_default());
         loop {
             self.serves(connection, key, (true, names.as_deref()), &mut patience, events, ticket).await?;
+            self.votes(connection, key, &mut patience, events, ticket).await?;
             if settle.is_zero() || self.stays_ready(connection, key, settle, events, ticket).await? {
                 return Ok(state(key, true));
+            }
+        }
+    }
+
+    /// Waits until the member of etcd on a node votes; a node without one is not waited for.
+    async fn votes(
+        &self,
+        connection: &Connection,
+        key: &ObjectKey,
+        patience: &mut Patience,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut is_told = false;
+        loop {
+            match connection.lacks_vote(&key.name).await {
+                Ok(false) => return Ok(()),
+                Ok(true) if !is_told => {
+                    let text = "it is ready, and its member of etcd does not vote yet".to_owned();
+                    events.send(ApplyEvent::Progress(text));
+                    is_told = true;
+                }
+                Ok(true) => {}
+                Err(error) if error.class.is_retryable() => {}
+                Err(error) => return Err(error),
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!("the member of etcd on node {} does not vote in time", key.name);
+                return Err(ProviderError::new(ErrorClass::Permanent, text)
+                    .with_hint("look at the pod of etcd on this node; no other control plane was removed"));
+            }
+        }
+    }
+
+    /// Waits until etcd does without the member of a node that leaves: all other members vote.
+    ///
+    /// # Errors
+    /// `dependency` with the reason when they do not in time; `cancelled`.
+    async fn etcd_does_without(
+        &self,
+        connection: &Connection,
+        node: &Node,
+        mut patience: Patience,
+        events: &EventSink,
+        ticket: &Ticket<'_>,
+    ) -> Result<(), ProviderError> {
+        let mut reported = String::new();
+        loop {
+            let why = match connection.etcd_needs(&node.name).await {
+                Ok(None) => return Ok(()),
+                Ok(Some(why)) => why,
+                Err(error) if error.class.is_retryable() => error.message,
+                Err(error) => return Err(error),
+            };
+            if why != reported {
+                events.send(ApplyEvent::Progress(why.clone()));
+                reported.clone_from(&why);
+            }
+            if !patience.pause(ticket).await? {
+                let text = format!("node {} is not removed: {why}", node.name);
+                return Err(ProviderError::new(ErrorClass::Dependency { blockers: vec![why] }, text).with_hint(
+                    "look at the control planes whose member does not vote, then apply again; etcd has a majority now",
+                ));
             }
         }
     }

@@ -5,6 +5,7 @@ mod booting;
 mod budget;
 mod conflict;
 mod conformance;
+mod etcd;
 mod faults;
 mod lab;
 mod life;

@@ -53,7 +53,7 @@ async fn gate(lab: &Lab, name: &str, arguments: Value) -> Result<Result<Value, P
     gate_on(lab, "Node//node-a", name, arguments).await
 }
 
-async fn gate_on(
+pub async fn gate_on(
     lab: &Lab,
     identity: &str,
     name: &str,
