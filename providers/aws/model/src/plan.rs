@@ -119,8 +119,14 @@ fn with_rollout(
 ) -> Result<Planned, ProviderError> {
     let mut rollout = rollout::rollout(&planned.normalised, Some(observed));
     // The machines that exist boot by what was applied.
-    if rollout.irremovable.is_none() {
-        rollout.irremovable = last_applied.and_then(|applied| Manner::of(applied).irremovable());
+    if let Some(applied) = last_applied.map(Manner::of) {
+        rollout.irremovable = rollout.irremovable.or_else(|| applied.irremovable());
+        if Manner::of(&planned.normalised).etcd_loss().is_none()
+            && let Some(loss) = applied.etcd_loss()
+        {
+            let disks = rollout.loses.take().into_iter();
+            rollout.loses = Some(disks.chain([loss]).collect::<Vec<_>>().join(", and "));
+        }
     }
     planned.reasons.extend(rollout::in_place::keep(&mut rollout, &planned.normalised, observed));
     rollout::in_place::refuse(&rollout, &planned.normalised)?;

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cloud::machines;
 use crate::disturbance::{Once, Rules, Which};
 use crate::several::each;
-use crate::world::{APPLY, APPLY_WITH_CONTROL_PLANE, DELETE, HIGHLY_AVAILABLE, World};
+use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, World};
 
 /// How often a user runs a command again that has failed.
 const RUNS: usize = 6;
@@ -119,7 +119,7 @@ fn live(world: &World, trouble: &Disturbed, wanted: &[String]) -> Result<()> {
     world.is_settled()?;
 
     world.public(&[("image: ami-1e749f67", "image: ami-760aaa0f")])?;
-    disturbed(world, trouble, APPLY_WITH_CONTROL_PLANE)?;
+    disturbed(world, trouble, APPLY)?;
     world.is_settled()?;
     let objects = world.cloud.objects()?;
     let old =

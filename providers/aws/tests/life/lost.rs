@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::disturbance::{Call, Once, Rules, Which};
 use crate::faults::difference;
 use crate::several::each_from;
-use crate::world::{APPLY, APPLY_WITH_CONTROL_PLANE, DELETE, HIGHLY_AVAILABLE, PLAN, World};
+use crate::world::{APPLY, DELETE, HIGHLY_AVAILABLE, PLAN, World};
 
 /// How often a user runs a command again that has failed.
 const RUNS: usize = 3;
@@ -111,8 +111,7 @@ impl Part {
 
     fn command(self) -> &'static [&'static str] {
         match self {
-            Self::Create => APPLY,
-            Self::Roll => APPLY_WITH_CONTROL_PLANE,
+            Self::Create | Self::Roll => APPLY,
             Self::Delete | Self::DeleteHalfRolled => DELETE,
         }
     }
@@ -159,7 +158,7 @@ impl Part {
         ensure!(codes.last() == Some(&Some(0)), "no run comes to an end:\n{said}");
         let found = world.shape()?;
         ensure!(found == wanted, "{}", difference(&found, wanted));
-        if self.command() == DELETE { world.is_empty() } else { world.is_settled() }
+        if self.command() == APPLY { world.is_settled() } else { world.is_empty() }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 
-use crate::world::{CONTROL_PLANE, World, changes_of};
+use crate::world::{World, changes_of};
 
 const UPGRADE: &[&str] = &["upgrade", "-f", "spec.yaml", "--to", "1.35.0", "--infrastructure-only"];
 /// Changes beside the version: one of a pool's machines, and one that does not concern machines.
@@ -48,7 +48,7 @@ pub fn only_the_version_changes() -> Result<()> {
     let foreign: Vec<&&str> = left_out.iter().filter(|address| !pending.contains_key(**address)).collect();
     ensure!(foreign.is_empty(), "named, and not pending: {foreign:?}");
 
-    world.expect(0, &[UPGRADE, &["--yes", "--confirm", CONTROL_PLANE]].concat())?;
+    world.expect(0, &[UPGRADE, &["--yes"]].concat())?;
     world.disturbance.only_what_was_asked_for()?;
     let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
     ensure!(spec.contains("kubernetesVersion: 1.35.0"), "the version was not written: {spec}");

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::changes::{CHANGES, Change};
 use crate::cloud::machines;
 use crate::cluster_api::BROKEN;
-use crate::world::{APPLY, APPLY_WITH_CONTROL_PLANE, CONTROL_PLANE, PLAN, PUBLIC, World};
+use crate::world::{APPLY, PUBLIC, World};
 
 const ROLL: &[&str] = &["roll", "-f", "spec.yaml", "--infrastructure-only"];
 
@@ -28,7 +28,6 @@ pub fn a_whole_life() -> Result<()> {
         told.push_str(&shown);
     }
     rolls(&world)?;
-    control_planes_with_programs_stay(&world)?;
     is_taken_over(&world)?;
     world.delete()?;
     world.is_empty()?;
@@ -54,7 +53,7 @@ fn is_refused_without_the_flag(world: &World) -> Result<()> {
         let wanted = format!("the machines of pool {pool} will not become nodes of the cluster");
         ensure!(shown.contains(&wanted), "the plan does not say that {wanted}: {shown}");
     }
-    let unused = "do not carry out yet: etcd[main].members[].volume";
+    let unused = "do not carry out yet: etcd[events]";
     ensure!(shown.contains(unused), "the plan does not say {unused:?}: {shown}");
     let refused: [&[&str]; 3] = [
         &["apply", "-f", "spec.yaml", "--yes"],
@@ -98,9 +97,8 @@ fn one_change(world: &World, text: &mut String, (name, edits): &Change) -> Resul
     for (address, what) in &changes {
         writeln!(shown, "  {address}: {what}")?;
     }
-    // Some replace the control plane, whose etcd would have its data on the disk that it boots from.
-    let apply = ["apply", "saved.plan", "--yes", "--infrastructure-only", "--confirm", CONTROL_PLANE];
-    world.expect(0, &apply)?;
+    // Some replace the control plane, whose etcd has its data on a volume.
+    world.expect(0, &["apply", "saved.plan", "--yes", "--infrastructure-only"])?;
     world.disturbance.only_what_was_asked_for()?;
     world.is_settled()?;
     world.shape()?;
@@ -112,44 +110,17 @@ fn instances(world: &World) -> Result<BTreeSet<String>> {
     Ok(objects.into_iter().filter(|object| object.kind == "instance").map(|object| object.id).collect())
 }
 
-/// Every machine is replaced; the plan after it is empty. The name of the control plane confirms the loss of its etcd: `--yes` does
-/// not.
+/// Every machine is replaced; the plan after it is empty. Nothing has to be confirmed by name: the data of etcd is on a volume.
 fn rolls(world: &World) -> Result<()> {
     let (before, sizes) = (instances(world)?, machines(&world.cloud.objects()?));
     world.expect(2, &[ROLL, &["--dry-run"]].concat())?;
     ensure!(instances(world)? == before, "a dry run has rolled");
-    let refused = world.expect(1, &[ROLL, &["--yes"]].concat())?.err;
-    let refused = refused.split_whitespace().collect::<Vec<_>>().join(" ");
-    ensure!(refused.contains("error[RUN0008]") && refused.contains(CONTROL_PLANE), "{refused}");
-    ensure!(refused.contains("loses the data of its member of etcd"), "{refused}");
-    ensure!(instances(world)? == before, "a roll without a confirmation has replaced machines");
-    world.expect(0, &[ROLL, &["--yes", "--confirm", CONTROL_PLANE]].concat())?;
+    world.expect(0, &[ROLL, &["--yes"]].concat())?;
     world.disturbance.only_what_was_asked_for()?;
     let after = instances(world)?;
     ensure!(after.is_disjoint(&before), "some stayed: {before:?} {after:?}");
     ensure!(machines(&world.cloud.objects()?) == sizes, "not as many as before");
     world.is_settled()
-}
-
-/// With all programs, control planes certainly run etcd on the disk that they boot from: no plan replaces them, also with the name of
-/// their group.
-fn control_planes_with_programs_stay(world: &World) -> Result<()> {
-    let file = |name: &str| format!("{{ name: {name}, path: {name}, sha256: \"{}\" }}", "0".repeat(64));
-    let files = ["slipway", "containerd", "runc", "cniPlugins", "kubelet"].map(file).join(", ");
-    let programs = format!(
-        "  assets: {{ programs: {{ mirrors: [\"https://mirror.example.com\"], files: [{files}] }} }}\n"
-    );
-    let spec = std::fs::read_to_string(world.place().path().join("spec.yaml"))?;
-    let region = "  region: us-east-1\n";
-    ensure!(spec.contains(region), "the spec has no {region}");
-    world.spec(&spec.replacen(region, &format!("{region}{programs}"), 1))?;
-    let before = world.cloud.objects()?;
-    for arguments in [PLAN, APPLY_WITH_CONTROL_PLANE] {
-        let told = world.expect(1, arguments)?.err;
-        ensure!(told.contains("error[PLAN0049]") && told.contains(CONTROL_PLANE), "{arguments:?}: {told}");
-    }
-    ensure!(world.cloud.objects()? == before, "the cloud was changed");
-    world.spec(&spec)
 }
 
 /// The cluster is adopted as if another tool had made it.

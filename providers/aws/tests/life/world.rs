@@ -18,13 +18,6 @@ use crate::disturbance::{Call, Disturbance};
 pub const PLAN: &[&str] = &["plan", "-f", "spec.yaml", "--infrastructure-only"];
 /// Brings the infrastructure to the spec.
 pub const APPLY: &[&str] = &["apply", "-f", "spec.yaml", "--yes", "--infrastructure-only"];
-/// The group of the control plane of [`PUBLIC`], whose name confirms the loss of its etcd.
-pub const CONTROL_PLANE: &str = "aws_autoscaling_group.control-plane-masters-minimal-example-com";
-/// Brings the infrastructure of [`PUBLIC`] to the spec, and replaces its control plane where the spec changes it.
-#[rustfmt::skip]
-pub const APPLY_WITH_CONTROL_PLANE: &[&str] = &[
-    "apply", "-f", "spec.yaml", "--yes", "--infrastructure-only", "--confirm", CONTROL_PLANE,
-];
 /// Deletes a cluster of the specs below. The names confirm the deletion of their etcd.
 #[rustfmt::skip]
 pub const DELETE: &[&str] = &[

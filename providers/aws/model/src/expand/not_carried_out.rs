@@ -3,13 +3,11 @@
 //!
 //! The core takes the notes out where another tool boots the machines of the cluster.
 
-use slipway_bootstrap::boot::NOT_CARRIED_OUT;
+use slipway_bootstrap::boot::{ETCD, NOT_CARRIED_OUT};
 use slipway_cluster_input::{ClusterInput, Component, ComponentName, NodePool, ProgramName, Role};
 
 use super::build::Builder;
 
-/// The only etcd cluster that machines run.
-const ETCD: &str = "main";
 /// Components whose environment machines do not set.
 const WITHOUT_ENVIRONMENT: [ComponentName; 3] =
     [ComponentName::Kubelet, ComponentName::Etcd, ComponentName::Proxy];
@@ -70,7 +68,7 @@ fn of_runtime(cluster: &ClusterInput) -> Fields {
     set(&fields).map(|field| format!("containerRuntime.{field}")).collect()
 }
 
-/// Every control plane runs one member of one etcd cluster, with its data on the disk that it boots from.
+/// Every control plane runs one member of one etcd cluster.
 fn of_etcd(cluster: &ClusterInput) -> Fields {
     let mut fields = Fields::new();
     for etcd in &cluster.etcd {
@@ -83,7 +81,6 @@ fn of_etcd(cluster: &ClusterInput) -> Fields {
             (etcd.version.is_some(), "version"),
             (etcd.cpu_request.is_some(), "cpuRequest"),
             (etcd.memory_request.is_some(), "memoryRequest"),
-            (etcd.members.iter().any(|member| member.volume.is_some()), "members[].volume"),
         ];
         fields.extend(set(&own).map(|field| format!("{place}.{field}")));
     }

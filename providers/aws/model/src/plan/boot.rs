@@ -103,6 +103,10 @@ pub(super) fn kept(
         if let Some(found) = observed.get(USER_DATA)
             && text(found).is_some_and(|before| differ_as_expected(&before, &after))
         {
+            let data = EtcdData::of_user_data(found).filter(|_| wanted.get(ETCD_DATA).is_some());
+            if let Some(data) = data {
+                wanted.set(&Path::key(ETCD_DATA), data.as_str().into());
+            }
             wanted.set(&Path::key(USER_DATA), found.clone());
             return Ok((wanted, Vec::new()));
         }
@@ -144,8 +148,8 @@ pub(super) fn kept(
 /// Whether two versions of Slipway's user data differ in what makes no new version of a template: the settings with which a control
 /// plane begins the cluster, and that a version before had no volumes for members of etcd.
 fn differ_as_expected(before: &str, after: &str) -> bool {
-    let has_volumes = |text: &str| document(text).is_some_and(|document| document.pointer(VOLUMES).is_some());
-    let (had, has) = (has_volumes(before), has_volumes(after));
+    let on_volumes = |text: &str| document(text).is_some_and(|document| has_volumes(&document));
+    let (had, has) = (on_volumes(before), on_volumes(after));
     if had && !has {
         return false;
     }
@@ -209,7 +213,7 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let is_control_plane = document["node"]["role"] == "controlPlane";
     let has_provider = files.iter().any(|file| file["name"] == PROVIDER);
     let has_credential = is_control_plane || text.contains(AUTHORITY) && has_provider;
-    let has_volume = document.pointer(VOLUMES) != Some(&Json::Bool(true)) || has_provider;
+    let has_volume = !has_volumes(&document) || has_provider;
     let lacks = [
         (!has_programs).then_some(NO_PROGRAMS),
         (!has_credential).then_some(NO_CREDENTIAL),
@@ -217,6 +221,11 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     ];
     let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
     (!lacks.is_empty()).then(|| format!("{}{NO_NODES}{}", machines_of(&document), lacks.join(", and ")))
+}
+
+/// Whether members of etcd keep their data on volumes.
+pub(super) fn has_volumes(document: &Json) -> bool {
+    document.pointer(VOLUMES) == Some(&Json::Bool(true))
 }
 
 /// Whether the machines get all programs with which they become nodes.
@@ -403,6 +412,10 @@ mod tests {
             template(&ours(&format!(r#"{{"node":{{"pool":"a"{more}}},{own}}}"#)))
         };
         let (volumes, more) = (r#","etcdVolumes":true"#, r#","taints":[]"#);
+        let normalised = |template: &Value| crate::normalise::normalised("aws_launch_template", template);
+        let (old, new) = (normalised(&with("", "")), normalised(&with(volumes, "")));
+        assert_eq!(new.get(ETCD_DATA), Some(&"elsewhere".into()));
+        assert_eq!(kept(new, &old, Some(&old)).unwrap().0, old);
         let before = with("", "");
         let (wanted, reasons) = kept(with(volumes, ""), &before, Some(&before)).unwrap();
         assert_eq!((&wanted, reasons.len()), (&before, 0));

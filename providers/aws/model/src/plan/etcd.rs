@@ -1,8 +1,9 @@
 //! Where etcd keeps its data on the machines of a pool.
 //!
-//! Slipway's document leaves the data on the disk that a machine boots from, so that it is lost with the machine. The next machine
-//! has another name and is a further member of etcd, and the former member is never removed: after some replacements etcd has no
-//! majority. The machines therefore stay as long as their cluster does.
+//! Slipway's document has it on the volume of a member, which the next machine attaches. Documents of earlier versions left the data
+//! on the disk that a machine boots from, so that it is lost with the machine. The next machine has another name and is a further
+//! member of etcd, and the former member is never removed: after some replacements etcd has no majority. These machines therefore
+//! stay as long as their cluster does.
 //!
 //! Without programs in the spec, it depends on the image whether a machine runs etcd. The loss of these machines is named, and
 //! confirmed by name. Machines that another tool boots have volumes for etcd.
@@ -17,8 +18,8 @@ pub(crate) const ETCD_DATA: &str = "etcd_data";
 /// What each machine loses.
 const LOSS: &str = "the data of its member of etcd, which is on the disk that it boots from";
 /// Why machines stay.
-const STAYS: &str = "etcd keeps its data on the disk that they boot from, and Slipway does not move a member of etcd to another \
-                     machine yet";
+const STAYS: &str = "etcd keeps its data on the disk that they boot from, and Slipway does not move such a member of etcd to \
+                     another machine";
 
 /// Where etcd keeps its data on the machines of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,9 @@ impl EtcdData {
             return Some(Self::Elsewhere);
         }
         let document = boot::document(&text)?;
+        if boot::has_volumes(&document) {
+            return Some(Self::Elsewhere);
+        }
         let clusters = document.pointer("/controlPlane/etcd").and_then(Json::as_array);
         let has_etcd = clusters.is_some_and(|clusters| !clusters.is_empty());
         let place = if boot::has_programs(&text, &document) { Self::BootDisk } else { Self::BootDiskOfImage };
@@ -83,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn slipway_leaves_the_data_of_etcd_on_the_disk_that_a_machine_boots_from() {
+    fn only_a_document_with_volumes_has_the_data_elsewhere_than_on_the_disk_that_a_machine_boots_from() {
         let files = boot::NEEDED.map(|name| format!(r#"{{"name":"{name}"}}"#)).join(",");
         let programs = format!(r#","programs":{{"files":[{files}]}}"#);
         let fetches = format!("{}x; do :; done\n", boot::FETCHES);
@@ -94,6 +98,9 @@ mod tests {
         let etcd = r#","controlPlane":{"etcd":[{"name":"main"}]}"#;
         assert_eq!(of(etcd, &programs, &fetches), Some(EtcdData::BootDisk));
         assert_eq!(of(etcd, "", ""), Some(EtcdData::BootDiskOfImage));
+        let volumes = r#","controlPlane":{"etcd":[{"name":"main"}],"etcdVolumes":true}"#;
+        assert_eq!(of(volumes, &programs, &fetches), Some(EtcdData::Elsewhere));
+        assert_eq!(of(volumes, "", ""), Some(EtcdData::Elsewhere));
         assert_eq!(of(r#","controlPlane":{"schedulable":true}"#, &programs, &fetches), None);
         assert_eq!(of("", &programs, &fetches), None);
         let nodeup = "#!/bin/bash\ncat > conf/kube_env.yaml\n./nodeup --conf=kube_env.yaml\n";

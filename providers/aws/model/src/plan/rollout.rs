@@ -239,9 +239,14 @@ impl Manner {
 
     /// The data that is lost with an instance; `None` when no disk with data is deleted with it.
     fn loses(&self) -> Option<String> {
-        let etcd = self.etcd_data.and_then(EtcdData::loss);
+        let etcd = self.etcd_loss();
         let losses: Vec<String> = Rollout::data_disks(&self.data_disks).into_iter().chain(etcd).collect();
         (!losses.is_empty()).then(|| losses.join(", and "))
+    }
+
+    /// The data of etcd that is lost with an instance; `None` without such data.
+    pub(super) fn etcd_loss(&self) -> Option<String> {
+        self.etcd_data.and_then(EtcdData::loss)
     }
 
     /// Why no instance may leave its group; `None` where instances may.

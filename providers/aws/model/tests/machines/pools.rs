@@ -170,6 +170,6 @@ fn only_groups_of_control_planes_say_where_etcd_keeps_its_data() {
         let normalised = normalised("aws_launch_template", resources.get(template));
         normalised.get("etcd_data").and_then(Value::as_str).map(str::to_owned)
     };
-    assert_eq!(data(template).as_deref(), Some("boot-disk-of-image"));
+    assert_eq!(data(template).as_deref(), Some("elsewhere"));
     assert_eq!(data(TEMPLATE), None);
 }
