@@ -15,16 +15,16 @@ use slipway_testkit::machine::Stripped;
 use slipway_testkit::wait::until_within;
 use slipway_testkit::{Lab, MachineOptions, Said, http, kubernetes};
 
-use crate::settings;
+use crate::{control_plane, settings};
 
 /// The name of the program.
 pub const PROGRAM: &str = "slipway";
 /// The name of the provider's program.
 const PROVIDER: &str = "slipway-provider-aws";
 /// The name under which the API of the cluster is found.
-const ENDPOINT: &str = "https://api.lab.example.com";
+pub const ENDPOINT: &str = "https://api.lab.example.com";
 /// The settings of the program, for the operator and on the image of the machines. The emulator has no TLS.
-const SETTINGS: &str = "[state]\nallow-http = true\n";
+pub const SETTINGS: &str = "[state]\nallow-http = true\n";
 const SIGNED: (&str, &str) = (
     "Authorization",
     "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/route53/aws4_request, SignedHeaders=host, Signature=0",
@@ -133,6 +133,7 @@ pub fn a_cluster_boots_by_its_user_data() -> Result<()> {
     let silver = kubectl(&["get", "nodes", "-l", "tier=silver", "-o", "name"])?;
     ensure!(silver.lines().count() == 1 && silver.trim() != name(joined), "{silver}");
     ensure!(!lab.running()?.contains(&left), "{left} still runs");
+    control_plane::the_only_one_is_replaced(&operator, &lab, machine)?;
 
     operator.expect(
         0,
@@ -219,8 +220,8 @@ fn rolls(operator: &Operator<'_>, node: &str, kubectl: &dyn Fn(&[&str]) -> Resul
 }
 
 /// A folder for mirrors, with the programs, and with other bytes below `other`.
-struct Mirror {
-    folder: tempfile::TempDir,
+pub struct Mirror {
+    pub folder: tempfile::TempDir,
     /// The SHA-256 of the program.
     program: String,
     /// That of the provider.
@@ -228,7 +229,7 @@ struct Mirror {
 }
 
 impl Mirror {
-    fn new(program: &Path) -> Result<Self> {
+    pub fn new(program: &Path) -> Result<Self> {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
         std::fs::create_dir(folder.path().join("other"))?;
         std::fs::write(folder.path().join("other").join(PROGRAM), "another program")?;
@@ -291,7 +292,7 @@ impl Operator<'_> {
 }
 
 impl<'a> Operator<'a> {
-    fn new(lab: &'a Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Self> {
+    pub fn new(lab: &'a Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<Self> {
         Ok(Self { lab, place: place(lab, program, identity, mirror)? })
     }
 }
@@ -334,7 +335,7 @@ fn place(lab: &Lab, program: &Path, identity: &str, mirror: &Mirror) -> Result<P
 }
 
 /// Waits until a machine is a node; gives its status.
-fn booted(machine: &LabInstance) -> Result<Json> {
+pub fn booted(machine: &LabInstance) -> Result<Json> {
     let mut last = String::new();
     let done = until_within(Duration::from_secs(300), "the machine is a node", || {
         last = machine.run(["cat", "/var/lib/slipway/boot/status.json"])?.out;

@@ -105,6 +105,13 @@ def instance_state(original, self, instance, *arguments, **named):
 autoscaling.InstanceState.launch_template = property(lambda self: getattr(self.instance, "launched_from", None))
 
 
+def emptiest(group, launched, subnets):
+    """The subnet with the fewest instances: AWS keeps the zones of a group balanced."""
+    used = [state.instance.subnet_id for state in [*group.instance_states, *launched]]
+    first = group.launched % len(subnets)
+    return min(subnets[first:] + subnets[:first], key=used.count)
+
+
 def launch(group, count, lifecycle_state):
     subnets = (group.vpc_zone_identifier or "").split(",")
     tags = group.get_propagated_tags()
@@ -113,7 +120,7 @@ def launch(group, count, lifecycle_state):
     states = []
     for _ in range(count):
         group.launched = getattr(group, "launched", 0) + 1
-        subnet = subnets[group.launched % len(subnets)]
+        subnet = emptiest(group, states, subnets)
         zone = group.ec2_backend.get_subnet(subnet).availability_zone
         version = group.ec2_launch_template.get_version(group.launch_template_version).number
         before = set(group.ec2_backend.volumes)
