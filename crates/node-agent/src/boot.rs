@@ -4,11 +4,13 @@
 //! there; then it is an ordinary run of the machine's own plan, with the machine's own journal. [`agent::run`] repeats such runs
 //! when the settings of the machine's pool change.
 
+mod addresses;
 pub mod agent;
 pub mod attempt;
 mod claim;
 mod control_plane;
 mod credential;
+mod detours;
 mod identity;
 mod key_service;
 mod keys;

@@ -13,7 +13,7 @@ pub use serve::{fetch_etcd_snapshot, serve_etcd_backups};
 
 #[cfg(test)]
 pub(crate) use database::tests::snapshot as snapshot_for_tests;
-pub(crate) use database::{check, copy, position, voters};
+pub(crate) use database::{check, copy, members, position};
 pub(crate) use manifest::Manifest;
 pub(crate) use repository::{Listed, MANIFEST, Origin, Repository};
 pub(crate) use seal::Seal;

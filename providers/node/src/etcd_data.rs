@@ -5,6 +5,7 @@ use std::io::{BufReader, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
 use slipway_bootstrap::preflight::{ETCD_LOG_HEAD, EtcdData, EtcdIds, EtcdLog};
 
 use crate::etcd_backup;
@@ -19,12 +20,33 @@ pub fn read(folder: &Path) -> Option<EtcdData> {
     Some(data)
 }
 
-/// The number of members with a vote that the etcd in a folder knows. Its own member may be one of them.
+/// A member of etcd as the data of a member has it: the value of a key in the bucket `members`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct KnownMember {
+    /// Its id.
+    pub id: u64,
+    /// The URLs at which other members reach it.
+    #[serde(rename = "peerURLs", default)]
+    pub peer_urls: Vec<String>,
+    /// Whether it has no vote yet.
+    #[serde(rename = "isLearner", default)]
+    pub is_learner: bool,
+}
+
+/// The members that the etcd in a folder knows, its own one among them.
 ///
 /// # Errors
 /// When its database cannot be read; the text is the reason.
+pub fn members(folder: &Path) -> Result<Vec<KnownMember>, String> {
+    etcd_backup::members(&folder.join("member").join("snap").join("db"))
+}
+
+/// The number of these members that have a vote.
+///
+/// # Errors
+/// The same.
 pub fn voters(folder: &Path) -> Result<usize, String> {
-    etcd_backup::voters(&folder.join("member").join("snap").join("db"))
+    Ok(members(folder)?.iter().filter(|member| !member.is_learner).count())
 }
 
 /// How many segments of a log are read: a new one may have no entries yet.

@@ -37,6 +37,8 @@ pub struct ThisMachine {
     pub provider_id: Option<String>,
     /// The name of the member of etcd whose volume is mounted; `None` where etcd keeps its data on the disk of the machine.
     pub member: Option<String>,
+    /// The address that this member had on another machine. Members that know no other one reach it under this address.
+    pub former_address: Option<String>,
 }
 
 /// The machine's part in the cluster, with the facts that it needs for it.
@@ -115,6 +117,7 @@ impl NodeBootstrap {
         configuration.node.bind_port = self.cluster.api_port;
         if let (Some(member), Etcd::Local(local)) = (&machine.member, &mut configuration.cluster.etcd) {
             ETCD_DATA.clone_into(&mut local.data_dir);
+            local.peer_cert_sans.extend(machine.former_address.clone());
             configuration.node.etcd_member = Some(member.clone());
         }
         if let Some(id) = &machine.provider_id {

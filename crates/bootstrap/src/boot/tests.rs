@@ -40,7 +40,8 @@ fn read(document: &Json) -> Result<NodeBootstrap, DocumentError> {
 fn machine() -> ThisMachine {
     let detected = Detected { hostname: "n1".to_owned(), ..Detected::default() };
     let facts = Facts { hostname: "n1".to_owned(), ..Facts::default() };
-    ThisMachine { detected, facts, provider_id: Some("aws:///us-east-1a/i-1".to_owned()), member: None }
+    let provider_id = Some("aws:///us-east-1a/i-1".to_owned());
+    ThisMachine { detected, facts, provider_id, member: None, former_address: None }
 }
 
 fn endpoint() -> LocalEndpoint {
@@ -245,13 +246,18 @@ fn a_member_on_a_volume_keeps_its_name_and_never_begins_in_an_empty_folder() {
 fn a_machine_that_continues_a_cluster_makes_none_of_its_objects() {
     let document = read(&document("controlPlane")).unwrap();
     let begins = expand(&document, &Part::Begins { certificates: BTreeMap::new() });
-    let on_volume = ThisMachine { member: Some("a".to_owned()), ..machine() };
+    let former_address = Some("192.0.2.7".to_owned());
+    let on_volume = ThisMachine { member: Some("a".to_owned()), former_address, ..machine() };
     let continues = expand_on(&on_volume, &document, &Part::Continues { certificates: BTreeMap::new() });
     let objects = |phased: &[Phased]| {
         phased.iter().filter(|phased| phased.desired.address.kind() == "kubernetes_object").count()
     };
     assert!(objects(&begins) > 5, "{}", objects(&begins));
     assert_eq!(objects(&continues), 0);
+    // Members that know its former address only trust it there.
+    let addresses = |certificate: &str| format!("{:?}", attribute(&continues, certificate, "ip_addresses"));
+    assert!(addresses("certificate.etcd-peer").contains("192.0.2.7"));
+    assert!(!addresses("certificate.etcd-server").contains("192.0.2.7"));
     for address in ["static_pod.kube-apiserver", "kubeconfig.kubelet", "kubernetes_node.n1"] {
         let address: Address = address.parse().unwrap();
         assert!(continues.iter().any(|phased| phased.desired.address == address), "{address}");

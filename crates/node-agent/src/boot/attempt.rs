@@ -12,6 +12,7 @@ use slipway_bootstrap::version::Images;
 use slipway_resource::provider::executable_name;
 use slipway_spec::model::Architecture;
 
+use super::addresses::Addresses;
 use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
@@ -39,6 +40,8 @@ pub struct Prepared {
     pub founding: Option<Claim>,
     /// Whether this machine continues the cluster with the data on its volume.
     pub continues: bool,
+    /// The addresses of the other members of etcd, where it continues one of several.
+    pub addresses: Option<Addresses>,
 }
 
 /// How a control plane comes into the cluster.
@@ -89,11 +92,12 @@ pub async fn prepare(
 ) -> Result<Prepared, Stop> {
     let detected = settled(machine)?;
     let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
-    let member = match document.is_control_plane() {
-        true => volume::member(&machine.root)?,
-        false => None,
+    let (member, former_address) = match document.is_control_plane() {
+        true => (volume::member(&machine.root)?, volume::former(&machine.root)?),
+        false => (None, None),
     };
-    let mut this = ThisMachine { detected, facts, provider_id: boot.provider_id.clone(), member };
+    let provider_id = boot.provider_id.clone();
+    let mut this = ThisMachine { detected, facts, provider_id, member, former_address };
     // An authority is never elsewhere: its key comes with its certificate, also when a run ended between the two.
     this.facts.external_authorities.clear();
     // A unit in /etc is the machine's own: its plan keeps it.
@@ -101,7 +105,9 @@ pub async fn prepare(
     this.facts.kubelet_unit_missing = !has("kubelet.service");
     this.facts.kubelet_drop_in_missing = !has("kubelet.service.d/10-kubeadm.conf");
     let secrets = NodeSecrets::new(&machine.root);
-    let preparing = Preparing { caller, machine, document, boot, before, this, secrets, seen, claim: None };
+    let (claim, addresses) = (None, None);
+    let preparing =
+        Preparing { caller, machine, document, boot, before, this, secrets, seen, claim, addresses };
     if document.is_control_plane() { preparing.control_plane().await } else { preparing.worker().await }
 }
 
@@ -122,6 +128,7 @@ pub fn pause_image(document: &NodeBootstrap) -> String {
         facts: Facts::default(),
         provider_id: None,
         member: None,
+        former_address: None,
     };
     Images::of(&document.configuration(&nobody, &endpoint, true).cluster).pause
 }
@@ -152,6 +159,7 @@ struct Preparing<'a> {
     secrets: NodeSecrets,
     seen: Option<&'a mut Seen>,
     claim: Option<Claim>,
+    addresses: Option<Addresses>,
 }
 
 impl Preparing<'_> {
@@ -162,6 +170,9 @@ impl Preparing<'_> {
                 (Some(before), Some(keys)) if !self.is_founding(before) => (keys, self.entry_of(before)),
                 _ => self.keys().await?,
             };
+        if entry == Entry::Continues {
+            self.addresses = self.addresses_of_members().await;
+        }
         let begins = entry != Entry::Joins;
         let Keys { certificates } = keys;
         let document = self.with_settings_of_control_planes(&endpoint, &certificates, begins).await?;
@@ -198,12 +209,7 @@ impl Preparing<'_> {
     /// The keys of the cluster, and how this machine comes into it.
     async fn keys(&mut self) -> Result<(Keys, Entry), Stop> {
         let cluster = self.document.cluster_name();
-        let store = self.boot.state.as_deref().or(self.document.store()).ok_or_else(|| {
-            let error = Error::new(code::DOCUMENT, "nothing says where the state of the cluster is");
-            Stop::Refused(error.hint("name it with --state, or in the document as `cluster.store`"))
-        })?;
-        // kOps names the folder of the cluster, and not the one above.
-        let store = store.trim_end_matches('/').strip_suffix(&format!("/{cluster}")).unwrap_or(store);
+        let store = store(self.document, self.boot)?;
         let (keys, uid) = keys::in_state(self.caller, self.document, store, &mut self.secrets).await?;
         if let Some(before) = self.before.filter(|before| !self.is_founding(before)) {
             return Ok((keys, self.entry_of(before)));
@@ -228,6 +234,10 @@ impl Preparing<'_> {
         }
         if !begins && self.continues(&claim).await? {
             return Ok((keys, Entry::Continues));
+        }
+        if !begins {
+            // Members that continue find this one although it joins.
+            self.addresses_of_members().await;
         }
         self.claim = Some(claim);
         Ok((keys, if begins { Entry::Begins } else { Entry::Joins }))
@@ -254,6 +264,31 @@ impl Preparing<'_> {
             _ => return Ok(false),
         }
         Ok(volume::voters(root)? == 1 || self.seen.as_deref_mut().is_some_and(Seen::has_waited))
+    }
+
+    /// The addresses of the members of etcd, among them that of this machine from now on. `None` without the data of one of several
+    /// members, and while the store cannot be written: the member starts without it, and is not reached by members that moved too.
+    async fn addresses_of_members(&self) -> Option<Addresses> {
+        let root = &self.machine.root;
+        let is_one_of_several = volume::voters(root).is_ok_and(|count| count > 1);
+        if self.seen.is_none() || self.this.member.is_none() || !is_one_of_several {
+            return None;
+        }
+        let ids = volume::ids(root)?;
+        let published = async {
+            let backend = self.caller.backend_at(store(self.document, self.boot)?)?;
+            let addresses = Addresses::new(backend, self.document.cluster_name(), ids);
+            addresses.publish(self.this.detected.address).await?;
+            Ok::<_, Stop>(addresses)
+        };
+        match published.await {
+            Ok(addresses) => Some(addresses),
+            Err(stop) => {
+                let error = stop.into_error();
+                tracing::warn!(%error, "the address of the member of etcd is not known to the others");
+                None
+            }
+        }
     }
 
     /// Whether this boot began the cluster, and its API has not answered yet.
@@ -443,8 +478,19 @@ impl Preparing<'_> {
         spec.joined = joined;
         spec.boot = Some(self.boot.clone());
         let founding = self.claim.filter(|_| role == Purpose::Init);
-        Ok(Prepared { spec, phased, secrets: self.secrets, founding, continues })
+        Ok(Prepared { spec, phased, secrets: self.secrets, founding, continues, addresses: self.addresses })
     }
+}
+
+/// Where the state of the cluster is.
+fn store<'a>(document: &'a NodeBootstrap, boot: &'a Boot) -> Result<&'a str, Stop> {
+    let store = boot.state.as_deref().or(document.store()).ok_or_else(|| {
+        let error = Error::new(code::DOCUMENT, "nothing says where the state of the cluster is");
+        Stop::Refused(error.hint("name it with --state, or in the document as `cluster.store`"))
+    })?;
+    // kOps names the folder of the cluster, and not the one above.
+    let folder = format!("/{}", document.cluster_name());
+    Ok(store.trim_end_matches('/').strip_suffix(&folder).unwrap_or(store))
 }
 
 /// An address as a host with a port.

@@ -258,7 +258,8 @@ pub(super) fn step_down(root: &Path) -> Stop {
     )
 }
 
-fn failed(error: BackendError) -> Error {
+/// The error of a machine for one of the state store.
+pub(super) fn failed(error: BackendError) -> Error {
     Error::from(slipway_state_store::Error::from(error))
 }
 

@@ -11,7 +11,7 @@ use super::Stop;
 use super::attempt::{self, Prepared};
 use super::claim::{self, Seen};
 use super::report::{Phase, Report};
-use super::{identity, programs, unit, volume};
+use super::{detours, identity, programs, unit, volume};
 use crate::caller::Caller;
 use crate::code;
 use crate::error::Error;
@@ -96,7 +96,7 @@ async fn once(
     attempt::has_address(&machine)?;
     let pause = attempt::pause_image(document);
     programs::install(document, &machine.root, &pause).await?;
-    volume::settle(document, &machine.root, boot.provider_id.as_deref()).await?;
+    volume::settle(document, &machine, boot.provider_id.as_deref()).await?;
     // Sockets and programs may have come.
     let machine = Machine::open(caller, Path::new("/")).await?;
     let prepared = attempt::prepare(caller, &machine, document, boot, (before.as_ref(), Some(seen))).await?;
@@ -175,7 +175,8 @@ async fn apply(
     prepared: Prepared,
     before: Option<&NodeSpec>,
 ) -> Result<(), Stop> {
-    let Prepared { spec, phased, secrets, .. } = prepared;
+    let Prepared { spec, phased, secrets, addresses, .. } = prepared;
+    let (root, own) = (machine.root.clone(), machine.detected.address);
     let work = Work::open(caller, machine, Selection::default(), secrets, access(&spec)).await?;
     if before.is_none() {
         let questions = Questions::of(&spec.configuration, spec.role);
@@ -187,7 +188,9 @@ async fn apply(
         }
     }
     let Some(task) = work.apply(spec, phased, How::default())? else { return Ok(()) };
-    if caller.carry_out(task).await?.is_complete {
+    // Not before: a detour listens at the port of etcd, which is checked above.
+    let went = detours::during(addresses.as_ref(), (&root, own), caller.carry_out(task)).await?;
+    if went.is_complete {
         return Ok(());
     }
     Err(Error::new(code::BOOT, "steps of the machine's plan failed; the messages above name them").into())

@@ -7,23 +7,27 @@ mod filesystem;
 mod record;
 mod table;
 
+use std::net::SocketAddr;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use slipway_bootstrap::boot::{ETCD, ETCD_DATA, ETCD_MOUNT, NodeBootstrap};
+use slipway_bootstrap::preflight::EtcdIds;
 use slipway_limits::replace::{self, Readers};
-use slipway_provider_node::etcd_data;
+use slipway_provider_node::etcd_data::{self, KnownMember};
 use slipway_resource::provider::{Action, ApplyRequest, EventSink, executable_name, operation};
 use slipway_resource::{Address, ClusterUid, Identity, Ownership, ProviderError, Token, Value};
 
-use self::filesystem::{Content, run};
+use self::filesystem::Content;
+pub(super) use self::filesystem::run;
 use self::record::Record;
 use super::Stop;
 use crate::code;
 use crate::error::Error;
 use crate::facts::below;
 use crate::identity::Identifier;
+use crate::machine::Machine;
 
 /// How long the cloud may take to attach a volume.
 const ATTACH: Duration = Duration::from_secs(300);
@@ -35,10 +39,47 @@ pub(super) fn member(root: &Path) -> Result<Option<String>, Error> {
     Ok(Record::read(root)?.map(|record| record.member))
 }
 
-/// The id of the etcd cluster whose data is on the volume, in hexadecimal digits; `None` when the volume has no data.
+/// Refuses a machine whose volume is not mounted: a plan would create the folder of the data on the disk of the machine, and etcd would
+/// begin anew in it.
+///
+/// # Errors
+/// NODE0033 when the machine has a volume for a member of etcd that is not mounted, or when the record of it cannot be read.
+pub(super) fn is_there(root: &Path) -> Result<(), Error> {
+    let Some(record) = Record::read(root)? else { return Ok(()) };
+    if device(root, &record).is_some_and(|device| is_mounted(root, &device)) {
+        return Ok(());
+    }
+    let text = format!(
+        "the volume {} of the member {} of etcd is not mounted at {ETCD_MOUNT}",
+        record.volume, record.member
+    );
+    let hint = format!("`mount {ETCD_MOUNT}` mounts it, or says why it cannot be mounted");
+    Err(Error::new(code::VOLUME, text).hint(hint))
+}
+
+/// The address that the member had on another machine, if it came from one.
+pub(super) fn former(root: &Path) -> Result<Option<String>, Error> {
+    Ok(Record::read(root)?.and_then(|record| record.former))
+}
+
+/// The member whose data is on the volume, and its etcd cluster; `None` when the volume has no data.
+pub(super) fn ids(root: &Path) -> Option<EtcdIds> {
+    etcd_data::read(&below(root, ETCD_DATA)).and_then(|data| data.ids)
+}
+
+/// The id of this etcd cluster in hexadecimal digits.
 pub(super) fn cluster(root: &Path) -> Option<String> {
-    let ids = etcd_data::read(&below(root, ETCD_DATA)).and_then(|data| data.ids)?;
-    Some(format!("{:x}", ids.cluster))
+    ids(root).map(|ids| format!("{:x}", ids.cluster))
+}
+
+/// The members that the data on the volume knows. The error is the reason.
+pub(super) fn members(root: &Path) -> Result<Vec<KnownMember>, String> {
+    etcd_data::members(&below(root, ETCD_DATA))
+}
+
+/// The address in the URL of a member; `None` when it has a name.
+pub(super) fn address_of(url: &str) -> Option<SocketAddr> {
+    url.split_once("://")?.1.trim_end_matches('/').parse().ok()
 }
 
 /// The number of members with a vote that the data on the volume knows.
@@ -48,28 +89,49 @@ pub(super) fn voters(root: &Path) -> Result<usize, Error> {
 }
 
 /// Attaches and mounts the volume of this machine's member. Repeated, it changes nothing.
-pub(super) async fn settle(document: &NodeBootstrap, root: &Path, machine: Option<&str>) -> Result<(), Stop> {
+pub(super) async fn settle(
+    document: &NodeBootstrap,
+    machine: &Machine,
+    provider_id: Option<&str>,
+) -> Result<(), Stop> {
     if document.members_on_volumes().is_empty() {
         return Ok(());
     }
+    let root = &machine.root;
     let mut record = match Record::read(root)? {
         Some(record) => record,
         None => {
-            let record = attach(document, machine).await?;
+            let record = attach(document, provider_id).await?;
             record.write(root)?;
             record
         }
     };
     let Some(device) = device(root, &record) else {
         // The cloud may have detached it.
-        attach(document, machine).await?;
+        attach(document, provider_id).await?;
         return Err(Stop::Waits(format!("waits for the device of volume {}", record.volume)));
     };
-    if is_mounted(root, &device) {
-        return Ok(());
+    if !is_mounted(root, &device) {
+        let uuid = formatted(root, &device, &mut record).await?;
+        mount(root, &device, &uuid).await?;
     }
-    let uuid = formatted(root, &device, &mut record).await?;
-    mount(root, &device, &uuid).await
+    Ok(remember_former(&mut record, machine)?)
+}
+
+/// Remembers the address of the member on the machine before, as its data has it.
+fn remember_former(record: &mut Record, machine: &Machine) -> Result<(), Error> {
+    let root = &machine.root;
+    let Some(ids) = ids(root).filter(|_| record.former.is_none()) else { return Ok(()) };
+    let own = members(root).unwrap_or_default().into_iter().filter(|member| member.id == ids.member);
+    let mut addresses = own.flat_map(|member| member.peer_urls).filter_map(|url| address_of(&url));
+    let former = addresses.next().map(|address| address.ip());
+    match former.filter(|former| *former != machine.detected.address) {
+        Some(former) => {
+            record.former = Some(former.to_string());
+            record.write(root)
+        }
+        None => Ok(()),
+    }
 }
 
 /// The UUID of the file system on the device. A blank device gets one; nothing else is ever formatted.
@@ -156,7 +218,7 @@ fn device(root: &Path, record: &Record) -> Option<PathBuf> {
 }
 
 /// Has the cloud attach the volume of a member that this machine's pool runs.
-async fn attach(document: &NodeBootstrap, machine: Option<&str>) -> Result<Record, Stop> {
+async fn attach(document: &NodeBootstrap, provider_id: Option<&str>) -> Result<Record, Stop> {
     let provider = document.provider();
     if Identifier::find(provider).is_none() {
         let name = executable_name(provider);
@@ -164,7 +226,7 @@ async fn attach(document: &NodeBootstrap, machine: Option<&str>) -> Result<Recor
             "waits for the program {name}, which attaches the volume of its member of etcd: it is not on the path"
         )));
     }
-    let machine = machine.ok_or_else(|| {
+    let machine = provider_id.ok_or_else(|| {
         let error = Error::new(code::VOLUME, "the provider id of this machine is not known");
         Stop::Refused(error.hint("name it with --provider-id"))
     })?;

@@ -106,7 +106,8 @@ pub fn the_only_one_is_replaced(operator: &Operator<'_>, lab: &Lab, machine: &La
     operator.expect(0, &["validate", "lab.example.com", "--wait", "2m"]).map(drop)
 }
 
-/// Replaces three control planes in three zones while a client writes through the load balancer. Then one is lost with its volume.
+/// Replaces three control planes in three zones while a client writes through the load balancer. Then one is lost with its volume, and at
+/// last all are terminated at once.
 pub fn three_are_replaced_one_after_the_other() -> Result<()> {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
     let program = folder.path().join(PROGRAM);
@@ -174,7 +175,8 @@ pub fn three_are_replaced_one_after_the_other() -> Result<()> {
     ensure!(!written.is_empty() && lost.is_empty(), "lost: {lost:?}");
     operator.expect(0, &["validate", "lab.example.com", "--wait", "3m"])?;
     operator.expect(0, &["plan", "-f", "spec.yaml"])?;
-    one_is_lost_with_its_volume(&operator, &lab, &new)
+    one_is_lost_with_its_volume(&operator, &lab, &new)?;
+    all_are_terminated_at_once(&operator, &lab)
 }
 
 /// An instance is terminated from outside, and its volume is deleted. The group launches another instance; the plan creates the volume
@@ -216,5 +218,38 @@ fn one_is_lost_with_its_volume(
         "{after:?}"
     );
     operator.expect(0, &["validate", "lab.example.com", "--wait", "3m"])?;
+    operator.expect(0, &["plan", "-f", "spec.yaml"]).map(drop)
+}
+
+/// All control planes are terminated at once. No member is at an address that another one knows; the next machines bring the members
+/// together.
+fn all_are_terminated_at_once(operator: &Operator<'_>, lab: &Lab) -> Result<()> {
+    let machines = control_planes(lab)?;
+    let any = machines.values().next().context("no control plane")?;
+    let before = members(any)?;
+    ensure!(before.len() == 3, "{before:?}");
+    kubectl(any, &["create", "configmap", "last", "--from-literal=key=value"])?;
+    let former: Vec<String> = machines.values().map(LabInstance::address).collect();
+    let count = lab.running()?.len();
+    for id in machines.keys() {
+        lab.call("ec2", "TerminateInstances", &[("InstanceId.1", id)])?;
+    }
+    until_within(Duration::from_secs(120), "other control planes run", || {
+        let running = lab.running()?;
+        let is_new = running.iter().all(|id| !machines.contains_key(id));
+        Ok((is_new && running.len() == count).then_some(()))
+    })?;
+    let again = control_planes(lab)?;
+    ensure!(again.len() == 3 && again.keys().all(|id| !machines.contains_key(id)), "{:?}", again.keys());
+    let any = again.values().next().context("no control plane")?;
+    let after = members(any)?;
+    ensure!(ids(&after) == ids(&before), "{before:?} {after:?}");
+    ensure!(after.iter().all(|(name, member)| before.get(name) != Some(member)), "{before:?} {after:?}");
+    let kept = ["get", "configmap", "last", "-o", "jsonpath={.data.key}"];
+    ensure!(kubectl(any, &kept)? == "value", "an object is gone");
+    // No detour is left.
+    let loopback = any.check(["ip", "-o", "-4", "address", "show", "dev", "lo"])?;
+    ensure!(former.iter().all(|address| !loopback.contains(&format!(" {address}/32 "))), "{loopback}");
+    operator.expect(0, &["validate", "lab.example.com", "--wait", "5m"])?;
     operator.expect(0, &["plan", "-f", "spec.yaml"]).map(drop)
 }

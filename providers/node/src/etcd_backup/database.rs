@@ -12,6 +12,8 @@ use std::path::Path;
 use aws_lc_rs::digest::{Context, SHA256};
 use slipway_resource::hexadecimal;
 
+use crate::etcd_data::KnownMember;
+
 /// The length of the digest at the end of a snapshot.
 pub(super) const DIGEST: usize = 32;
 
@@ -97,30 +99,20 @@ pub(crate) fn position(path: &Path) -> Result<Position, String> {
     Ok(Position { size, revision: pages.revision(&meta)?, applied })
 }
 
-/// A member of etcd as a database has it.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Member {
-    #[serde(default)]
-    is_learner: bool,
-}
-
-/// The number of members with a vote that a database knows. Blocks.
+/// The members of etcd that a database knows. Blocks.
 ///
 /// # Errors
 /// When the file is not a database of etcd, or was changed meanwhile; the text is the reason.
-pub(crate) fn voters(path: &Path) -> Result<usize, String> {
+pub(crate) fn members(path: &Path) -> Result<Vec<KnownMember>, String> {
     let file = File::open(path).map_err(failed)?;
     let size = file.metadata().map_err(failed)?.len();
     let pages = Pages { file: &file, size };
     let meta = pages.newest()?;
-    let mut count = 0;
-    for (_, value) in pages.bucket(&meta, b"members")?.all(&pages, &meta)? {
-        let member: Member = serde_json::from_slice(&value)
-            .map_err(|_| damaged("an element of the bucket `members` is none"))?;
-        count += usize::from(!member.is_learner);
-    }
-    Ok(count)
+    let elements = pages.bucket(&meta, b"members")?.all(&pages, &meta)?;
+    let read = |value: &[u8]| {
+        serde_json::from_slice(value).map_err(|_| damaged("an element of the bucket `members` is no member"))
+    };
+    elements.iter().map(|(_, value)| read(value)).collect()
 }
 
 /// Copies the database of a stopped member into a snapshot: with its digest at the end, as `etcdctl snapshot save` writes
@@ -291,6 +283,9 @@ enum Bucket {
     Inline(Page),
 }
 
+/// A key and its value.
+type Entry = (Vec<u8>, Vec<u8>);
+
 impl Bucket {
     fn of(value: &[u8]) -> Option<Self> {
         let (header, rest) = value.split_at_checked(BUCKET_HEADER)?;
@@ -301,7 +296,7 @@ impl Bucket {
     }
 
     /// All keys and values of a small bucket.
-    fn all(self, pages: &Pages<'_>, meta: &Meta) -> Result<Vec<(Vec<u8>, Vec<u8>)>, String> {
+    fn all(self, pages: &Pages<'_>, meta: &Meta) -> Result<Vec<Entry>, String> {
         let mut found = Vec::new();
         let mut open = vec![match self {
             Self::Tree(root) => pages.page(meta, root)?,

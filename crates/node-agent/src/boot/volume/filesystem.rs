@@ -82,7 +82,7 @@ pub(super) async fn format(device: &Path) -> Result<(), String> {
 }
 
 /// Runs a program of the machine. The error says how it failed.
-pub(super) async fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
+pub(in super::super) async fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let output = tokio::process::Command::new(program).args(arguments).stdin(Stdio::null()).output().await;
     let output = output.map_err(|error| format!("{program} cannot be run: {error}"))?;
     if output.status.success() {

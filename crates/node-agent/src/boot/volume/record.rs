@@ -31,6 +31,9 @@ pub(super) struct Record {
     /// Whether this machine found the volume blank, and has begun to format it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_formatting: bool,
+    /// The address at which the member was on the machine before; other members may know it only by this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<String>,
 }
 
 impl Record {
@@ -47,6 +50,7 @@ impl Record {
             serial: text(operation::SERIAL).unwrap_or_default(),
             devices: devices.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect(),
             is_formatting: false,
+            former: None,
         })
     }
 

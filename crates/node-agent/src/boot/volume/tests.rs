@@ -13,6 +13,7 @@ fn record() -> Record {
         serial: "vol1".to_owned(),
         devices: Vec::new(),
         is_formatting: false,
+        former: None,
     }
 }
 
@@ -91,6 +92,15 @@ fn the_table_of_file_systems_has_one_line_for_the_volume() {
 }
 
 #[test]
+fn the_url_of_a_member_has_its_address() {
+    let address = |url: &str| address_of(url).map(|address| address.to_string());
+    assert_eq!(address("https://10.0.0.1:2380").as_deref(), Some("10.0.0.1:2380"));
+    assert_eq!(address("http://[fd00::1]:2380/").as_deref(), Some("[fd00::1]:2380"));
+    assert_eq!(address("https://a.example.com:2380"), None);
+    assert_eq!(address("10.0.0.1:2380"), None);
+}
+
+#[test]
 fn a_record_is_read_as_it_was_written() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(member(root.path()).unwrap(), None);
@@ -105,5 +115,8 @@ fn a_record_is_read_as_it_was_written() {
     assert_eq!(Record::read(root.path()).unwrap(), Some(made.clone()));
     assert_eq!(member(root.path()).unwrap().as_deref(), Some("a"));
     assert_eq!(device(root.path(), &made), None);
+    let moved = Record { former: Some("10.0.0.1".to_owned()), ..made };
+    moved.write(root.path()).unwrap();
+    assert_eq!(former(root.path()).unwrap().as_deref(), Some("10.0.0.1"));
     assert_eq!(Record::of_answer(&Value::map([("member", "a")])), None);
 }

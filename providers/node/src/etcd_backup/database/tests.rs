@@ -140,10 +140,10 @@ fn the_database_of_a_member_tells_its_position_and_becomes_a_snapshot() {
 }
 
 #[test]
-fn the_members_with_a_vote_are_counted() {
+fn the_members_in_a_database_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
-    let count = |members: &[&str]| {
+    let read = |elements: &[&str]| {
         let mut bytes = vec![0; 5 * PAGE];
         let (places, _) = bytes.as_chunks_mut::<PAGE>();
         meta(&mut places[0], 0, 7);
@@ -151,15 +151,17 @@ fn the_members_with_a_vote_are_counted() {
         let bucket = [4_u64.to_le_bytes(), [0; 8]].concat();
         leaf(3, &[(BUCKET, b"members", &bucket)], &mut places[3]);
         let elements: Vec<(u32, &[u8], &[u8])> =
-            members.iter().map(|member| (0, &b"8e9e05c52164694d"[..], member.as_bytes())).collect();
+            elements.iter().map(|member| (0, &b"8e9e05c52164694d"[..], member.as_bytes())).collect();
         leaf(4, &elements, &mut places[4]);
         fs::write(&path, bytes).unwrap();
-        voters(&path)
+        members(&path)
     };
     let (voter, learner) =
         (r#"{"id":1,"peerURLs":["https://a:2380"],"name":"a"}"#, r#"{"id":2,"isLearner":true}"#);
-    assert_eq!(count(&[voter]), Ok(1));
-    assert_eq!(count(&[voter, learner, voter]), Ok(2));
-    assert!(count(&["nothing"]).unwrap_err().contains("members"));
-    assert!(voters(&folder.path().join("none")).is_err());
+    let found = read(&[voter, learner, voter]).unwrap();
+    let votes: Vec<(u64, bool)> = found.iter().map(|member| (member.id, !member.is_learner)).collect();
+    assert_eq!(votes, [(1, true), (2, false), (1, true)]);
+    assert_eq!(found[0].peer_urls, ["https://a:2380"]);
+    assert!(read(&["nothing"]).unwrap_err().contains("members"));
+    assert!(members(&folder.path().join("none")).is_err());
 }
