@@ -309,6 +309,11 @@ impl NodeBootstrap {
         members.map(|member| member.name.clone()).collect()
     }
 
+    /// The members of etcd on all machines, by name.
+    pub(super) fn names_of_members(&self) -> Vec<String> {
+        self.all_members().map(|member| member.name.clone()).collect()
+    }
+
     /// Whether etcd has one member only: nothing else has its data, and no other member has to know its address.
     #[must_use]
     pub fn has_one_member(&self) -> bool {

@@ -224,6 +224,7 @@ impl NodeBootstrap {
         if let Part::JoinsControlPlane { discovered, etcd_endpoints, .. } = part {
             inputs.discovered = Some(discovered.clone());
             inputs.etcd_endpoints.clone_from(etcd_endpoints);
+            inputs.members_on_volumes = self.names_of_members();
         }
         inputs
     }

@@ -220,6 +220,8 @@ fn a_member_on_a_volume_keeps_its_name_and_never_begins_in_an_empty_folder() {
         let of = |address: &str, name: &str| attribute(&phased, address, name).cloned();
         assert_eq!(of("etcd_member.etcd", "name"), Some("a".into()));
         assert_eq!(of("etcd_member.etcd", "data_dir"), Some("/var/lib/etcd/data".into()));
+        let joins = matches!(part, Part::JoinsControlPlane { .. });
+        assert_eq!(of("etcd_member.etcd", "members_on_volumes"), joins.then(|| Value::list(["a", "b"])));
         // The data outlives the node.
         assert_eq!(of("directory.etcd-data", "path"), Some("/var/lib/etcd/data".into()));
         assert_eq!(of("directory.etcd-data", "purge"), None);

@@ -215,7 +215,10 @@ pub(super) fn joining_etcd(
     let client = resources.those(&[("certificate", "etcd-healthcheck-client")]);
     let mut attributes = member(configuration, inputs.etcd_endpoints.clone());
     attributes.push(("learner_first", true.into()));
-    attributes.extend(data_on_volume(configuration));
+    if let Some(data) = data_on_volume(configuration) {
+        let others = Value::list(inputs.members_on_volumes.iter().map(String::as_str));
+        attributes.extend([data, ("members_on_volumes", others)]);
+    }
     // The member is added only when everything else is ready: a member that never starts keeps others out.
     let mut ready = refer(&client);
     let pod_needs = needs(resources, Component::Etcd);

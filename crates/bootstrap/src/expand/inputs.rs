@@ -39,6 +39,9 @@ pub struct Inputs {
     pub discovered: Option<Discovered>,
     /// The URLs of the existing members of etcd, for a control plane that joins.
     pub etcd_endpoints: Vec<String>,
+    /// The names of all members of etcd whose data is on volumes, for a control plane that joins with a volume. Members with other
+    /// names have their data on the disks of their nodes, and are lost with them.
+    pub members_on_volumes: Vec<String>,
     /// Whether the node continues a cluster with the data of a member of etcd: the objects of the cluster exist.
     pub continues: bool,
     /// The members of etcd, including this one, where they are known before the node joins.

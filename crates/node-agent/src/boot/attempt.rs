@@ -38,6 +38,8 @@ pub struct Prepared {
     pub secrets: NodeSecrets,
     /// The record that this machine begins the cluster, as long as its API has not answered.
     pub founding: Option<Claim>,
+    /// The same record, where this machine joins the cluster.
+    pub joining: Option<Claim>,
     /// Whether this machine continues the cluster with the data on its volume.
     pub continues: bool,
     /// The addresses of the other members of etcd, where it continues one of several.
@@ -477,8 +479,12 @@ impl Preparing<'_> {
         let mut spec = NodeSpec::new(role, configuration);
         spec.joined = joined;
         spec.boot = Some(self.boot.clone());
-        let founding = self.claim.filter(|_| role == Purpose::Init);
-        Ok(Prepared { spec, phased, secrets: self.secrets, founding, continues, addresses: self.addresses })
+        let (founding, joining) = match role {
+            Purpose::Init => (self.claim, None),
+            _ => (None, self.claim),
+        };
+        let (secrets, addresses) = (self.secrets, self.addresses);
+        Ok(Prepared { spec, phased, secrets, founding, joining, continues, addresses })
     }
 }
 

@@ -129,11 +129,15 @@ impl Claim {
         Ok(self.read().await?.0)
     }
 
-    /// Writes the id of the etcd cluster that this machine has begun into its record.
-    pub(super) async fn remember_etcd(&self, cluster: &str) -> Result<(), Stop> {
+    /// Writes the id of the etcd cluster into the record: that which this machine has begun, or that which it has joined.
+    pub(super) async fn remember_etcd(&self, cluster: &str, is_founder: bool) -> Result<(), Stop> {
         loop {
             let (found, tag) = self.read().await?;
-            if !found.is_machine(&self.own) || found.etcd.is_some() {
+            let is_known = match is_founder {
+                true => !found.is_machine(&self.own) || found.etcd.is_some(),
+                false => found.etcd.as_deref() == Some(cluster),
+            };
+            if is_known {
                 return Ok(());
             }
             if self.replace(&Founder { etcd: Some(cluster.to_owned()), ..found }, &tag).await? {
@@ -348,14 +352,17 @@ mod tests {
         let backend = Arc::new(MemoryBackend::new());
         let (one, two) = (claim(&backend, "u1", 1), claim(&backend, "u1", 2));
         assert!(one.begins(&mut Seen::default()).await.unwrap());
-        two.remember_etcd("b").await.unwrap();
+        two.remember_etcd("b", true).await.unwrap();
         assert_eq!(one.record().await.unwrap().etcd, None);
         // Also when another control plane has joined before.
         assert!(two.has_begun(false).await.unwrap());
-        one.remember_etcd("a").await.unwrap();
+        one.remember_etcd("a", true).await.unwrap();
         assert!(one.has_begun(true).await.unwrap());
         let record = two.record().await.unwrap();
         assert_eq!((record.begun, record.etcd.as_deref()), (true, Some("a")));
+        // One that has joined knows the etcd of now, which may have been restored.
+        two.remember_etcd("c", false).await.unwrap();
+        assert_eq!(one.record().await.unwrap().etcd.as_deref(), Some("c"));
         let mut seen = Seen::default();
         assert!(!seen.has_waited());
         advance(TERM).await;

@@ -153,15 +153,20 @@ async fn carry_out(
     if prepared.continues {
         claim::remember_continued(&root)?;
     }
+    let joining = prepared.joining.take();
     let Some(claim) = prepared.founding.take() else {
-        return apply(caller, machine, prepared, before).await;
+        apply(caller, machine, prepared, before).await?;
+        return match (joining, volume::cluster(&root)) {
+            (Some(claim), Some(cluster)) => claim.remember_etcd(&cluster, false).await,
+            _ => Ok(()),
+        };
     };
     tokio::select! {
         result = apply(caller, machine, prepared, before) => result?,
         () = claim.until_lost() => return Err(claim::step_down(&root)),
     }
     if let Some(cluster) = volume::cluster(&root) {
-        claim.remember_etcd(&cluster).await?;
+        claim.remember_etcd(&cluster, true).await?;
     }
     if !claim.has_begun(true).await? {
         return Err(claim::step_down(&root));

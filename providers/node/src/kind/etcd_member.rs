@@ -213,6 +213,13 @@ impl Kind for EtcdMember {
                          lost is removed.",
                     ),
                 ),
+                (
+                    volume::ON_VOLUMES,
+                    Attribute::optional(Type::set(Type::String)).write_only().describe(
+                        "The names of all members whose data is on volumes. A member with another name has its data on the disk of \
+                         its machine: if it does not answer when this one joins, it is removed.",
+                    ),
+                ),
                 ("member_id", Attribute::computed(Type::String).describe("Its id in hexadecimal digits.")),
                 (
                     "initial_cluster",

@@ -493,3 +493,32 @@ async fn the_only_member_moves_with_its_volume() {
     assert_eq!(after.get("peer_urls"), Some(&Value::list([next.peer_url()])));
     assert_eq!(next.bench.changes("etcd_member.etcd", "one", &wanted).await, [""; 0]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_on_a_volume_replaces_a_member_that_was_lost_with_its_disk() {
+    let (one, _one) = first().await;
+    let endpoints = vec![one.url()];
+    let mut others = Vec::new();
+    for name in ["two", "three"] {
+        let host = Host::new(name, Some(&one)).await;
+        let joined = host.announce(&endpoints).await.unwrap().unwrap();
+        let process = host.start(&output(&joined, "initial_cluster"), "existing");
+        host.bench.create("etcd_voter.etcd", host.voter(&endpoints)).await.unwrap();
+        others.push((host, process));
+    }
+    // The machine of the third one is gone. The second one answers, and stays.
+    let (_, process) = others.pop().unwrap();
+    drop(process);
+    let a = Host::new("a", Some(&one)).await;
+    std::fs::create_dir_all(a.bench.path(DATA)).unwrap();
+    let mut wanted = a.on_volume(&endpoints, true);
+    wanted.set(&slipway_resource::Path::key("members_on_volumes"), Value::list(["a", "b", "c"]));
+    let joined = a.bench.create("etcd_member.etcd", wanted).await.unwrap();
+    a.told("three").await;
+    let members = output(&joined, "initial_cluster");
+    let names: Vec<&str> = members.split(',').filter_map(|one| Some(one.split_once('=')?.0)).collect();
+    assert_eq!(names.len(), 3, "{members}");
+    assert!(["one", "two", "a"].iter().all(|name| names.contains(name)), "{members}");
+    let _a = a.start(&members, "existing");
+    a.bench.create("etcd_voter.etcd", a.voter(&endpoints)).await.unwrap();
+}

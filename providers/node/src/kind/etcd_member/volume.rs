@@ -4,9 +4,11 @@
 //! starts. When the volume was lost, the machine joins as a new member, and the old one of the same name is removed before.
 
 use std::fs;
+use std::time::Duration;
 
 use slipway_bootstrap::preflight::EtcdIds;
 use slipway_resource::ProviderError;
+use tokio::time::Instant;
 
 use super::super::{Work, etcd_restore};
 use super::join::{Patience, expel, initial_cluster};
@@ -19,6 +21,11 @@ use crate::etcd_data;
 
 /// The attribute with the folder on the volume.
 pub(super) const DATA_DIR: &str = "data_dir";
+/// The attribute with the names of all members on volumes.
+pub(super) const ON_VOLUMES: &str = "members_on_volumes";
+/// How long a member does not answer whose machine is gone, and how often it is asked.
+const SILENT: Duration = Duration::from_secs(15);
+const AGAIN: Duration = Duration::from_secs(1);
 /// A file in that folder with the URLs under which a member was announced that may never have started, one in each line.
 const ANNOUNCED: &str = "slipway-announced";
 
@@ -129,8 +136,8 @@ pub(super) async fn set_aside(work: &Work, ids: EtcdIds) -> Result<(), ProviderE
     .await
 }
 
-/// Removes an earlier member of this volume's name, or one that was announced for this volume and never started. Returns whether
-/// the list of members is another one now, or has to be looked at again.
+/// Removes an earlier member of this volume's name, one that was announced for this volume and never started, or one that was lost with
+/// the disk of its machine. Returns whether the list of members is another one now, or has to be looked at again.
 pub(super) async fn cleared(
     work: &Work,
     etcd: &Etcd,
@@ -151,9 +158,11 @@ pub(super) async fn cleared(
         expel(work, etcd, member).await?;
         return Ok(true);
     }
-    let Some(former) = members.iter().find(|member| member.name == work.identity()) else { return Ok(false) };
+    let Some(former) = members.iter().find(|member| member.name == work.identity()) else {
+        return lost_with_its_disk(work, etcd, members).await;
+    };
     let (name, id) = (&former.name, former.id());
-    if serves(work, former).await {
+    if !stays_silent(work, former).await? {
         let why = format!("waits until the member {name} ({id}) of etcd stops, which another machine serves");
         patience.wait(&why).await?;
         return Ok(true);
@@ -163,6 +172,39 @@ pub(super) async fn cleared(
     ));
     expel(work, etcd, former).await?;
     Ok(true)
+}
+
+/// Removes a member that is not on a volume and does not answer: the machine that had its data on its disk was replaced by one with a
+/// volume. The others have a majority without it, since they have listed the members.
+async fn lost_with_its_disk(work: &Work, etcd: &Etcd, members: &[Member]) -> Result<bool, ProviderError> {
+    let on_volumes = work.wanted().texts(ON_VOLUMES);
+    if on_volumes.is_empty() {
+        return Ok(false);
+    }
+    for member in members.iter().filter(|member| member.has_started() && !on_volumes.contains(&member.name)) {
+        if !stays_silent(work, member).await? {
+            continue;
+        }
+        let (name, id) = (&member.name, member.id());
+        work.tell(format!(
+            "removes the member {name} ({id}) from etcd, which was lost with the disk of its machine"
+        ));
+        expel(work, etcd, member).await?;
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Whether a member does not answer for a while.
+async fn stays_silent(work: &Work, member: &Member) -> Result<bool, ProviderError> {
+    let until = Instant::now() + SILENT;
+    while !serves(work, member).await {
+        if Instant::now() >= until {
+            return Ok(true);
+        }
+        work.pause(AGAIN).await?;
+    }
+    Ok(false)
 }
 
 /// Whether a member answers.
