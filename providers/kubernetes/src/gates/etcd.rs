@@ -1,7 +1,7 @@
 //! Members of etcd on nodes of control planes: whether one votes, and whether the others do without it.
 //!
-//! The pod of a member is ready when the member votes and hears the leader (`/readyz` of etcd). Only members whose data is on a
-//! volume are looked at: their machines are replaced, and the member comes back with the volume.
+//! The pod of a member is ready when the member votes and hears the leader (`/readyz` of etcd). Only clusters with members whose data is
+//! on volumes are looked at: their machines are replaced, and the member comes back with the volume.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,9 +69,16 @@ fn latest(members: Vec<Member>) -> BTreeMap<String, Member> {
     by_name
 }
 
-/// Why etcd cannot do without the member of a node: another member does not vote. `None` also for nodes without such a member.
+/// Whether a node has a member, and any member is on a volume. Members of an earlier version are on disks beside those on volumes until
+/// all of their machines are replaced.
+fn is_watched(members: &BTreeMap<String, Member>, node: &str) -> bool {
+    members.values().any(|member| member.node == node) && members.values().any(|member| member.on_volume)
+}
+
+/// Why etcd cannot do without the member of a node: another member does not vote. `None` also for nodes without a member, and where no
+/// member is on a volume.
 fn needs(members: &BTreeMap<String, Member>, ready: &BTreeSet<String>, node: &str) -> Option<String> {
-    let own = members.values().find(|member| member.node == node && member.on_volume)?;
+    let own = members.values().find(|member| member.node == node).filter(|_| is_watched(members, node))?;
     let all = members.values().map(|member| member.cluster.len()).max().unwrap_or_default();
     let votes = |member: &&Member| member.name != own.name && member.ready && ready.contains(&member.node);
     let voting: Vec<&str> = members.values().filter(votes).map(|member| member.name.as_str()).collect();
@@ -87,14 +94,14 @@ fn needs(members: &BTreeMap<String, Member>, ready: &BTreeSet<String>, node: &st
 }
 
 impl Connection {
-    /// Why etcd cannot do without the member of a node, as a sentence; `None` when all other members vote, and for nodes without a
-    /// member whose data is on a volume.
+    /// Why etcd cannot do without the member of a node, as a sentence; `None` when all other members vote, for nodes without a member,
+    /// and where no member has its data on a volume.
     ///
     /// # Errors
     /// As the API says.
     pub(crate) async fn etcd_needs(&self, node: &str) -> Result<Option<String>, ProviderError> {
         let members = latest(self.members().await?);
-        if !members.values().any(|member| member.node == node && member.on_volume) {
+        if !is_watched(&members, node) {
             return Ok(None);
         }
         let nodes = self.nodes().await?;
@@ -162,7 +169,16 @@ mod tests {
         assert_eq!(needed(&single, &["n1"], "n1"), None);
         let mut on_disk = pod("n1", "n1", ("0", true), "n1=x,n2=y,n3=z");
         on_disk["spec"]["containers"][0]["command"][2] = "--data-dir=/var/lib/etcd".into();
-        assert_eq!(needed(&[on_disk], &["n1"], "n1"), None);
+        assert_eq!(needed(std::slice::from_ref(&on_disk), &["n1"], "n1"), None);
+        // The first of them was replaced by one with a volume, which does not vote yet.
+        let mixed = |ready| {
+            let mut other = on_disk.clone();
+            other["spec"]["containers"][0]["command"][1] = "--name=n2".into();
+            other["spec"]["nodeName"] = "n2".into();
+            [pod("a", "n9", ("1", ready), "n1=x,n2=y,a=z"), on_disk.clone(), other]
+        };
+        assert!(needed(&mixed(false), &["n1", "n2", "n9"], "n1").is_some());
+        assert_eq!(needed(&mixed(true), &["n1", "n2", "n9"], "n1"), None);
         assert_eq!(needed(&single, &["n1", "n9"], "n9"), None);
     }
 }
