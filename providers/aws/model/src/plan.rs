@@ -23,6 +23,8 @@ const SECURITY_GROUP: &str = "aws_security_group";
 const KEY: &str = "aws_kms_key";
 /// The type from which instances are launched.
 const TEMPLATE: &str = "aws_launch_template";
+/// What replaces members of etcd whose data is lost with their instances.
+const MOVES_ETCD: &str = "etcd moves to volumes: each new instance joins as a new member, in place of one on the disk of an instance that left";
 
 /// Plans one change.
 ///
@@ -120,8 +122,14 @@ fn with_rollout(
     let mut rollout = rollout::rollout(&planned.normalised, Some(observed));
     // The machines that exist boot by what was applied.
     if let Some(applied) = last_applied.map(Manner::of) {
-        rollout.irremovable = rollout.irremovable.or_else(|| applied.irremovable());
-        if Manner::of(&planned.normalised).etcd_loss().is_none()
+        let wanted = Manner::of(&planned.normalised);
+        let stays = applied.irremovable();
+        if stays.is_some() && wanted.moves_etcd_to_volumes(&rollout) {
+            planned.reasons.push(MOVES_ETCD.to_owned());
+        } else {
+            rollout.irremovable = rollout.irremovable.or(stays);
+        }
+        if wanted.etcd_loss().is_none()
             && let Some(loss) = applied.etcd_loss()
         {
             let disks = rollout.loses.take().into_iter();

@@ -20,6 +20,8 @@ use slipway_resource::{Identity, Path, Value};
 
 use super::etcd::{ETCD_DATA, EtcdData};
 
+/// The fewest members of etcd of which two are left when one leaves.
+const SEVERAL: usize = 3;
 /// The strategy of pools whose instances are never replaced by a plan.
 const IN_PLACE: &str = "in-place";
 /// The group of pools whose instances are no nodes.
@@ -247,6 +249,15 @@ impl Manner {
     /// The data of etcd that is lost with an instance; `None` without such data.
     pub(super) fn etcd_loss(&self) -> Option<String> {
         self.etcd_data.and_then(EtcdData::loss)
+    }
+
+    /// Whether these instances can be replaced by ones with etcd's data on volumes, although their own data is on the disks that they
+    /// boot from: they are three at least, so that the others have all data when one leaves, and none leaves without a replacement.
+    pub(super) fn moves_etcd_to_volumes(&self, rollout: &Rollout) -> bool {
+        let stays = |member: &Member| !matches!(member.fate, Fate::Retire { .. });
+        self.etcd_data == Some(EtcdData::Elsewhere)
+            && rollout.members.len() >= SEVERAL
+            && rollout.members.iter().all(stays)
     }
 
     /// Why no instance may leave its group; `None` where instances may.

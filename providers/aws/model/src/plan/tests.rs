@@ -171,3 +171,34 @@ fn a_group_with_another_name_takes_its_instances_along() {
     assert_eq!(rollout.members.len(), 1);
     assert!(rollout.irremovable.is_some(), "etcd goes with them");
 }
+
+#[test]
+fn three_members_of_etcd_move_from_disks_to_volumes_and_a_single_one_stays() {
+    let group = |version: &str| json!({"name": "masters", "min_size": 3, "max_size": 3, "launch_template": [{"id": "lt-1", "version": version}]});
+    let of = |ids: &[&str], etcd_data: &str| {
+        let mut observed = group("3");
+        let one =
+            |id: &&str| json!({"id": id, "state": "InService", "launch_template": "lt-1", "version": "3"});
+        observed["instances"] = ids.iter().map(one).collect();
+        observed["desired_capacity"] = ids.len().into();
+        let mut desired = group("4");
+        desired["rollout"] = json!({"group": "control-plane", "max_surge": "0", "max_unavailable": "1", "drain": true,
+            "drain_budgets": "respect", "drain_on_blocked": "fail", "drain_timeout_ms": 1, "ready_timeout_ms": 1, "settle_ms": 0,
+            "etcd_data": etcd_data});
+        let mut item = item("aws_autoscaling_group", Some(observed), Some(desired));
+        item.last_applied = Some(Value::from_json(&json!({"rollout": {"etcd_data": "boot-disk"}})));
+        let planned = plan(&item).unwrap();
+        let rollout = planned.rollout.unwrap();
+        (
+            rollout.irremovable.is_some(),
+            rollout.loses.is_some(),
+            planned.reasons.iter().any(|reason| reason == MOVES_ETCD),
+        )
+    };
+    // The loss of each member is named, and has to be confirmed.
+    assert_eq!(of(&["i-1", "i-2", "i-3"], "elsewhere"), (false, true, true));
+    assert_eq!(of(&["i-1"], "elsewhere"), (true, true, false));
+    // Some leave without a replacement, or the template has no volumes.
+    assert_eq!(of(&["i-1", "i-2", "i-3", "i-4"], "elsewhere"), (true, true, false));
+    assert_eq!(of(&["i-1", "i-2", "i-3"], "boot-disk"), (true, true, false));
+}
