@@ -299,6 +299,7 @@ impl Context {
             },
             observer: Arc::new(Follower::new(self.output, self.signals.clone(), StopSignal::default())),
             downloads: Arc::new(Downloads),
+            buckets: Some(Settings::from_process()),
         })
     }
 

@@ -11,6 +11,11 @@ use super::state::{ChangeArguments, ResultArguments};
 pub(crate) struct AdoptArguments {
     #[command(flatten)]
     pub spec: SpecArguments,
+    /// Folder of the cluster in the state store of kOps, from which its keys are adopted; `none` adopts no keys.
+    ///
+    /// Without it, the folder is `configBase` of the spec.
+    #[arg(long, value_name = "URL")]
+    pub keys: Option<String>,
     /// Show what would be taken over, and write nothing.
     #[arg(long)]
     pub dry_run: bool,

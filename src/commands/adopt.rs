@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use slipway_engine::Adopted;
-use slipway_operations::Adopting;
+use slipway_operations::{Adopting, KeySource};
 use slipway_provider_hosts::{AGENT, CLAIM};
 
 use crate::cli::adoption::AdoptArguments;
@@ -17,12 +17,17 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     let spec = specs::one(context, &Selection::from(&arguments.spec))?;
     let name = spec.cluster.name.clone();
     let environment = context.environment()?;
-    let adopting = Adopting::look(&environment, spec).await?;
+    let keys = match arguments.keys.as_deref() {
+        None => KeySource::Spec,
+        Some("none") => KeySource::Nowhere,
+        Some(place) => KeySource::At(place.to_owned()),
+    };
+    let adopting = Adopting::look(&environment, spec, keys).await?;
     ui::report::found(
         context,
         &arguments.result,
         arguments.change.yes || arguments.dry_run,
-        &report(adopting.found()),
+        &report(adopting.found(), adopting.notes()),
     )?;
     adopting.refuse_ambiguous()?;
     if arguments.dry_run {
@@ -40,7 +45,7 @@ pub(crate) async fn run(context: &Context, arguments: &AdoptArguments) -> Result
     Ok(ExitCode::SUCCESS)
 }
 
-fn report(adopted: &Adopted) -> String {
+fn report(adopted: &Adopted, notes: &[String]) -> String {
     let mut text = String::new();
     let mut put = |mark: &str, what: String| text.push_str(&format!("  {mark} {what}\n"));
     for (address, record) in &adopted.snapshot.resources {
@@ -62,6 +67,9 @@ fn report(adopted: &Adopted) -> String {
         let paths: Vec<String> = paths.iter().map(ToString::to_string).collect();
         let what = format!("{address}: the spec does not ask for {}, which stays as found", paths.join(", "));
         put("=", what);
+    }
+    for note in notes {
+        put("i", note.clone());
     }
     let owned = adopted.snapshot.resources.values().filter(|record| !record.existing).count();
     text.push_str(&format!("Found {owned} resources of {}.\n", adopted.snapshot.cluster));

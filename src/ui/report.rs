@@ -8,9 +8,7 @@ use slipway_limits::size;
 use slipway_limits::text::shorten;
 use slipway_operations::Outcome;
 use slipway_plan::render;
-use slipway_plan::{
-    ChangeAction, Mode, Plan, ReasonCode, ResourceChange, Snapshot, Step, StepAction, StepId, Titles,
-};
+use slipway_plan::{ChangeAction, Mode, Plan, Snapshot, Step, StepAction, StepId, Titles};
 use slipway_resource::Address;
 use slipway_resource::provider::operation;
 use slipway_state_store::Generation;

@@ -16,6 +16,7 @@ use slipway_provider_kubernetes::{API, ApiEndpoint, OBJECT};
 use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
 use slipway_resource::schema::Part;
 use slipway_resource::{Desired, Schema, SecretText};
+use slipway_secrets::store::SecretReference;
 use slipway_spec::model::{Cluster, Role};
 
 use crate::error::Error;
@@ -172,6 +173,22 @@ pub(crate) fn has_api(own: &Providers, prior: &Snapshot) -> bool {
 /// Whether a state has keys of its cluster.
 pub(crate) fn has_keys(prior: &Snapshot) -> bool {
     prior.resources.values().any(|record| record.provider == slipway_generated_secrets::NAME)
+}
+
+/// The token under which an adoption stores the keys that it found.
+pub(crate) const ADOPTED: &str = "adopt";
+
+/// Whether the keys of a state are those of another tool, which gives them to the machines of the cluster.
+fn has_adopted_keys(prior: &Snapshot) -> bool {
+    let keys = prior.resources.values().filter(|record| record.provider == slipway_generated_secrets::NAME);
+    let mut references = keys.filter_map(|record| record.identity.as_str().parse::<SecretReference>().ok());
+    references.any(|reference| reference.token == ADOPTED)
+}
+
+/// Whether machines that a provider makes get the keys of their cluster from its state. Those of an adopted cluster do not, as long
+/// as the state does not have its API.
+pub(crate) fn gives_keys(prior: &Snapshot) -> bool {
+    has_keys(prior) && (has_objects(prior) || !has_adopted_keys(prior))
 }
 
 /// Whether a resource is a key that the state of the cluster keeps.

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use slipway_protocol::{Running, SearchPath};
 use slipway_secrets::key::GivenKeys;
 use slipway_secrets::{Keyring, age};
-use slipway_state_store::{Backend, Options};
+use slipway_state_store::{Backend, Options, Settings};
 use slipway_trust::{Policy, TrustedUrl};
 
 use crate::actor::Actor;
@@ -103,6 +103,8 @@ pub struct Environment {
     pub observer: Arc<dyn Observer>,
     /// Fetches manifests.
     pub downloads: Arc<dyn Download>,
+    /// The access to buckets in which another tool keeps the keys of its clusters. Without it, no such bucket is read.
+    pub buckets: Option<Settings>,
 }
 
 impl Environment {
@@ -123,6 +125,7 @@ impl Environment {
             approvals: Approvals::default(),
             observer: Arc::new(Ignore),
             downloads: Arc::new(NoDownload),
+            buckets: None,
         }
     }
 

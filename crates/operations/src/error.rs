@@ -20,6 +20,7 @@ use slipway_spec::stored::Unreadable;
 use slipway_spec::value::KubernetesVersion;
 use slipway_trust::Refusal;
 
+use crate::adopting::KeyProblem;
 use crate::decide::Declined;
 
 /// Why an operation did not happen, or did not end.
@@ -571,6 +572,17 @@ pub enum Error {
         machine: String,
         /// The files.
         files: Vec<String>,
+    },
+    /// The keys of a cluster cannot be read from the store of the tool that made it.
+    #[error("{object}: the keys of {cluster} cannot be read; nothing was done")]
+    KeyStore {
+        /// The cluster.
+        cluster: String,
+        /// The object, or the folder.
+        object: String,
+        /// Why.
+        #[source]
+        source: KeyProblem,
     },
     /// No host has a control plane.
     #[error("no host of {cluster} has a control plane; there is nothing to take over")]

@@ -175,7 +175,7 @@ pub async fn look(opened: &Opened) -> Result<Health, Error> {
         Err(reason) => (Some(reason), BTreeMap::new(), Vec::new()),
     };
     if !opened.is_on_hosts() {
-        if api.is_some() && !composition::has_keys(&state.snapshot) {
+        if api.is_some() && !composition::gives_keys(&state.snapshot) {
             // The provider of such a cluster knows no more than a plan does.
             return Err(opened.no_authority());
         }

@@ -53,7 +53,7 @@ mod weakening;
 
 pub use access::{ClusterAccess, Entry, KnownApi};
 pub use actor::{Actor, account_of, person_of};
-pub use adopting::Adopting;
+pub use adopting::{Adopting, KeyProblem, KeySource, KeysetError};
 pub use applying::{Applied, Manner, Outcome, bring, stop_at_findings};
 pub use decide::{Approve, Decide, Decline, Declined, Names, Occasion};
 pub use environment::{Download, Environment, Identities, NoDownload, Processes, Store};

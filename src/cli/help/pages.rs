@@ -252,6 +252,10 @@ pub(crate) const PAGES: &[Page] = &[
         &[
             ("Show what would be taken over", "slipway adopt -f kops.yaml --dry-run"),
             ("Take the cluster over", "slipway adopt -f kops.yaml"),
+            (
+                "Take the keys from a copy of the folder in kOps' state store",
+                "slipway adopt -f kops.yaml --keys s3://backup/demo.example.com",
+            ),
         ],
     ),
     page(

@@ -73,6 +73,16 @@ impl Settings {
         Self { environment: environment.into_iter().collect(), ..Self::default() }
     }
 
+    /// The same, with the region of a bucket where neither an option nor a variable names one.
+    #[must_use]
+    pub fn in_region(mut self, region: &str) -> Self {
+        let is_named = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(|name| self.variable(name).is_some());
+        if self.s3.region.is_none() && !is_named {
+            self.s3.region = Some(region.to_owned());
+        }
+        self
+    }
+
     /// A variable that is set to something.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.environment.get(name).map(String::as_str).filter(|value| !value.is_empty())

@@ -7,6 +7,7 @@ use slipway_spec::diagnostic::code::UNSUPPORTED_VERSION;
 use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 
 use super::{DownloadProblem, Error, KubeletProblem};
+use crate::adopting::KeyProblem;
 use crate::code;
 use crate::decide::Declined;
 
@@ -50,6 +51,7 @@ impl Error {
             Self::KnownCluster { .. } => "CLI0050",
             Self::AmbiguousObjects(_) => "CLI0051",
             Self::MissingFiles { .. } | Self::NothingToAdopt { .. } => "CLI0052",
+            Self::KeyStore { .. } => "CLI0053",
             Self::NotMadeYet { .. } => "CLI0070",
             Self::PartialVersion { .. } => "CLI0071",
             Self::NotOnTheWay { .. } => "CLI0072",
@@ -382,6 +384,12 @@ impl Error {
                  missing there for the time of the adoption. Where keys of authorities must stay elsewhere, nodes are looked after \
                  one by one: `slipway node certs generate-csr` on each, and who has the key signs",
             ),
+            Self::KeyStore { source: KeyProblem::Unused, .. } => one("run the command without `--keys`"),
+            Self::KeyStore { .. } => vec![
+                "allow this caller to read the bucket, and set AWS_REGION if it is not in the region of the cluster".to_owned(),
+                "`--keys s3://BUCKET/FOLDER` names a folder with a copy of the keys".to_owned(),
+                "`--keys none` adopts the cluster without its keys".to_owned(),
+            ],
             Self::NothingToAdopt { .. } => one("`slipway apply` makes a cluster of hosts that have none"),
             Self::NotDamaged { .. } => {
                 one("`--force` rebuilds it all the same, and what was applied last is not known afterwards")

@@ -1,7 +1,7 @@
 //! The API of a cluster whose machines a provider makes, and the objects of add-ons behind it.
 //!
-//! A plan leaves them out where the machines exist and the state does not have the authority that credentials for their API
-//! are signed by. Such a cluster was adopted: the objects stay as they are, and the plan says so.
+//! A plan leaves them out where the machines exist and did not get the keys of the cluster from the state. Such a cluster was
+//! adopted: the objects stay as they are, and the plan says so.
 
 use slipway_plan::{Mode, Snapshot};
 use slipway_provider_kubernetes::{TokenAccess, order};
@@ -75,9 +75,9 @@ fn left_out(request: &Request, prior: Option<&Snapshot>, api: Option<&Desired>) 
     let prior = prior?;
     let servers = api.map(|api| api.depends_on.as_slice()).unwrap_or_default();
     let is_served = servers.iter().any(|server| prior.resources.contains_key(server));
-    let has_way = composition::has_keys(prior) || composition::has_objects(prior);
+    let has_way = composition::gives_keys(prior) || composition::has_objects(prior);
     (is_served && !has_way).then_some(
-        "the machines exist already, and the state does not have the authority of their API. What runs in the cluster \
+        "the machines exist already, and did not get the keys of the cluster from the state. What runs in the cluster \
          stays as it is; in a cluster that kOps made, kOps keeps it",
     )
 }
@@ -99,7 +99,7 @@ mod tests {
     use slipway_resource::Value;
 
     use super::*;
-    use crate::planning::keys::tests::state;
+    use crate::planning::keys::tests::{adopted, state};
 
     #[test]
     fn an_api_beside_that_of_the_state_is_not_used() {
@@ -132,6 +132,9 @@ mod tests {
         assert!(!reason(&state(&[("cloud_network.a", "cloud")])));
         assert!(!reason(&state(&[("keypair.kubernetes-ca", slipway_generated_secrets::NAME), machines])));
         assert!(reason(&state(&[machines])), "the cluster was adopted");
+        let key = ("keypair.kubernetes-ca", slipway_generated_secrets::NAME);
+        assert!(reason(&adopted(state(&[machines, key]))), "the cluster was adopted with its keys");
+        assert!(!reason(&adopted(state(&[machines, key, ("kubernetes_api.a", "kubernetes")]))));
         let mut request = Request::apply();
         request.options.infrastructure_only = true;
         assert!(left_out(&request, None, Some(&api)).is_some());

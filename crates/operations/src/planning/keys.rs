@@ -3,7 +3,7 @@
 //! The provider returns them with its own resources, and its control planes depend on them: they read the keys from the
 //! state of the cluster when they boot. A plan leaves them out where the control planes exist without them. Such a cluster
 //! was adopted, and its machines have the keys of the tool that created it; or its keys were lost with its state. The plan
-//! says that it leaves them out.
+//! says that it leaves them out. Keys that an adoption found stay in the state.
 //!
 //! The keys may be encrypted also for a key of the cloud's key service ([`SEALED_FOR`]). A new cluster gets it. One that exists
 //! without it stays as it is, unless a field of the spec asks for it.
@@ -26,6 +26,17 @@ const WITHOUT_KEYS: &str = "the state does not have the keys that the control pl
                             from earlier versions of the objects, and run `slipway state rebuild`";
 
 impl Expansion {
+    /// Adds the keys that an adoption found to the desired resources. They are encrypted for the keys of the state only.
+    pub(crate) fn add_found_keys(&mut self, is_found: impl Fn(&Address) -> bool) {
+        let keys = std::mem::take(&mut self.keys);
+        for mut key in keys.into_iter().filter(|key| is_found(&key.address)) {
+            if key.attributes.get(SEALED_FOR).is_some() {
+                key.attributes.set(&Path::key(SEALED_FOR), Value::Null);
+            }
+            self.desired.push(key);
+        }
+    }
+
     /// Takes the key of the key service for which keys are encrypted out of the desired resources, with those that refer to it.
     pub(super) fn separate_reader(&mut self) {
         let services: BTreeSet<Address> = self.keys.iter().flat_map(readers).collect();
@@ -72,6 +83,29 @@ impl Expansion {
         self.notes.retain(|note| !fields.contains(note.field.as_str()));
     }
 
+    /// Takes references to keys that are left out of the desired resources, and says so.
+    fn leave_keys_out(&mut self, keys: &[Desired], are_all: bool) {
+        let left: BTreeSet<&Address> = keys.iter().map(|key| &key.address).collect();
+        for desired in &mut self.desired {
+            desired.depends_on.retain(|before| !left.contains(before));
+        }
+        let message = if are_all {
+            let reader = std::mem::take(&mut self.reader);
+            self.leave_out(&reader);
+            WITHOUT_KEYS.to_owned()
+        } else {
+            let names: Vec<String> = left.iter().map(ToString::to_string).collect();
+            format!(
+                "the state does not have {}: the machines get it from the tool that created the cluster, and this plan generates \
+                 no other one",
+                names.join(", ")
+            )
+        };
+        if !keys.is_empty() {
+            self.notes.push(ExpandNote { field: "controlPlane".to_owned(), message });
+        }
+    }
+
     /// Adds the keys to the desired resources, unless the machines that would read them exist without them.
     pub(crate) fn add_keys(&mut self, prior: Option<&Snapshot>) {
         let mut keys = std::mem::take(&mut self.keys);
@@ -86,17 +120,17 @@ impl Expansion {
                 .filter(|desired| desired.depends_on.iter().any(|before| addresses.contains(before)));
             readers.any(|reader| prior.resources.contains_key(&reader.address))
         };
-        if prior.is_some_and(|prior| !composition::has_keys(prior) && is_read_by_existing(prior)) {
-            for desired in &mut self.desired {
-                desired.depends_on.retain(|before| !addresses.contains(before));
-            }
-            let reader = std::mem::take(&mut self.reader);
-            self.leave_out(&reader);
+        let booted = prior.filter(|&prior| !composition::gives_keys(prior) && is_read_by_existing(prior));
+        if let Some(prior) = booted {
             // Another tool boots its machines, and that tool carries these fields out.
             self.notes.retain(|note| !note.message.starts_with(NOT_CARRIED_OUT));
-            let note = ExpandNote { field: "controlPlane".to_owned(), message: WITHOUT_KEYS.to_owned() };
-            self.notes.push(note);
-            return;
+            let is_kept = |key: &Desired| prior.resources.contains_key(&key.address);
+            let (kept, left): (Vec<Desired>, Vec<Desired>) = keys.into_iter().partition(is_kept);
+            keys = kept;
+            self.leave_keys_out(&left, keys.is_empty());
+            if keys.is_empty() {
+                return;
+            }
         }
         self.add_reader(&mut keys, prior);
         self.desired.extend(keys);
@@ -162,6 +196,16 @@ pub(super) mod tests {
             snapshot.resources.insert(address.parse().unwrap(), record);
         }
         snapshot
+    }
+
+    /// The same state, with the keys as an adoption stores them.
+    pub(in crate::planning) fn adopted(mut state: Snapshot) -> Snapshot {
+        for (address, record) in &mut state.resources {
+            if record.provider == slipway_generated_secrets::NAME {
+                record.identity = Identity::new(format!("{address}/000000000001-{}", composition::ADOPTED));
+            }
+        }
+        state
     }
 
     fn names(prior: Option<&Snapshot>) -> (Vec<String>, usize) {
@@ -256,5 +300,46 @@ pub(super) mod tests {
             assert_eq!(expanded.notes.iter().filter(|note| **note == unused).count(), remarks);
         }
         assert_eq!(names(Some(&adopted)), (vec!["cloud_group.masters".to_owned()], 1));
+    }
+
+    #[test]
+    fn keys_of_an_adopted_cluster_stay_and_no_others_are_made() {
+        let (machines, key) =
+            (("cloud_group.masters", "cloud"), ("keypair.kubernetes-ca", slipway_generated_secrets::NAME));
+        let with = adopted(state(&[machines, key]));
+        let planned = |prior: &Snapshot| {
+            let mut expansion = expansion();
+            expansion.keys.push(desired("encryption_key.at-rest"));
+            expansion.desired[0].depends_on.push("encryption_key.at-rest".parse().unwrap());
+            let message = format!("{NOT_CARRIED_OUT}packages");
+            expansion.notes.push(ExpandNote { field: "pools[a]".to_owned(), message });
+            expansion.add_keys(Some(prior));
+            expansion
+        };
+        let expansion = planned(&with);
+        let names: Vec<String> = expansion.desired.iter().map(|one| one.address.to_string()).collect();
+        assert_eq!(names, ["cloud_group.masters", "keypair.kubernetes-ca"]);
+        assert_eq!(expansion.desired[0].depends_on.len(), 2, "the key at rest is left out");
+        let [note] = expansion.notes.as_slice() else { panic!("{:?}", expansion.notes) };
+        assert!(
+            note.message.starts_with("the state does not have encryption_key.at-rest: "),
+            "{}",
+            note.message
+        );
+
+        // With its API in the state, the machines get the keys from there.
+        let api = ("kubernetes_api.a", "kubernetes");
+        assert_eq!(planned(&adopted(state(&[machines, key, api]))).desired.len(), 3);
+        assert_eq!(planned(&state(&[machines, key])).desired.len(), 3);
+    }
+
+    #[test]
+    fn keys_that_an_adoption_finds_have_no_other_reader() {
+        let mut expansion = sealed(None);
+        expansion.keys.push(desired("keypair.etcd-ca"));
+        expansion.add_found_keys(|address| address.name() == "kubernetes-ca");
+        let names: Vec<String> = expansion.desired.iter().map(|one| one.address.to_string()).collect();
+        assert_eq!(names, ["cloud_group.masters", "keypair.kubernetes-ca"]);
+        assert!(expansion.desired.iter().all(|one| readers(one).is_empty()));
     }
 }

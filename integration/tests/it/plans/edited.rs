@@ -335,7 +335,8 @@ fn a_spec_that_gives_up_backups_is_refused() -> Result<()> {
     place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
     let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
     let before = identities(&place)?;
-    let edits: [(&str, fn(&mut serde_json::Value)); 3] = [
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [(&str, Edit); 3] = [
         ("its spec has etcd[main].backups", |etcd| etcd[0]["backups"]["keepOnDelete"] = false.into()),
         ("its spec has etcd[main].backups", |etcd| etcd[0]["backups"]["enabled"] = false.into()),
         ("sim_backup_store.etcd-events, and the plan does not delete it", |etcd| {

@@ -44,6 +44,7 @@ const TESTS: &[(&str, Test)] = &[
     ("adopted::every_case_of_kops", adopted::every_case),
     ("adopted::every_case_of_our_own", adopted::every_case_made),
     ("recorded::nothing_differs", recorded::nothing_differs),
+    ("recorded::the_keys_of_kops_are_kept", recorded::the_keys_of_kops_are_kept),
     ("recorded::what_the_spec_asks_for_is_planned", recorded::what_the_spec_asks_for_is_planned),
     (
         "recorded::pools_are_rolled_with_the_user_data_of_kops",

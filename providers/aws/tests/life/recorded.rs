@@ -217,8 +217,81 @@ fn values(text: &str, tag: &str) -> Vec<String> {
     parts.filter_map(|part| Some(part.split_once('<')?.0.to_owned())).collect()
 }
 
-/// Replays a recording and adopts the cluster; returns the objects after that.
-fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::cloud::Object>> {
+/// The keys that the state gets from kOps, and the folders of their key sets.
+const KEYS: &[(&str, &str)] = &[
+    ("keypair.etcd-ca", "etcd-peers-ca-main"),
+    ("keypair.front-proxy-ca", "apiserver-aggregator-ca"),
+    ("keypair.kubernetes-ca", "kubernetes-ca"),
+    ("keypair.service-accounts", "service-account"),
+];
+
+/// The keys of the cluster are read from kOps' own state store and kept encrypted. Without one of them nothing is adopted, unless that
+/// is asked for. No plan makes other keys or enters the cluster.
+pub fn the_keys_of_kops_are_kept() -> Result<()> {
+    let mut recordings = recordings()?;
+    recordings.truncate(1);
+    each_anew(&recordings, |world, recording| {
+        let kept = || -> Result<()> {
+            let calls = replay(world, recording, Key::LeftOut)?;
+            let refused = world.expect(1, &[ADOPT, &["--keys", "s3://bkt1/other"]].concat())?.err;
+            let object = "s3://bkt1/other/pki/private/kubernetes-ca/keyset.yaml";
+            ensure!(refused.contains("CLI0053") && refused.contains(object), "{refused}");
+            ensure!(!world.place().state().join("t1.example.com").exists(), "a state was written");
+
+            let told = world.expect(0, ADOPT)?.out;
+            for (address, folder) in KEYS {
+                let found = format!("of s3://bkt1/t1.example.com/pki/private/{folder}/keyset.yaml");
+                let is_told = |line: &str| line.contains(address) && line.contains(&found);
+                ensure!(told.lines().any(is_told), "{address}: {told}");
+            }
+            ensure!(listed_keys(world)? == KEYS.iter().map(|(address, _)| *address).collect::<Vec<_>>());
+            for key in private_keys(&calls)? {
+                let shown = Command::new("grep")
+                    .args(["-r", "-F", "-q", &key])
+                    .arg(world.place().state())
+                    .status()?;
+                ensure!(!shown.success(), "the state shows a key");
+            }
+            world.is_settled()?;
+            world.expect(0, &["plan", "-f", "spec.yaml"])?;
+
+            std::fs::remove_dir_all(world.place().state())?;
+            world.expect(0, &[ADOPT, &["--keys", "none"]].concat())?;
+            ensure!(listed_keys(world)?.is_empty(), "keys were adopted");
+            world.is_settled()
+        };
+        kept().with_context(|| recording.display().to_string())
+    })
+}
+
+/// The addresses of keys in the state.
+fn listed_keys(world: &World) -> Result<Vec<String>> {
+    let listed = world.expect(0, &["state", "list", "t1.example.com"])?.out;
+    let addresses = listed.lines().filter_map(|line| line.split_whitespace().next());
+    Ok(addresses.filter(|address| address.starts_with("keypair.")).map(str::to_owned).collect())
+}
+
+/// The private keys of a recording, as their documents have them, and a line of each as it is in PEM.
+fn private_keys(calls: &Path) -> Result<Vec<String>> {
+    let mut keys = Vec::new();
+    for line in std::fs::read_to_string(calls)?.lines() {
+        let call: Json = serde_json::from_str(line)?;
+        if !call["path"].as_str().unwrap_or_default().contains("/keyset.yaml") {
+            continue;
+        }
+        let body = String::from_utf8(STANDARD.decode(call["body"].as_str().context("no body")?)?)?;
+        let encoded = body.split_once("privateMaterial: ").context("no key")?.1;
+        let encoded = encoded.split_whitespace().next().context("no key")?;
+        let text = String::from_utf8(STANDARD.decode(encoded)?)?;
+        keys.push(text.lines().nth(2).context("no line of a key")?.to_owned());
+        keys.push(encoded.to_owned());
+    }
+    ensure!(!keys.is_empty(), "no keys were recorded");
+    Ok(keys)
+}
+
+/// Replays a recording, and writes its spec; returns the file of the calls.
+fn replay(world: &World, recording: &Path, key: Key) -> Result<PathBuf> {
     // The recording has a zone of its own.
     world.cloud.reset()?;
     let script = world.place().write("replay.py", REPLAY)?;
@@ -231,6 +304,12 @@ fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::clo
         spec.push_str(&credential(&calls)?);
     }
     world.spec(&spec)?;
+    Ok(calls)
+}
+
+/// Replays a recording and adopts the cluster; returns the objects after that.
+fn take_over(world: &World, recording: &Path, key: Key) -> Result<Vec<crate::cloud::Object>> {
+    replay(world, recording, key)?;
     let before = world.cloud.objects()?;
     world.calls();
     world.expect(2, &["adopt", "-f", "spec.yaml", "--dry-run"])?;
