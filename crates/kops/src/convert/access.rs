@@ -153,7 +153,7 @@ pub(super) fn encryption(context: &Context<'_>, outcome: &mut Outcome) -> Encryp
     let warning = field
         .warning(
             kops_code::LOST,
-            "encryptionConfig is honoured with a new key: the one in kOps' secret store is not read",
+            "encryptionConfig is honoured with a new key: only `slipway adopt` reads the one in kOps' secret store",
         )
         .hint("for a cluster that exists, give its key in a Cluster of slipway.dev before the first apply");
     outcome.say(warning);

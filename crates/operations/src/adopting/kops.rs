@@ -1,12 +1,13 @@
 //! Keys of clusters that kOps created, from the state store of kOps. They are only read: they stay there, and kOps uses them.
 
+mod at_rest;
 pub(crate) mod keyset;
 
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use slipway_bootstrap::from_cluster::{CA, ETCD_CA, FRONT_PROXY_CA, SERVICE_ACCOUNTS};
-use slipway_generated_secrets::{Found, KEYPAIR};
+use slipway_bootstrap::from_cluster::{AT_REST, CA, ETCD_CA, FRONT_PROXY_CA, SERVICE_ACCOUNTS};
+use slipway_generated_secrets::{ENCRYPTION_KEY, Found, KEYPAIR};
 use slipway_limits::size;
 use slipway_resource::{Address, Desired, SecretText};
 use slipway_spec::model::Cluster;
@@ -78,8 +79,11 @@ const SETS: [Set; 4] = [
     Set { pair: SERVICE_ACCOUNTS, names: &["service-account", "master"], is_authority: false },
 ];
 
+/// The secret of kOps with the configuration of encryption at rest.
+const ENCRYPTION: &str = "encryptionconfig";
+
 /// Secrets of kOps that the state does not have.
-const STAYING: [&str; 3] = ["encryptionconfig", "dockerconfig", "ciliumpassword"];
+const STAYING: [&str; 2] = ["dockerconfig", "ciliumpassword"];
 
 impl Set {
     fn address(self) -> Address {
@@ -90,6 +94,11 @@ impl Set {
 /// The object of a key set.
 fn object_of(name: &str) -> String {
     format!("pki/private/{name}/keyset.yaml")
+}
+
+/// The object of a secret.
+fn secret_of(name: &str) -> String {
+    format!("secrets/{name}")
 }
 
 /// Reads the objects of one cluster in a store of kOps.
@@ -142,7 +151,8 @@ pub(super) async fn look(opened: &Opened, keys: &[Desired], source: &KeySource) 
         None => settings.clone(),
     };
     let bucket = Bucket::open(place, &settings).map_err(|error| failed(place, error.into()))?;
-    read(&bucket, place, &sets).await.map_err(|(object, problem)| failed(&object, problem))
+    let at_rest = keys.iter().find(|key| key.address == Address::new(ENCRYPTION_KEY, AT_REST));
+    read(&bucket, place, (&sets, at_rest)).await.map_err(|(object, problem)| failed(&object, problem))
 }
 
 /// The folder of kOps' state store that has the files of a cluster, as the spec says.
@@ -169,7 +179,11 @@ fn not_read(place: &str) -> Kept {
 }
 
 /// Reads key sets from the folder of a cluster. An error names the object.
-async fn read(store: &dyn Objects, place: &str, sets: &[Set]) -> Result<Kept, (String, KeyProblem)> {
+async fn read(
+    store: &dyn Objects,
+    place: &str,
+    (sets, at_rest): (&[Set], Option<&Desired>),
+) -> Result<Kept, (String, KeyProblem)> {
     let place = place.trim_end_matches('/');
     let mut kept = Kept::default();
     for set in sets {
@@ -204,10 +218,26 @@ async fn read(store: &dyn Objects, place: &str, sets: &[Set]) -> Result<Kept, (S
         let certificate_pem = set.is_authority.then_some(keyset.certificate_pem);
         kept.keys.insert(set.address(), Found { private_key_pem: keyset.private_key_pem, certificate_pem });
     }
+    if let Ok(Some(secret)) = store.read(&secret_of(ENCRYPTION)).await {
+        let shown = format!("{place}/{}", secret_of(ENCRYPTION));
+        let key = at_rest.and_then(|key| Some((key, at_rest::configuration(key, secret.expose())?)));
+        kept.notes.push(match key {
+            Some((key, private_key_pem)) => {
+                let note = format!("{}: the key of {shown}, which stays there", key.address);
+                kept.keys.insert(key.address.clone(), Found { private_key_pem, certificate_pem: None });
+                note
+            }
+            None => format!(
+                "{shown} stays with kOps; the state does not have it: `encryption.atRest` of the spec has other settings, or the \
+                 secret has several keys"
+            ),
+        });
+    }
     for name in STAYING {
         // Nothing depends on these: one that cannot be read is not named.
-        if let Ok(Some(_)) = store.read(&format!("secrets/{name}")).await {
-            kept.notes.push(format!("{place}/secrets/{name} stays with kOps; the state does not have it"));
+        if let Ok(Some(_)) = store.read(&secret_of(name)).await {
+            kept.notes
+                .push(format!("{place}/{} stays with kOps; the state does not have it", secret_of(name)));
         }
     }
     Ok(kept)
@@ -215,6 +245,7 @@ async fn read(store: &dyn Objects, place: &str, sets: &[Set]) -> Result<Kept, (S
 
 #[cfg(test)]
 mod tests {
+    use super::at_rest::tests::{CONFIGURATION, key, secret};
     use super::keyset::tests::{document, pair};
     use super::*;
 
@@ -238,7 +269,7 @@ mod tests {
     }
 
     async fn failure(store: &Store) -> String {
-        let (object, problem) = read(store, "s3://a/b/", &SETS).await.unwrap_err();
+        let (object, problem) = read(store, "s3://a/b/", (&SETS, None)).await.unwrap_err();
         format!("{object}: {problem}")
     }
 
@@ -248,7 +279,7 @@ mod tests {
             of(&["kubernetes-ca", "apiserver-aggregator-ca", "etcd-peers-ca-main", "service-account"]);
         store.0.insert("secrets/encryptionconfig".to_owned(), Some("{}".to_owned()));
         store.0.insert("secrets/dockerconfig".to_owned(), None);
-        let kept = read(&store, "s3://a/b/", &SETS).await.unwrap();
+        let kept = read(&store, "s3://a/b/", (&SETS, None)).await.unwrap();
         let found: Vec<(String, bool)> = kept
             .keys
             .iter()
@@ -273,7 +304,7 @@ mod tests {
         let (used, next) = (pair("used"), pair("next"));
         let rotated = document("1", &[("1", &used, false), ("2", &next, false)]);
         store.0.insert(object_of("master"), Some(rotated));
-        let kept = read(&store, "s3://a/b", &SETS).await.unwrap();
+        let kept = read(&store, "s3://a/b", (&SETS, None)).await.unwrap();
         let key = &kept.keys[&Address::new(KEYPAIR, SERVICE_ACCOUNTS)];
         assert_eq!(key.private_key_pem.expose(), used.0);
         assert!(kept.notes.last().unwrap().contains("master/keyset.yaml: the cluster also trusts 2"));
@@ -294,6 +325,23 @@ mod tests {
             broken.starts_with("s3://a/b/pki/private/kubernetes-ca/keyset.yaml: it is not a document"),
             "{broken}"
         );
+    }
+
+    #[tokio::test]
+    async fn the_key_at_rest_is_kept_if_the_spec_has_its_settings() {
+        let mut store = of(&[]);
+        store.0.insert("secrets/encryptionconfig".to_owned(), Some(secret(CONFIGURATION)));
+        for (provider, is_kept) in [("aescbc", true), ("secretbox", false)] {
+            let wanted = key(provider);
+            let kept = read(&store, "s3://a/b", (&[], Some(&wanted))).await.unwrap();
+            assert_eq!(kept.keys.contains_key(&wanted.address), is_kept, "{provider}");
+            let [note] = kept.notes.as_slice() else { panic!("{:?}", kept.notes) };
+            assert_eq!(
+                note.starts_with("encryption_key.at-rest: the key of s3://a/b/secrets/"),
+                is_kept,
+                "{note}"
+            );
+        }
     }
 
     #[test]
