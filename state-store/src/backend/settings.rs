@@ -73,11 +73,13 @@ impl Settings {
         Self { environment: environment.into_iter().collect(), ..Self::default() }
     }
 
-    /// The same, with the region of a bucket where neither an option nor a variable names one.
+    /// The same, with the region of a bucket where neither an option nor a variable names one. It becomes a part of the name of the
+    /// server, so anything but a name of letters, digits and hyphens is left out: it may come from a spec.
     #[must_use]
     pub fn in_region(mut self, region: &str) -> Self {
         let is_named = ["AWS_REGION", "AWS_DEFAULT_REGION"].iter().any(|name| self.variable(name).is_some());
-        if self.s3.region.is_none() && !is_named {
+        let is_name = region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        if self.s3.region.is_none() && !is_named && is_name && !region.is_empty() {
             self.s3.region = Some(region.to_owned());
         }
         self
@@ -102,5 +104,28 @@ impl Settings {
 
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout.unwrap_or(TIMEOUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_region_of_a_cluster_is_the_last_choice() {
+        let region = |variables: &[(&str, &str)]| {
+            let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+            Settings::new(variables).in_region("eu-west-1").s3.region
+        };
+        assert_eq!(region(&[]).as_deref(), Some("eu-west-1"));
+        assert_eq!(region(&[("AWS_REGION", "")]).as_deref(), Some("eu-west-1"));
+        assert_eq!(region(&[("AWS_REGION", "us-east-1")]), None, "the variable is read later");
+        assert_eq!(region(&[("AWS_DEFAULT_REGION", "us-east-1")]), None);
+        for other in ["", "example.com/#", "a.b", "a b", "a@b"] {
+            assert_eq!(Settings::default().in_region(other).s3.region, None, "{other}");
+        }
+        let mut settings = Settings::default();
+        settings.s3.region = Some("us-east-1".to_owned());
+        assert_eq!(settings.in_region("eu-west-1").s3.region.as_deref(), Some("us-east-1"));
     }
 }
