@@ -11,7 +11,7 @@ use slipway_bootstrap::configuration::LocalEndpoint;
 use slipway_bootstrap::from_cluster::{self, Placement};
 use slipway_cluster_input::{ClusterInput, Host};
 use slipway_generated_secrets::{ENCRYPTION_KEY, KEYPAIR};
-use slipway_plan::{Providers, Snapshot};
+use slipway_plan::{Providers, Record, Snapshot};
 use slipway_provider_kubernetes::{API, ApiEndpoint, OBJECT};
 use slipway_resource::provider::{Capabilities, Catalog, ExpandNote};
 use slipway_resource::schema::Part;
@@ -178,17 +178,17 @@ pub(crate) fn has_keys(prior: &Snapshot) -> bool {
 /// The token under which an adoption stores the keys that it found.
 pub(crate) const ADOPTED: &str = "adopt";
 
-/// Whether the keys of a state are those of another tool, which gives them to the machines of the cluster.
-fn has_adopted_keys(prior: &Snapshot) -> bool {
-    let keys = prior.resources.values().filter(|record| record.provider == slipway_generated_secrets::NAME);
-    let mut references = keys.filter_map(|record| record.identity.as_str().parse::<SecretReference>().ok());
-    references.any(|reference| reference.token == ADOPTED)
+/// Whether a resource is a key of another tool, which an adoption has stored.
+pub(crate) fn is_adopted_key(record: &Record) -> bool {
+    let reference = record.identity.as_str().parse::<SecretReference>();
+    record.provider == slipway_generated_secrets::NAME
+        && reference.is_ok_and(|reference| reference.token == ADOPTED)
 }
 
 /// Whether machines that a provider makes get the keys of their cluster from its state. Those of an adopted cluster do not, as long
 /// as the state does not have its API.
 pub(crate) fn gives_keys(prior: &Snapshot) -> bool {
-    has_keys(prior) && (has_objects(prior) || !has_adopted_keys(prior))
+    has_keys(prior) && (has_objects(prior) || !prior.resources.values().any(is_adopted_key))
 }
 
 /// Whether a resource is a key that the state of the cluster keeps.

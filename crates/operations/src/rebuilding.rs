@@ -1,5 +1,6 @@
 //! Rebuilding a lost or damaged state from the objects that have the ownership tags of the cluster.
 
+mod adopted;
 mod generations;
 mod keys;
 mod protection;
@@ -232,12 +233,22 @@ async fn find(
             running: keys.running.clone(),
         };
         let mut rebuilt = rebuild.run(&stage.providers).await?;
+        if !opened.is_on_hosts() {
+            adopted::settle(&mut rebuilt, &desired, |address| kept_on_adoption(&stage, address))?;
+        }
         let recovered = keys::complete(&stage, &mut rebuilt, &keys, &desired).await?;
         match generations::settled(&rotations, &rebuilt.missing) {
             Some(settled) => rotations = settled,
             None => return Ok(Found { rebuilt, keys, recovered, protection, desired, stage }),
         }
     }
+}
+
+/// The attributes that the type of a resource keeps on adoption.
+fn kept_on_adoption(stage: &Stage, address: &Address) -> Vec<String> {
+    let Some((_, _, kind)) = stage.providers.of_type(address.kind()) else { return Vec::new() };
+    let kept = kind.attributes.iter().filter(|(_, attribute)| attribute.kept_on_adoption);
+    kept.map(|(name, _)| name.clone()).collect()
 }
 
 /// Takes again what is this cluster's, looks once more, and stores recovered keys.
