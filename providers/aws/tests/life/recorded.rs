@@ -244,7 +244,8 @@ pub fn the_keys_of_kops_are_kept() -> Result<()> {
                 let is_told = |line: &str| line.contains(address) && line.contains(&found);
                 ensure!(told.lines().any(is_told), "{address}: {told}");
             }
-            ensure!(listed_keys(world)? == KEYS.iter().map(|(address, _)| *address).collect::<Vec<_>>());
+            let (listed, expected) = (listed_keys(world)?, KEYS.iter().map(|(address, _)| *address));
+            ensure!(listed.iter().map(String::as_str).eq(expected), "{listed:?}");
             for key in private_keys(&calls)? {
                 let shown = Command::new("grep")
                     .args(["-r", "-F", "-q", &key])
