@@ -45,6 +45,12 @@ pub enum KeyProblem {
     /// The object is not a key set, or its primary key cannot be used.
     #[error(transparent)]
     Keyset(#[from] KeysetError),
+    /// The folder is that of another cluster.
+    #[error("it describes the cluster {name}")]
+    OtherCluster {
+        /// The name of that cluster.
+        name: String,
+    },
     /// The state of the cluster has no keys that the store could have.
     #[error("the state of this cluster has no keys from such a store")]
     Unused,
@@ -78,6 +84,9 @@ const SETS: [Set; 4] = [
     Set { pair: ETCD_CA, names: &["etcd-peers-ca-main"], is_authority: true },
     Set { pair: SERVICE_ACCOUNTS, names: &["service-account", "master"], is_authority: false },
 ];
+
+/// The object with the spec of the cluster, as kOps stores it.
+const CLUSTER: &str = "config";
 
 /// The secret of kOps with the configuration of encryption at rest.
 const ENCRYPTION: &str = "encryptionconfig";
@@ -152,7 +161,8 @@ pub(super) async fn look(opened: &Opened, keys: &[Desired], source: &KeySource) 
     };
     let bucket = Bucket::open(place, &settings).map_err(|error| failed(place, error.into()))?;
     let at_rest = keys.iter().find(|key| key.address == Address::new(ENCRYPTION_KEY, AT_REST));
-    read(&bucket, place, (&sets, at_rest)).await.map_err(|(object, problem)| failed(&object, problem))
+    let from = (cluster.name.as_str(), place);
+    read(&bucket, from, (&sets, at_rest)).await.map_err(|(object, problem)| failed(&object, problem))
 }
 
 /// The folder of kOps' state store that has the files of a cluster, as the spec says.
@@ -181,10 +191,11 @@ fn not_read(place: &str) -> Kept {
 /// Reads key sets from the folder of a cluster. An error names the object.
 async fn read(
     store: &dyn Objects,
-    place: &str,
+    (cluster, place): (&str, &str),
     (sets, at_rest): (&[Set], Option<&Desired>),
 ) -> Result<Kept, (String, KeyProblem)> {
     let place = place.trim_end_matches('/');
+    check_cluster(store, cluster).await.map_err(|problem| (format!("{place}/{CLUSTER}"), problem))?;
     let mut kept = Kept::default();
     for set in sets {
         let mut found = None;
@@ -243,6 +254,16 @@ async fn read(
     Ok(kept)
 }
 
+/// Refuses the folder of another cluster. A copy of the keys alone is not refused.
+async fn check_cluster(store: &dyn Objects, cluster: &str) -> Result<(), KeyProblem> {
+    let Some(text) = store.read(CLUSTER).await? else { return Ok(()) };
+    let document: serde_json::Value = serde_yaml::from_str(text.expose()).unwrap_or_default();
+    match document.pointer("/metadata/name").and_then(serde_json::Value::as_str) {
+        Some(name) if name != cluster => Err(KeyProblem::OtherCluster { name: name.to_owned() }),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::at_rest::tests::{CONFIGURATION, key, secret};
@@ -269,7 +290,7 @@ mod tests {
     }
 
     async fn failure(store: &Store) -> String {
-        let (object, problem) = read(store, "s3://a/b/", (&SETS, None)).await.unwrap_err();
+        let (object, problem) = read(store, ("b", "s3://a/b/"), (&SETS, None)).await.unwrap_err();
         format!("{object}: {problem}")
     }
 
@@ -279,7 +300,7 @@ mod tests {
             of(&["kubernetes-ca", "apiserver-aggregator-ca", "etcd-peers-ca-main", "service-account"]);
         store.0.insert("secrets/encryptionconfig".to_owned(), Some("{}".to_owned()));
         store.0.insert("secrets/dockerconfig".to_owned(), None);
-        let kept = read(&store, "s3://a/b/", (&SETS, None)).await.unwrap();
+        let kept = read(&store, ("b", "s3://a/b/"), (&SETS, None)).await.unwrap();
         let found: Vec<(String, bool)> = kept
             .keys
             .iter()
@@ -304,7 +325,7 @@ mod tests {
         let (used, next) = (pair("used"), pair("next"));
         let rotated = document("1", &[("1", &used, false), ("2", &next, false)]);
         store.0.insert(object_of("master"), Some(rotated));
-        let kept = read(&store, "s3://a/b", (&SETS, None)).await.unwrap();
+        let kept = read(&store, ("b", "s3://a/b"), (&SETS, None)).await.unwrap();
         let key = &kept.keys[&Address::new(KEYPAIR, SERVICE_ACCOUNTS)];
         assert_eq!(key.private_key_pem.expose(), used.0);
         assert!(kept.notes.last().unwrap().contains("master/keyset.yaml: the cluster also trusts 2"));
@@ -319,6 +340,10 @@ mod tests {
         store.0.insert(object_of("etcd-peers-ca-main"), None);
         let refused = failure(&store).await;
         assert_eq!(refused, "s3://a/b/pki/private/etcd-peers-ca-main/keyset.yaml: it is not text in UTF-8");
+        let spec = |name: &str| Some(format!("kind: Cluster\nmetadata:\n  name: {name}\n"));
+        store.0.insert(CLUSTER.to_owned(), spec("c"));
+        assert_eq!(failure(&store).await, "s3://a/b/config: it describes the cluster c");
+        store.0.insert(CLUSTER.to_owned(), spec("b"));
         store.0.insert(object_of("kubernetes-ca"), Some("x".to_owned()));
         let broken = failure(&store).await;
         assert!(
@@ -333,7 +358,7 @@ mod tests {
         store.0.insert("secrets/encryptionconfig".to_owned(), Some(secret(CONFIGURATION)));
         for (provider, is_kept) in [("aescbc", true), ("secretbox", false)] {
             let wanted = key(provider);
-            let kept = read(&store, "s3://a/b", (&[], Some(&wanted))).await.unwrap();
+            let kept = read(&store, ("b", "s3://a/b"), (&[], Some(&wanted))).await.unwrap();
             assert_eq!(kept.keys.contains_key(&wanted.address), is_kept, "{provider}");
             let [note] = kept.notes.as_slice() else { panic!("{:?}", kept.notes) };
             assert_eq!(
