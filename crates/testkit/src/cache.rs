@@ -7,6 +7,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+mod in_use;
+
+pub use in_use::{InUse, remove_unused};
+
 /// The cache folder: `$XDG_CACHE_HOME/slipway`, or `~/.cache/slipway`.
 ///
 /// # Errors
@@ -71,6 +75,15 @@ fn filled(name: &str, version: &str, make: impl FnOnce(&Path) -> Result<()>) -> 
         made.and_then(|()| fs::rename(&unfinished, &target).context("it cannot be moved to its place"));
     let _ = fs::remove_dir_all(&unfinished);
     moved.map(|()| target)
+}
+
+/// How many bytes the disk of a folder has free for this user.
+///
+/// # Errors
+/// When the folder does not exist or cannot be looked at.
+pub fn free_space(folder: &Path) -> Result<u64> {
+    let disk = rustix::fs::statvfs(folder).with_context(|| folder.display().to_string())?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// Waits until no other process or thread holds the lock of this name, and holds it while the value lives.

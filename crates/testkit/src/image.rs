@@ -9,7 +9,7 @@ mod suites;
 
 pub use catalog::{PAUSE, all, older};
 pub use layout::write;
-pub use store::install;
+pub use store::{STORES, Store};
 pub use suites::{AGNHOST, BUSYBOX};
 
 /// An image of one layer.

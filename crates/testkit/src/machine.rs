@@ -23,7 +23,7 @@ mod program;
 mod running;
 
 pub use instance::Instance;
-pub use program::Stripped;
+pub use program::{COPIES, Stripped};
 pub use running::Running;
 
 /// The init system of a machine.
@@ -93,7 +93,7 @@ exec nsenter --target "$2" --mount --net --pid --uts --ipc -- sh -c '
 impl Machine {
     pub(crate) fn create(network: Network, name: &str, number: u32, options: MachineOptions) -> Result<Self> {
         let folder = network.folder().join(name);
-        disk::make(&folder, network.images(), &options)?;
+        disk::make(&folder, &network.images(), &options)?;
         let slipway = options.slipway.as_deref().map(Stripped::of).transpose()?;
         let mut machine =
             Self { network, name: name.to_owned(), number, options, folder, slipway, power: None };
@@ -314,7 +314,7 @@ impl Machine {
         self.kill();
         self.network.configure(&format!("umount {}", self.folder.join("layer").display()))?;
         cache::run(Command::new("rm").args(["-rf", "--one-file-system"]).arg(self.folder.join("disk")))?;
-        disk::make(&self.folder, self.network.images(), &self.options)?;
+        disk::make(&self.folder, &self.network.images(), &self.options)?;
         self.start()
     }
 

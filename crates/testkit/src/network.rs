@@ -43,7 +43,7 @@ struct Inner {
     guard: Child,
     switch: u32,
     folder: PathBuf,
-    images: PathBuf,
+    images: image::Store,
     hosts: Mutex<BTreeMap<String, u8>>,
     /// The number of machines that were instances of a cloud.
     instances: AtomicU32,
@@ -74,7 +74,7 @@ impl Network {
         }
         packages::install()?;
         kubernetes::install()?;
-        let images = image::install()?;
+        let images = image::Store::take()?;
         let _one_at_a_time = cache::lock("machines")?;
         allow_watches()?;
         let all = cache::folder()?.join("machines");
@@ -208,8 +208,8 @@ impl Network {
     }
 
     /// The store of images for its machines.
-    pub(crate) fn images(&self) -> &Path {
-        &self.inner.images
+    pub(crate) fn images(&self) -> PathBuf {
+        self.inner.images.root()
     }
 
     /// The names and addresses of its machines, as in a file of hosts.

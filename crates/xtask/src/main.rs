@@ -9,6 +9,7 @@ mod codegen;
 mod conformance;
 mod crash;
 mod deny;
+mod disk;
 mod dist;
 mod error_pages;
 mod fuzz;

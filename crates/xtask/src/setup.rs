@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cloud_controller, cluster_api, flannel, image, kube_bench,
-    kubernetes, packages, promtool,
+    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cache, cloud_controller, cluster_api, flannel, image,
+    kube_bench, kubernetes, machine, packages, promtool,
 };
 
 use crate::output::say;
 
-/// Installs what the tests start into the user's cache folder.
+/// Installs what the tests start into the user's cache folder, and removes from it what only earlier builds used.
 ///
 /// Tests do that themselves when something is missing; done ahead, no test has to wait for it. Azurite comes through npm,
 /// moto comes through pip unless `python3` has it, everything else is built with Go. Chromium, promtool and what machines need are
@@ -71,7 +71,7 @@ const MACHINES: [(&str, Install); 7] = [
     ("the cloud controller manager of AWS", cloud_controller::install),
     ("flannel", flannel::install),
     ("kube-bench", kube_bench::install),
-    ("the store of images", image::install),
+    ("the store of images", || Ok(image::Store::take()?.root())),
     ("images of an older Kubernetes", image::older),
 ];
 
@@ -88,6 +88,7 @@ impl Setup {
     pub fn run(&self) -> anyhow::Result<()> {
         let wanted = |part| self.only.is_empty() || self.only.contains(&part);
         let start = Instant::now();
+        remove_unused()?;
         if wanted(Part::Clouds) {
             install(&CLOUDS)?;
         }
@@ -111,6 +112,19 @@ impl Setup {
         say(&format!("all is there ({:.1} s)", start.elapsed().as_secs_f64()));
         Ok(())
     }
+}
+
+/// Removes from the cache what earlier builds used: their copies of the program, and their stores of images.
+///
+/// # Errors
+/// When the cache cannot be read, or something cannot be removed.
+pub fn remove_unused() -> anyhow::Result<()> {
+    for component in [image::STORES, machine::COPIES] {
+        for folder in cache::remove_unused(component)? {
+            say(&format!("removed {}: no build has used it for an hour", folder.display()));
+        }
+    }
+    Ok(())
 }
 
 fn install(parts: &[(&str, Install)]) -> anyhow::Result<()> {

@@ -10,6 +10,7 @@ use slipway_testkit::share::{SHARE, Share};
 
 use crate::codegen::Codegen;
 use crate::deny::Deny;
+use crate::disk;
 use crate::error_pages::ErrorPages;
 use crate::kops_fields::KopsFields;
 use crate::leftovers;
@@ -159,9 +160,10 @@ impl Test {
     /// Runs the task.
     ///
     /// # Errors
-    /// When a stage fails.
+    /// When a stage fails, or the disk has too little room for the tests.
     pub fn run(&self) -> anyhow::Result<()> {
         let begin = Instant::now();
+        self.check_disk()?;
         let chosen: Vec<Stage> =
             Stage::value_variants().iter().copied().filter(|stage| self.begins(*stage)).collect();
         let mut ended = Vec::new();
@@ -180,6 +182,16 @@ impl Test {
             bail!("failed: {}", failed.join(", "));
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// When tests or set-up are chosen, and the disk has too little room for them.
+    fn check_disk(&self) -> anyhow::Result<()> {
+        if self.chooses(Stage::Setup) {
+            setup::remove_unused()?;
+        }
+        let takes_room = [Stage::Setup, Stage::Test, Stage::Machines];
+        if takes_room.iter().any(|stage| self.chooses(*stage)) { disk::check() } else { Ok(()) }
     }
 
     fn chooses(&self, stage: Stage) -> bool {

@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use aws_lc_rs::digest::{SHA256, digest};
 
 use super::{Image, catalog, layout};
+use crate::cache::InUse;
 use crate::process::Process;
 use crate::scratch::Scratch;
 use crate::wait::until;
@@ -17,18 +18,33 @@ use crate::{cache, packages};
 /// containerd without its Kubernetes plugin, which needs a network.
 const CONFIGURATION: &str = "version = 2\ndisabled_plugins = [\"io.containerd.grpc.v1.cri\"]\n";
 
-/// Fills the store if need be, and returns it: the root folder for containerd.
-///
-/// Only its databases (`*.db`) are ever changed; blobs and unpacked layers are immutable, and may be shared
-/// between machines.
-///
-/// # Errors
-/// When this is not root, a package or a program is missing, or the images cannot be imported.
-pub fn install() -> Result<PathBuf> {
-    packages::install()?;
-    let images = catalog::all()?;
-    let folder = cache::installed("images", &version(&images)?, |folder| fill(&images, folder))?;
-    Ok(folder.join("containerd"))
+/// The component of the cache whose versions are the stores.
+pub const STORES: &str = "images";
+
+/// The store of all images. It stays while a value of it lives in any process, also when others build programs for images.
+#[derive(Debug)]
+pub struct Store(InUse);
+
+impl Store {
+    /// Takes the store, after filling it if need be. Removes stores of earlier images that are not in use and were not used
+    /// lately.
+    ///
+    /// Only its databases (`*.db`) are ever changed; blobs and unpacked layers are immutable, and may be shared
+    /// between machines.
+    ///
+    /// # Errors
+    /// When this is not root, a package or a program is missing, or the images cannot be imported.
+    pub fn take() -> Result<Self> {
+        packages::install()?;
+        let images = catalog::all()?;
+        InUse::take(STORES, &version(&images)?, |folder| fill(&images, folder)).map(Self)
+    }
+
+    /// The root folder for containerd.
+    #[must_use]
+    pub fn root(&self) -> PathBuf {
+        self.0.folder().join("containerd")
+    }
 }
 
 /// Identifies a store by its images, their contents, and the format of the store.
