@@ -6,7 +6,7 @@ use slipway_resource::{Address, ResourceType};
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::sensitive_paths;
 use crate::fields::{self, SpecChange};
-use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::file::{Binding, Mode, Plan};
 use crate::reason::{Reason, ReasonCode};
 use crate::state::{Record, Snapshot};
 
@@ -99,39 +99,15 @@ fn change(
 }
 
 fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan {
-    Plan {
-        format: FORMAT,
-        cluster: after.cluster.clone(),
-        mode: Mode::Apply,
-        binding: Binding {
-            uid: Some(after.uid.clone()),
-            generation: None,
-            snapshot: None,
-            spec_digest: slipway_resource::Digest::of_bytes(b""),
-            catalogs: Default::default(),
-            providers: Default::default(),
-        },
-        spec: serde_json::Value::Null,
-        changes,
-        unchanged,
-        dependencies: Default::default(),
-        drift: Vec::new(),
-        kept: Vec::new(),
-        steps: Vec::new(),
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: Default::default(),
-        estimate_ms: 0,
-        critical_path_ms: 0,
-    }
+    let binding = Binding {
+        uid: Some(after.uid.clone()),
+        generation: None,
+        snapshot: None,
+        spec_digest: slipway_resource::Digest::of_bytes(b""),
+        catalogs: Default::default(),
+        providers: Default::default(),
+    };
+    Plan { changes, unchanged, ..Plan::without_changes(&after.cluster, Mode::Apply, binding) }
 }
 
 #[cfg(test)]

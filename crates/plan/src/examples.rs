@@ -5,44 +5,20 @@ use std::collections::BTreeMap;
 use slipway_resource::provider::{OnBlocked, Rollout};
 use slipway_resource::{Digest, Identity};
 
-use crate::file::{Binding, FORMAT, Mode, Plan};
+use crate::file::{Binding, Mode, Plan};
 use crate::state::Record;
 
 /// A plan of the cluster `demo` after its first generation, without changes and steps.
 pub(crate) fn plan() -> Plan {
-    Plan {
-        format: FORMAT,
-        cluster: "demo".to_owned(),
-        mode: Mode::Apply,
-        binding: Binding {
-            uid: None,
-            generation: Some(1),
-            snapshot: None,
-            spec_digest: Digest::of(&serde_json::Value::Null).unwrap(),
-            catalogs: BTreeMap::new(),
-            providers: BTreeMap::new(),
-        },
-        spec: serde_json::Value::Null,
-        changes: Vec::new(),
-        unchanged: 0,
-        dependencies: BTreeMap::new(),
-        drift: Vec::new(),
-        kept: Vec::new(),
-        steps: Vec::new(),
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: BTreeMap::new(),
-        estimate_ms: 0,
-        critical_path_ms: 0,
-    }
+    let binding = Binding {
+        uid: None,
+        generation: Some(1),
+        snapshot: None,
+        spec_digest: Digest::of(&serde_json::Value::Null).unwrap(),
+        catalogs: BTreeMap::new(),
+        providers: BTreeMap::new(),
+    };
+    Plan::without_changes("demo", Mode::Apply, binding)
 }
 
 /// The record of an object of the provider `any` that has only an identity.

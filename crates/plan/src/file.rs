@@ -155,6 +155,37 @@ pub struct ProviderPin {
 }
 
 impl Plan {
+    /// A plan of a cluster that changes nothing, does nothing and says nothing, with a spec of JSON's `null`.
+    #[must_use]
+    pub fn without_changes(cluster: &str, mode: Mode, binding: Binding) -> Self {
+        Self {
+            format: FORMAT,
+            cluster: cluster.to_owned(),
+            mode,
+            binding,
+            spec: serde_json::Value::Null,
+            changes: Vec::new(),
+            unchanged: 0,
+            dependencies: BTreeMap::new(),
+            drift: Vec::new(),
+            kept: Vec::new(),
+            steps: Vec::new(),
+            outlook: Vec::new(),
+            left_out: 0,
+            pending: Vec::new(),
+            ignored: Vec::new(),
+            notes: Vec::new(),
+            findings: Vec::new(),
+            infrastructure_only: Vec::new(),
+            infrastructure_accepted: false,
+            sets_protection: None,
+            prices: None,
+            rate_classes: BTreeMap::new(),
+            estimate_ms: 0,
+            critical_path_ms: 0,
+        }
+    }
+
     /// Whether it does nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -45,39 +45,15 @@ fn change(address: &str, action: ChangeAction, name: &str) -> ResourceChange {
 }
 
 fn plan(changes: Vec<ResourceChange>) -> Plan {
-    Plan {
-        format: 3,
-        cluster: "prod".to_owned(),
-        mode: Mode::Apply,
-        binding: Binding {
-            uid: None,
-            generation: Some(12),
-            snapshot: None,
-            spec_digest: Digest::of_bytes(b"spec"),
-            catalogs: BTreeMap::new(),
-            providers: BTreeMap::new(),
-        },
-        spec: serde_json::Value::Null,
-        changes,
-        unchanged: 12,
-        dependencies: BTreeMap::new(),
-        drift: Vec::new(),
-        kept: Vec::new(),
-        steps: Vec::new(),
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: BTreeMap::new(),
-        estimate_ms: 0,
-        critical_path_ms: 0,
-    }
+    let binding = Binding {
+        uid: None,
+        generation: Some(12),
+        snapshot: None,
+        spec_digest: Digest::of_bytes(b"spec"),
+        catalogs: BTreeMap::new(),
+        providers: BTreeMap::new(),
+    };
+    Plan { changes, unchanged: 12, ..Plan::without_changes("prod", Mode::Apply, binding) }
 }
 
 fn pull_request(branch: &str) -> PullRequest {

@@ -88,39 +88,15 @@ pub fn secret() -> Value {
 }
 
 pub fn empty() -> Plan {
-    Plan {
-        format: 1,
-        cluster: "main".to_owned(),
-        mode: Mode::Apply,
-        binding: Binding {
-            uid: None,
-            generation: Some(12),
-            snapshot: None,
-            spec_digest: Digest::of_bytes(b"spec"),
-            catalogs: BTreeMap::new(),
-            providers: BTreeMap::new(),
-        },
-        spec: serde_json::Value::Null,
-        changes: Vec::new(),
-        unchanged: 12,
-        dependencies: BTreeMap::new(),
-        drift: Vec::new(),
-        kept: Vec::new(),
-        steps: Vec::new(),
-        outlook: Vec::new(),
-        left_out: 0,
-        pending: Vec::new(),
-        ignored: Vec::new(),
-        notes: Vec::new(),
-        findings: Vec::new(),
-        infrastructure_only: Vec::new(),
-        infrastructure_accepted: false,
-        sets_protection: None,
-        prices: None,
-        rate_classes: BTreeMap::new(),
-        estimate_ms: 0,
-        critical_path_ms: 0,
-    }
+    let binding = Binding {
+        uid: None,
+        generation: Some(12),
+        snapshot: None,
+        spec_digest: Digest::of_bytes(b"spec"),
+        catalogs: BTreeMap::new(),
+        providers: BTreeMap::new(),
+    };
+    Plan { format: 1, unchanged: 12, ..Plan::without_changes("main", Mode::Apply, binding) }
 }
 
 /// Adds a step and returns its id.
