@@ -35,6 +35,7 @@ pub mod said;
 pub mod scratch;
 pub mod server;
 pub mod share;
+pub mod simulated;
 pub mod suite;
 pub mod wait;
 

@@ -89,29 +89,7 @@ impl World {
     /// Opens the cluster with this number of workers.
     pub async fn opened(&self, workers: u32) -> Opened {
         let file = self.folder.path().join(format!("{workers}.yaml"));
-        let text = format!(
-            "apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: {{name: {CLUSTER}}}
-spec:
-  provider: {{name: sim, config: {{directory: {}, timeScale: {}}}}}
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: control-plane}}
-spec: {{role: controlPlane, machineType: sim.medium}}
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: workers}}
-spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
-",
-            self.cloud().display(),
-            self.time_scale
-        );
+        let text = slipway_testkit::simulated::spec(CLUSTER, &self.cloud(), self.time_scale, workers);
         std::fs::write(&file, text).unwrap();
         let specs = Specs::read(&self.environment.policy, &[file]).unwrap();
         let spec = specs.clusters.into_iter().next().unwrap();

@@ -127,32 +127,15 @@ async fn a_change_is_noticed(cluster: &Cluster, artifacts: &Artifacts, folder: &
     controller.stop().await;
 }
 
-/// The spec of a cluster in the simulated cloud of a folder.
-fn simulated(name: &str, folder: &Path) -> String {
-    format!(
-        "apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: {{name: {name}}}
-spec:
-  provider: {{name: sim, config: {{directory: {}, timeScale: 0}}}}
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: control-plane}}
-spec: {{role: controlPlane, machineType: sim.medium}}
-",
-        folder.display()
-    )
-}
-
 /// The plan of a cluster that waits is an artifact, which others read as that of any object of Flux.
 async fn a_plan_that_waits_is_offered(folder: &Path) {
     let specs = folder.join("specs/clusters/prod");
     std::fs::create_dir_all(&specs).unwrap();
-    std::fs::write(specs.join("spec.yaml"), simulated("prod", &folder.join("clouds/prod"))).unwrap();
+    std::fs::write(
+        specs.join("spec.yaml"),
+        slipway_testkit::simulated::spec("prod", &folder.join("clouds/prod"), 0.0, 0),
+    )
+    .unwrap();
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let text = format!(
         "data = 'offers'\nlisten = '127.0.0.1:0'\npoll = '150ms'\nretry = {{ first = '300ms', longest = '1s' }}\n\

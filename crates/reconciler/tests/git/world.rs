@@ -73,32 +73,7 @@ impl World {
 
     /// The spec of a cluster with this number of workers; without workers it has no pool for them.
     pub fn spec(&self, name: &str, workers: u32) -> String {
-        let cluster = format!(
-            "apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: {{name: {name}}}
-spec:
-  provider: {{name: sim, config: {{directory: {}, timeScale: 0}}}}
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: control-plane}}
-spec: {{role: controlPlane, machineType: sim.medium}}
-",
-            self.cloud(name).display()
-        );
-        let pool = format!(
-            "---
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: workers}}
-spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
-"
-        );
-        if workers == 0 { cluster } else { cluster + &pool }
+        slipway_testkit::simulated::spec(name, &self.cloud(name), 0.0, workers)
     }
 
     /// Pushes the spec of a cluster.

@@ -56,28 +56,7 @@ impl World {
     /// The spec of a cluster with this number of workers.
     pub fn text(&self, name: &str, workers: u32) -> String {
         let cloud = self.folder.path().join("clouds").join(name);
-        format!(
-            "apiVersion: slipway.dev/v1alpha1
-kind: Cluster
-metadata: {{name: {name}}}
-spec:
-  provider: {{name: sim, config: {{directory: {}, timeScale: 0}}}}
-  region: sim-1
-  kubernetesVersion: 1.35.2
-  zones: [sim-1a]
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: control-plane}}
-spec: {{role: controlPlane, machineType: sim.medium}}
----
-apiVersion: slipway.dev/v1alpha1
-kind: NodePool
-metadata: {{name: workers}}
-spec: {{machineType: sim.medium, size: {{fixed: {workers}}}}}
-",
-            cloud.display()
-        )
+        slipway_testkit::simulated::spec(name, &cloud, 0.0, workers)
     }
 
     /// Writes the spec of a cluster with this number of workers.
