@@ -88,7 +88,7 @@ impl Threads {
         Self(Arc::new(Semaphore::new(most.clamp(1, MOST))))
     }
 
-    /// Runs work on a thread as soon as one is free. Work that nobody waits for any more keeps its thread until it ends.
+    /// Runs work on a thread as soon as one is free. Work whose caller is dropped keeps its thread until it ends.
     ///
     /// # Errors
     /// When the work panics.
@@ -98,7 +98,7 @@ impl Threads {
         keeping(place, work).await
     }
 
-    /// Runs asynchronous work on a thread, as [`Self::run`] does. When nobody waits for it any more, it ends where it waits next.
+    /// Runs asynchronous work on a thread, as [`Self::run`] does. If its caller is dropped, the work ends at its next await.
     ///
     /// # Errors
     /// When the work panics.
@@ -125,7 +125,7 @@ async fn keeping<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| Lost(Some(error)))
 }
 
-/// The same for asynchronous work, which ends where it waits next when nobody waits for it any more. Its spans are those of the caller.
+/// The same for asynchronous work. If the caller is dropped, the work ends at its next await. Its spans are those of the caller.
 async fn keeping_async<W>(
     kept: impl Send + 'static,
     work: impl FnOnce() -> W + Send + 'static,

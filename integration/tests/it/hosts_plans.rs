@@ -71,7 +71,7 @@ fn a_host_that_cannot_be_reached_is_named_at_its_place() -> Result<()> {
         ensure!(refused.code == Some(1) && refused.err.contains(part), "no {part}\n{}", refused.err);
     }
     ensure!(refused.err.matches("(spec.yaml:").count() == 1, "{}", refused.err);
-    // Each repetition is told once for both questions that fail for this reason. Two waits may be equal by chance.
+    // Each repetition is reported once for both questions that fail for this reason. Two waits may be equal by chance.
     let tried = refused.err.split_once("(tried ").and_then(|(_, rest)| rest.split_once(" times)"));
     let tried: usize = tried.context("how often it was tried")?.0.parse()?;
     let again = refused.err.lines().filter(|line| line.contains("trying again")).count();

@@ -68,7 +68,7 @@ fn anywhere() -> Vec<AccessSource> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Endpoint {
-    /// An address that somebody else keeps.
+    /// An address that is managed outside of Slipway.
     Given(GivenEndpoint),
     /// A load balancer that the provider makes.
     LoadBalancer(LoadBalancer),
@@ -85,7 +85,7 @@ impl Default for Endpoint {
     }
 }
 
-/// An endpoint that somebody else keeps.
+/// An endpoint that is managed outside of Slipway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GivenEndpoint {
@@ -153,7 +153,7 @@ pub struct AccessLog {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VirtualIp {
-    /// The address; nobody else may use it.
+    /// The address. No other machine may use it.
     #[schemars(schema_with = "crate::schema::address")]
     pub address: IpAddr,
     /// The program that hands it over among the control-plane nodes.
@@ -171,7 +171,7 @@ pub struct VirtualIp {
     #[serde(default = "api_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: u16,
-    /// The routers that are told; needed by the mode `bgp` and by no other.
+    /// The routers that receive the route of the address. The mode `bgp` needs them; no other mode has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bgp: Option<Bgp>,
     /// The tunnels; needed by the mode `wireguard` and by no other.
@@ -227,7 +227,7 @@ pub struct Wireguard {
 pub enum BrokenGate {
     /// The upgrade cannot be finalised until it holds.
     Stop,
-    /// The next apply goes back to the version before. The upgrade is not begun again until somebody asks for it.
+    /// The next apply takes the upgrade back to the version before. Only `slipway upgrade --to` begins the upgrade again.
     Back,
 }
 

@@ -1,4 +1,4 @@
-//! Changes that look the same, told once.
+//! Folds changes that look the same into one entry.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -52,7 +52,7 @@ struct Written {
     /// The digest of the status without its generation.
     status: Option<Digest>,
     generation: i64,
-    /// What the last event was about.
+    /// The subject of the last event.
     told: Option<String>,
 }
 
@@ -213,7 +213,7 @@ impl<'a> Publisher<'a> {
         Err(Failure::Changed)
     }
 
-    /// Publishes an event about a new reason of `Ready`, or about another failure.
+    /// Publishes an event if `Ready` has a new reason, or a failure has another message.
     async fn tell(&self, status: &Status, written: &mut Written, object: &ObjectReference) {
         let Some(ready) = status.ready() else { return };
         let told = subject(&ready.reason, &ready.message, status.problem.is_some());
@@ -257,7 +257,8 @@ impl Written {
     }
 }
 
-/// What an event is about. The same failure is told once; of anything else, the reason is enough.
+/// The subject of an event. Events with the subject of the last one are not published: a failure has the same subject only with the same message,
+/// anything else with the same reason.
 fn subject(reason: &str, message: &str, is_problem: bool) -> String {
     if is_problem { format!("{reason}\0{message}") } else { reason.to_owned() }
 }

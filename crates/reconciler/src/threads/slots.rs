@@ -79,7 +79,7 @@ fn places(most: usize) -> Arc<Semaphore> {
 }
 
 impl Slot {
-    /// Runs a part of planning on a thread. When nobody waits for it any more, it ends where it waits next.
+    /// Runs a part of planning on a thread. If its caller is dropped, the work ends at its next await.
     ///
     /// # Errors
     /// When the work panics.

@@ -69,7 +69,7 @@ fn anywhere() -> Vec<AccessSource> {
 pub enum BrokenGate {
     /// The upgrade cannot be finalised until it holds.
     Stop,
-    /// The next apply goes back to the version before. The upgrade is not begun again until somebody asks for it.
+    /// The next apply takes the upgrade back to the version before. Only `slipway upgrade --to` begins the upgrade again.
     Back,
 }
 
@@ -96,7 +96,7 @@ impl Hosting {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum Endpoint {
-    /// An address that somebody else keeps.
+    /// An address that is managed outside of Slipway.
     Given(GivenEndpoint),
     /// A load balancer that the provider makes.
     LoadBalancer(LoadBalancer),
@@ -113,7 +113,7 @@ impl Default for Endpoint {
     }
 }
 
-/// An endpoint that somebody else keeps.
+/// An endpoint that is managed outside of Slipway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenEndpoint {
@@ -181,7 +181,7 @@ pub struct AccessLog {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct VirtualIp {
-    /// The address; nobody else may use it.
+    /// The address. No other machine may use it.
     #[schemars(schema_with = "crate::model::address_schema")]
     pub address: IpAddr,
     /// The program that hands it over among the control-plane nodes.
@@ -198,7 +198,7 @@ pub struct VirtualIp {
     #[serde(default = "api_port")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: u16,
-    /// The routers that are told; needed by the mode `bgp` and by no other.
+    /// The routers that receive the route of the address. The mode `bgp` needs them; no other mode has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bgp: Option<Bgp>,
     /// The tunnels; needed by the mode `wireguard` and by no other.

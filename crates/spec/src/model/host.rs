@@ -13,10 +13,10 @@ pub struct Host {
     pub labels: BTreeMap<String, String>,
     /// The inventory that the host belongs to. A host is claimed by one cluster at a time, whoever keeps its state there.
     pub inventory: String,
-    /// The failure domain that the host stands in: pools spread over them.
+    /// The failure domain of the host. Pools spread over failure domains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The region that the host stands in.
+    /// The region of the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     /// Labels of its node, beside those of its pool and before them.
@@ -30,7 +30,7 @@ pub struct Host {
     /// How the agent that runs on the host is reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<HostAgent>,
-    /// Whether the machine is gone for ever: nobody enters it again, and what was on it is given up.
+    /// Whether the machine is lost for ever: Slipway does not connect to it any more, and what was on it is given up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }

@@ -40,11 +40,11 @@ pub struct HostMetadata {
 pub struct HostSpec {
     /// The inventory that the host belongs to. A host is claimed by one cluster at a time, whoever keeps its state there.
     pub inventory: String,
-    /// The failure domain that the host stands in: pools spread over them. Its node is labelled with it
+    /// The failure domain of the host. Pools spread over failure domains. Its node is labelled with it
     /// (`topology.kubernetes.io/zone`), but with `profile: kubeadm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
-    /// The region that the host stands in. Its node is labelled with it (`topology.kubernetes.io/region`), but with
+    /// The region of the host. Its node is labelled with it (`topology.kubernetes.io/region`), but with
     /// `profile: kubeadm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
@@ -59,7 +59,7 @@ pub struct HostSpec {
     /// How the agent that runs on the host is reached; absent enters by SSH.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<HostAgent>,
-    /// Whether the machine is gone for ever: nobody enters it again, and its node and its member of etcd leave without it.
+    /// Whether the machine is lost for ever: Slipway does not connect to it, and removes its node and its member of etcd.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub lost: bool,
 }

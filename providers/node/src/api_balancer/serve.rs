@@ -86,7 +86,7 @@ struct Watch<'a> {
     waiting: BTreeSet<SocketAddr>,
     /// When the cluster is asked for its list.
     lists_at: Instant,
-    /// The last complaint: a repeated one is not told again.
+    /// The last complaint: a repeated one is not reported again.
     complaint: Option<String>,
     tell: &'a (dyn Fn(&str) + Send + Sync),
 }

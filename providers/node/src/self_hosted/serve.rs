@@ -61,7 +61,7 @@ struct Recovery<'a> {
     disk: Disk,
     /// The components, by the paths of their manifests.
     watches: BTreeMap<String, Watch>,
-    /// The last complaint: a repeated one is not told again.
+    /// The last complaint: a repeated one is not reported again.
     complaint: Option<String>,
     tell: &'a (dyn Fn(&str) + Send + Sync),
 }

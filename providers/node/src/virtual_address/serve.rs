@@ -87,7 +87,7 @@ struct Candidate<'a> {
     held: Option<Lease>,
     /// How often the Lease was renewed since the address was added.
     renewals: u32,
-    /// The last complaint: a repeated one is not told again.
+    /// The last complaint: a repeated one is not reported again.
     complaint: Option<String>,
     tell: &'a (dyn Fn(&str) + Send + Sync),
 }

@@ -243,7 +243,7 @@ impl<'a> Builder<'a> {
         let mut diagnostic = match own {
             Some(_) => Diagnostic::error(
                 code::ALIAS,
-                format!("the alias `{alias}` stands inside of the value that its own anchor names"),
+                format!("the alias `{alias}` is inside of the value that its own anchor names"),
             )
             .hint("write the value out; a value cannot contain itself"),
             None => super::syntax::unknown_alias(&alias),
