@@ -1,11 +1,14 @@
 mod authorities;
+mod balancer;
 mod emulation;
+mod etcd;
 mod hooks;
+mod keys;
+mod kubelets;
 mod programs;
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
 use slipway_cluster_input::{ClusterInput, Hosting};
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::source::SourceFile;
@@ -61,30 +64,6 @@ fn stands_on(resources: &[Desired], address: &str) -> BTreeSet<String> {
     found
 }
 
-#[test]
-fn control_planes_that_come_later_join_etcd_one_after_the_other() {
-    let resources = expand(&cluster("elected: {}"), &placement(1), &[]).unwrap().resources;
-    let before = stands_on(&resources, "etcd_member.cp-2/etcd");
-    assert!(before.contains("etcd_voter.cp-1/etcd"), "{before:#?}");
-    assert!(!stands_on(&resources, "etcd_member.cp-1/etcd").contains("etcd_member.cp-2/etcd"));
-    // Resources that do not change etcd are in parallel.
-    assert!(!stands_on(&resources, "service.cp-2/kubelet").contains("etcd_voter.cp-1/etcd"));
-}
-
-#[test]
-fn a_control_plane_that_joins_several_founders_starts_with_the_members_that_are_there() {
-    let mut placed = placement(2);
-    let founder = |machine: &Machine| Founder { name: machine.name.clone(), address: machine.address };
-    placed.founders = placed.machines.iter().take(2).map(founder).collect();
-    let resources = expand(&cluster("elected: {}"), &placed, &[]).unwrap().resources;
-    let pod =
-        |machine: &str| format!("{:?}", find(&resources, &format!("static_pod.{machine}/etcd")).attributes);
-    let founders = "--initial-cluster=cp-0=https://192.0.2.10:2380,cp-1=https://192.0.2.11:2380";
-    assert!(pod("cp-0").contains(founders) && pod("cp-1").contains(founders), "{}", pod("cp-0"));
-    assert!(!pod("cp-2").contains("--initial-cluster=cp-0"), "{}", pod("cp-2"));
-    assert!(stands_on(&resources, "static_pod.cp-2/etcd").contains("etcd_member.cp-2/etcd"));
-}
-
 /// A control plane whose machine lost its disks joins through those that stand, whichever founded the cluster.
 #[test]
 fn nothing_waits_for_the_api_of_a_control_plane_that_joins_again() {
@@ -104,26 +83,6 @@ fn nothing_waits_for_the_api_of_a_control_plane_that_joins_again() {
         assert!(before.contains("static_pod.cp-1/kube-apiserver"), "{endpoint} {founding}: {before:#?}");
         assert!(!before.contains("static_pod.cp-0/kube-apiserver"), "{endpoint} {founding}");
         assert!(stands_on(&resources, "service.cp-0/kubelet").contains(&token), "{endpoint} {founding}");
-    }
-}
-
-#[test]
-fn every_member_of_etcd_knows_all_others() {
-    for founding in [1, 3] {
-        let resources = expand(&cluster("elected: {}"), &placement(founding), &[]).unwrap().resources;
-        for machine in ["cp-0", "cp-1", "cp-2"] {
-            let member = find(&resources, &format!("etcd_member.{machine}/etcd"));
-            let Some(Value::List(endpoints)) = member.attributes.get("endpoints") else {
-                panic!("{member:?}")
-            };
-            let known: Vec<&str> = endpoints.iter().filter_map(Value::as_str).collect();
-            for other in 0..3 {
-                let url = format!("https://192.0.2.1{other}:2379");
-                // A joining control plane is not a member yet, and has its own URL besides.
-                let expected = machine != format!("cp-{other}") || known.len() == 3;
-                assert_eq!(known.contains(&url.as_str()), expected, "{machine}: {known:?}");
-            }
-        }
     }
 }
 
@@ -218,43 +177,6 @@ fn pods_of_one_machine_change_one_after_the_other() {
 }
 
 #[test]
-fn the_token_ends_and_is_renewed_for_those_who_join() {
-    let time = |text: &str| text.parse::<Timestamp>().unwrap();
-    let end = |pinned: Option<&str>, now: &str| Placement::end_of_join_token(pinned.map(time), time(now));
-    let first = end(None, "2026-03-01T10:00:00Z").unwrap();
-    assert_eq!(first, time("2026-03-03T00:00:00Z"));
-    assert_eq!(end(None, "2026-03-01T23:59:59Z"), Some(first), "plans of a day are the same");
-    assert_eq!(
-        end(Some("2026-03-03T00:00:00Z"), "2026-03-02T21:00:00Z"),
-        Some(first),
-        "it lasts long enough"
-    );
-    // A join that is planned shortly before the token's end, or after it, gets another token.
-    for now in ["2026-03-02T22:30:00Z", "2026-03-04T00:00:00Z"] {
-        let later = end(Some("2026-03-03T00:00:00Z"), now).unwrap();
-        let left = later.duration_since(time(now));
-        assert!(left >= SignedDuration::from_hours(24) && left <= SignedDuration::from_hours(48), "{now}");
-    }
-    let secret = |placement: &Placement| {
-        let resources = expand(&cluster("elected: {}"), placement, &[]).unwrap().resources;
-        let secret =
-            resources.into_iter().find(|desired| desired.address.name().contains("bootstrap-token-"));
-        secret.unwrap()
-    };
-    let placement = Placement { join_token_ends: Some(first), ..placement(1) };
-    let made = secret(&placement);
-    let ends =
-        made.attributes.get("manifest").and_then(|manifest| manifest.get("stringData")?.get("expiration"));
-    assert_eq!(ends, Some(&Value::from("2026-03-03T00:00:00Z")));
-    assert!(made.lifecycle.on_demand, "nothing is renewed when nobody joins");
-    let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
-    assert!(stands_on(&resources, "kubelet_credentials.cp-1/kubelet").contains(&made.address.to_string()));
-    // A token without an end gets one, also when no machine joins.
-    let endless = Placement { is_join_token_endless: true, ..placement };
-    assert!(!secret(&endless).lifecycle.on_demand);
-}
-
-#[test]
 fn what_can_break_a_machine_has_a_turn_and_keys_have_none() {
     let resources = expand(&cluster("elected: {}"), &placement(3), &[]).unwrap().resources;
     for desired in &resources {
@@ -291,163 +213,6 @@ fn kubelet_file(version: &str, digit: &str, architecture: &str) -> String {
     )
 }
 
-#[test]
-fn a_listed_kubelet_is_fetched_before_anything_changes_and_named_by_the_unit() {
-    let files =
-        [kubelet_file("\"1.34.4\"", "a", "amd64"), kubelet_file("\"1.34.5\"", "b", "amd64")].join(",");
-    let mut placement = placement(3);
-    placement.machines[1].facts.program_folder = Some("/opt/bin".to_owned());
-    placement.machines[1].facts.kubelet_drop_in_missing = true;
-    for machine in &mut placement.machines {
-        machine.kubelet_is_named = true;
-    }
-    let resources = expand(&with_kubelets(&files), &placement, &[]).unwrap().resources;
-    let program = find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
-    assert_eq!(program.attributes.get("urls"), Some(&Value::list(["http://m/k"])));
-    assert_eq!(program.attributes.get("version"), Some(&Value::from("1.34.4")));
-    // The pods of every control plane wait for the programs of all machines.
-    for machine in ["cp-0", "cp-1", "cp-2"] {
-        let before = stands_on(&resources, &format!("static_pod.{machine}/kube-apiserver"));
-        assert!(before.contains("program.cp-2/kubelet-1.34.4-aaaaaaaaaaaa"), "{before:#?}");
-    }
-    let content =
-        |address: &str| find(&resources, address).attributes.get("content").unwrap().to_plain_text();
-    // A drop-in is added to a packaged unit; a unit of Slipway names the program itself.
-    let named = content("file.cp-0/kubelet-program");
-    assert!(named.contains("ExecStart=/usr/local/bin/kubelet-1.34.4-aaaaaaaaaaaa $KUBELET"), "{named}");
-    let own = content("file.cp-1/kubelet-drop-in");
-    assert!(own.contains("ExecStart=/opt/bin/kubelet-1.34.4-aaaaaaaaaaaa $KUBELET"), "{own}");
-    let service = find(&resources, "service.cp-0/kubelet");
-    assert_eq!(service.attributes.get("program_version"), Some(&Value::from("1.34.4")));
-    assert!(
-        service
-            .attributes
-            .get("restart_triggers")
-            .unwrap()
-            .get(crate::kubelet::PROGRAM_DROP_IN_PATH)
-            .is_some()
-    );
-
-    // When the list is removed, the drop-in names the kubelet of the host again.
-    let resources = expand(&cluster("elected: {}"), &placement, &[]).unwrap().resources;
-    assert!(resources.iter().all(|desired| desired.address.kind() != "program"));
-    let named =
-        find(&resources, "file.cp-0/kubelet-program").attributes.get("content").unwrap().to_plain_text();
-    assert!(named.contains("ExecStart=/usr/bin/kubelet $KUBELET"), "{named}");
-}
-
-#[test]
-fn all_machines_without_a_listed_kubelet_are_named_at_once() {
-    let refused = |files: &[String], placement: &Placement| {
-        expand(&with_kubelets(&files.join(",")), placement, &[]).unwrap_err().to_string()
-    };
-    let mut placement = placement(3);
-    placement.machines[2].facts.architecture = Some(slipway_cluster_input::Architecture::Arm64);
-    placement.machines[1].facts.init_system = crate::expand::InitSystem::Openrc;
-    let why = refused(&[kubelet_file("\"1.34.4\"", "a", "amd64")], &placement);
-    assert!(why.contains("cp-2: version 1.34.4, architecture arm64"), "{why}");
-    assert!(why.contains("cp-1: its OpenRC starts the kubelet of a package"), "{why}");
-    let why = refused(&[kubelet_file("\"1.33.9\"", "a", "amd64")], &placement);
-    assert!(why.contains("cp-0: version 1.34.4, architecture amd64") && why.contains("cp-2"), "{why}");
-    // A file without a version fits every version, and one with the version is preferred.
-    let files = [kubelet_file("null", "c", "amd64"), kubelet_file("\"1.34.4\"", "a", "amd64")].join(",");
-    let resources = expand(&with_kubelets(&files), &self::placement(1), &[]).unwrap().resources;
-    find(&resources, "program.cp-0/kubelet-1.34.4-aaaaaaaaaaaa");
-}
-
-#[test]
-fn control_planes_take_snapshots_of_etcd_where_the_spec_has_backups() {
-    let backups = |resources: &[Desired]| -> Vec<String> {
-        let found = resources.iter().filter(|desired| desired.address.kind() == "etcd_backup");
-        found.map(|desired| desired.address.to_string()).collect()
-    };
-    let resources = expand(&cluster("elected: {}"), &placement(1), &[]).unwrap().resources;
-    let all = ["etcd_backup.cp-0/etcd", "etcd_backup.cp-1/etcd", "etcd_backup.cp-2/etcd"];
-    assert_eq!(backups(&resources), all, "one for each control plane");
-    // It is created after the member and its encryption key; no resource waits for it.
-    for (backup, member) in [(all[0], "etcd_member.cp-0/etcd"), (all[1], "etcd_voter.cp-1/etcd")] {
-        let before = stands_on(&resources, backup);
-        let key = backup.replace("etcd_backup", "file").replace("/etcd", "/pki/etcd/ca.key");
-        assert!(before.contains(member) && before.contains(&key), "{before:#?}");
-    }
-    for desired in &resources {
-        assert!(
-            desired.depends_on.iter().all(|needed| needed.kind() != "etcd_backup"),
-            "{}",
-            desired.address
-        );
-    }
-    let backup = &find(&resources, all[0]).attributes;
-    assert_eq!(backup.get("interval_seconds"), Some(&Value::Integer(900)));
-    assert_eq!(backup.get("cluster").and_then(Value::as_str), Some("demo"));
-    assert_eq!(backup.get("store"), None, "the provider knows where, unless the spec says so");
-
-    let mut other = cluster("elected: {}");
-    other.etcd[0].backups.store = Some("s3://bucket/prefix".to_owned());
-    other.etcd[0].backups.keep_on_delete = false;
-    let resources = expand(&other, &placement(3), &[]).unwrap().resources;
-    let backup = &find(&resources, all[2]).attributes;
-    assert_eq!(backup.get("store").and_then(Value::as_str), Some("s3://bucket/prefix"));
-    assert_eq!(backup.get("keep_on_delete"), Some(&Value::Bool(false)));
-    other.etcd[0].backups.enabled = false;
-    assert!(backups(&expand(&other, &placement(3), &[]).unwrap().resources).is_empty());
-}
-
-/// The resources of three control planes and a worker, with this decision about balancers.
-fn with_balancer(balancer: Option<bool>) -> Vec<Desired> {
-    let workers = "---\napiVersion: slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {name: workers}\nspec:\n  role: worker\n  \
-                   hosts: { inventory: rack }\n";
-    let mut placement = Placement { balancer, ..placement(2) };
-    let worker = serde_json::json!({ "name": "w-0", "pool": "workers", "address": "192.0.2.20" });
-    placement.machines.push(serde_json::from_value(worker).unwrap());
-    expand(&with_pool("elected: {}", workers), &placement, &[]).unwrap().resources
-}
-
-#[test]
-fn components_reach_the_api_through_the_balancer_of_their_node() {
-    let resources = with_balancer(Some(true));
-    let local = Value::from("https://127.0.0.1:6444");
-    let text = |address: &str, name: &str| find(&resources, address).attributes.get(name).cloned().unwrap();
-    for machine in ["cp-0", "cp-1", "cp-2", "w-0"] {
-        let balancer = format!("api_balancer.{machine}/node");
-        let members = ["192.0.2.10:6443", "192.0.2.11:6443", "192.0.2.12:6443"];
-        assert_eq!(text(&balancer, "members"), Value::list(members));
-        assert_eq!(text(&balancer, "endpoint"), Value::from("https://192.0.2.10:6443"));
-        assert_eq!(text(&format!("kubelet_credentials.{machine}/kubelet"), "server"), local);
-        let before = stands_on(&resources, &format!("service.{machine}/kubelet"));
-        assert!(before.contains(&balancer), "the kubelet starts after it: {before:#?}");
-    }
-    assert_eq!(text("api_balancer.cp-1/node", "own"), Value::from("192.0.2.11:6443"));
-    assert_eq!(find(&resources, "api_balancer.w-0/node").attributes.get("own"), None);
-    for kubeconfig in [
-        "cp-0/kubelet",
-        "cp-0/controller-manager",
-        "cp-2/scheduler",
-        "cp-2/bootstrap-kubelet",
-        "w-0/bootstrap-kubelet",
-    ] {
-        assert_eq!(text(&format!("kubeconfig.{kubeconfig}"), "server"), local, "{kubeconfig}");
-    }
-    let names = text("certificate.cp-2/apiserver", "ip_addresses").to_json();
-    assert!(names.as_array().unwrap().contains(&"127.0.0.1".into()), "{names}");
-    let pod = format!("{:?}", find(&resources, "static_pod.cp-2/kube-apiserver").attributes);
-    assert!(pod.contains("--shutdown-delay-duration=3s"), "{pod}");
-    // People, and machines that join, have the endpoint.
-    let object =
-        |name: &str| format!("{:?}", find(&resources, &format!("kubernetes_object.{name}")).attributes);
-    assert!(object("ConfigMap/kube-public/cluster-info").contains("https://192.0.2.10:6443"));
-    assert!(object("ConfigMap/kube-system/kubeadm-config").contains("192.0.2.10:6443"));
-    // kube-proxy, with one configuration for all nodes, waits for all balancers.
-    assert!(object("ConfigMap/kube-system/kube-proxy").contains("https://127.0.0.1:6444"));
-    let before = stands_on(&resources, "kubernetes_object.DaemonSet/kube-system/kube-proxy");
-    assert!(before.contains("api_balancer.w-0/node") && before.contains("api_balancer.cp-2/node"));
-    assert!(object("Role/default/slipway:api-servers").contains("endpointslices"));
-    for desired in &resources {
-        let address = desired.address.to_string();
-        assert!(!stands_on(&resources, &address).contains(&address), "{address} stands on itself");
-    }
-}
-
 /// The resources of three control planes in a stage of a rotation.
 fn rotated(subject: Subject, rotation: Rotation) -> Vec<Desired> {
     let mut placed = placement(3);
@@ -460,27 +225,6 @@ fn kept_by(desired: &Desired) -> String {
         Some(Value::Secret(secret)) => secret.source.trim_start_matches("state:").to_owned(),
         other => panic!("{other:?}"),
     }
-}
-
-#[test]
-fn a_cluster_without_balancers_is_as_it_was_and_one_that_had_them_goes_back() {
-    let never = with_balancer(None);
-    assert!(never.iter().all(|desired| desired.address.kind() != "api_balancer"));
-    let all = format!("{never:?}");
-    for part in ["127.0.0.1:6444", "shutdown-delay-duration", "slipway:api-servers", "keep_server"] {
-        assert!(!all.contains(part), "{part}");
-    }
-    let server = |resources: &[Desired], machine: &str| {
-        let credentials = find(resources, &format!("kubelet_credentials.{machine}/kubelet"));
-        credentials.attributes.get("server").and_then(Value::as_str).map(str::to_owned)
-    };
-    assert_eq!(server(&never, "cp-1"), None);
-    let back = with_balancer(Some(false));
-    assert!(back.iter().all(|desired| desired.address.kind() != "api_balancer"));
-    assert_eq!(server(&back, "cp-1").as_deref(), Some("https://192.0.2.11:6443"));
-    assert_eq!(server(&back, "w-0").as_deref(), Some("https://192.0.2.10:6443"));
-    let settings = find(&back, "kubernetes_object.ConfigMap/kube-system/kube-proxy");
-    assert!(format!("{settings:?}").contains("https://192.0.2.10:6443"));
 }
 
 #[test]
@@ -568,89 +312,4 @@ fn control_planes_elect_the_one_with_the_virtual_address() {
     let others =
         expand(&cluster("virtualIp: { address: 192.0.2.40 }"), &placement(2), &[]).unwrap().resources;
     assert!(others.iter().all(|desired| !desired.address.to_string().contains("virtual-address")));
-}
-
-#[test]
-fn kubelets_move_to_their_balancer_one_first_and_after_the_certificates() {
-    let resources = with_balancer(Some(true));
-    let order = [("cp-1/node", 1), ("cp-2/node", 1), ("w-0", 1), ("cp-0/node", 1)];
-    assert_eq!(turns(&resources, &["kubelet_credentials"]), order);
-    assert_eq!(turns(&with_balancer(None), &["kubelet_credentials"]), []);
-    for address in ["kubelet_credentials.w-0/kubelet", "kubeconfig.cp-1/scheduler"] {
-        let before: Vec<String> =
-            find(&resources, address).lifecycle.update_after.iter().map(ToString::to_string).collect();
-        let all = ["cp-0", "cp-1", "cp-2"].map(|machine| format!("certificate.{machine}/apiserver"));
-        assert_eq!(before, all);
-    }
-    let made = find(&resources, "kubeconfig.cp-0/kubelet");
-    assert_eq!(made.attributes.get("keep_server"), Some(&Value::Bool(true)));
-}
-
-#[test]
-fn a_new_encryption_key_is_second_then_first_then_alone() {
-    let mut stage = Rotation::default();
-    let mut seen = Vec::new();
-    for _ in 0..4 {
-        let resources = rotated(Subject::EncryptionKey, stage);
-        let file = kept_by(find(&resources, "file.cp-1/encryption-configuration"));
-        let keys = resources.iter().filter(|desired| desired.address.kind() == "encryption_key");
-        seen.push((file, keys.count()));
-        let objects = resources.iter().find(|desired| desired.address.kind() == "encrypted_objects");
-        assert_eq!(objects.is_some(), stage.stage != Stage::Rest);
-        if let Some(objects) = objects {
-            // The objects are written when every API server uses the configuration.
-            let before = stands_on(&resources, &objects.address.to_string());
-            for machine in ["cp-0", "cp-1", "cp-2"] {
-                assert!(before.contains(&format!("api_server_encryption.{machine}/kube-apiserver")));
-                assert!(before.contains(&format!("file.{machine}/encryption-configuration")));
-            }
-            let key = if stage.stage == Stage::Used { "at-rest-2" } else { "at-rest" };
-            assert!(before.contains(&format!("encryption_key.{key}")), "{before:?}");
-        }
-        stage = stage.next();
-    }
-    let expected = [
-        ("encryption_key.at-rest#configuration", 1),
-        ("encryption_configuration.at-rest-2-added#configuration", 2),
-        ("encryption_configuration.at-rest-2-used#configuration", 2),
-        ("encryption_key.at-rest-2#configuration", 1),
-    ];
-    assert_eq!(seen, expected.map(|(keeper, keys)| (keeper.to_owned(), keys)));
-}
-
-#[test]
-fn pods_follow_the_keys_of_service_accounts() {
-    let unrotated = expand(&cluster("elected: {}"), &placement(3), &[]).unwrap().resources;
-    let inputs = |resources: &[Desired], pod: &str| {
-        let pod = find(resources, &format!("static_pod.cp-1/{pod}"));
-        pod.attributes.get("volatile_inputs").map(|inputs| format!("{inputs:?}")).unwrap_or_default()
-    };
-    assert!(!inputs(&unrotated, "kube-apiserver").contains("service-account-keys"));
-    let mut stage = Rotation::default();
-    let mut seen = Vec::new();
-    for _ in 0..4 {
-        let resources = rotated(Subject::SaKey, stage);
-        let private = kept_by(find(&resources, "file.cp-1/pki/sa.key"));
-        let mut public = Vec::new();
-        find(&resources, "file.cp-1/pki/sa.pub")
-            .attributes
-            .get("content")
-            .unwrap()
-            .for_each_reference(&mut |reference| public.push(reference.address.name().to_owned()));
-        assert!(inputs(&resources, "kube-apiserver").contains("service-account-keys"));
-        // It reads the key that signs, which the first stage does not change.
-        let signer = inputs(&resources, "kube-controller-manager");
-        assert_eq!(signer.contains("service-account-keys"), stage.used() > 1);
-        seen.push((private, public.join(" ")));
-        stage = stage.next();
-    }
-    let (old, new) =
-        ("keypair.service-accounts#private_key_pem", "keypair.service-accounts-2#private_key_pem");
-    let expected = [
-        (old, "service-accounts"),
-        (old, "service-accounts service-accounts-2"),
-        (new, "service-accounts-2 service-accounts"),
-        (new, "service-accounts-2"),
-    ];
-    assert_eq!(seen, expected.map(|(private, public)| (private.to_owned(), public.to_owned())));
 }
