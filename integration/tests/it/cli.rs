@@ -1,11 +1,14 @@
 //! The program as users and shells meet it: help, completions, colour, logs, exit codes, and files that it
 //! must not change.
 
+mod help;
+mod providers;
+
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
@@ -51,60 +54,6 @@ fn help_of_every_command() -> Result<()> {
         text.push_str(&format!("$ slipway {}\n{}\n", arguments.join(" "), ended.out));
     }
     insta::assert_snapshot!("help", text);
-    Ok(())
-}
-
-#[test]
-fn completions_and_manual_pages() -> Result<()> {
-    let place = Place::new(PROGRAM)?;
-    for shell in ["bash", "zsh", "fish"] {
-        let script = place.expect(0, &["completions", shell])?.out;
-        ensure!(script.contains("slipway") && script.contains(" complete -- "), "{shell}: {script}");
-        let file = place.write(&format!("script.{shell}"), &script)?;
-        // The other shells check theirs where they are installed.
-        let Ok(checked) = Command::new(shell).arg("-n").arg(&file).output() else {
-            ensure!(shell != "bash", "there is no bash");
-            continue;
-        };
-        ensure!(checked.status.success(), "{shell}: {}", String::from_utf8_lossy(&checked.stderr));
-    }
-    place.expect(0, &["man", "pages"])?;
-    for page in ["slipway.1", "slipway-plan.1", "slipway-provider-lock.1"] {
-        let text = std::fs::read_to_string(place.path().join("pages").join(page)).context(page)?;
-        ensure!(text.contains(".TH"), "{page}: {text}");
-    }
-    Ok(())
-}
-
-#[test]
-fn a_shell_completes_commands_and_names() -> Result<()> {
-    let place = place()?;
-    place.expect(0, APPLY)?;
-    let script = place.expect(0, &["completions", "bash"])?.out;
-    place.write("script.bash", &script)?;
-    // The last word is the one at the cursor.
-    let completed = |words: &[&str]| -> Result<Vec<String>> {
-        let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-        let call = format!(
-            "source script.bash; COMP_WORDS=('{PROGRAM}' {}); COMP_CWORD={}; _slipway '{PROGRAM}'; printf '%s\\n' \
-             \"${{COMPREPLY[@]}}\"",
-            quoted.join(" "),
-            words.len()
-        );
-        let output = Command::new("bash").args(["-c", &call]).current_dir(place.path()).output()?;
-        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        Ok(String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect())
-    };
-    let state = place.state().display().to_string();
-    ensure!(completed(&["upg"])? == ["upgrade"]);
-    ensure!(completed(&["drift", "--state", &state, ""])? == ["line"], "a cluster of the state");
-    ensure!(completed(&["plan", "-f", "spec.yaml", "--cluster", "l"])? == ["line"], "a cluster of a spec");
-    let pools = completed(&["roll", "-f", "spec.yaml", "--pool", ""])?;
-    ensure!(!pools.is_empty() && SMALL.contains(&format!("name: {}", pools[0])), "{pools:?}");
-    let none = completed(&["drift", "--state", &state, "nothing"])?;
-    ensure!(none.concat().is_empty(), "{none:?}");
-    // A word without names lets the shell complete files.
-    ensure!(completed(&["plan", "-f", "spec"])?.concat().is_empty());
     Ok(())
 }
 
@@ -427,51 +376,6 @@ fn quiet_leaves_results_and_errors() -> Result<()> {
 }
 
 #[test]
-fn the_version_has_the_versions_of_formats() -> Result<()> {
-    let place = Place::new(PROGRAM)?;
-    let version: Json = serde_json::from_str(&place.expect(0, &["version", "-o", "json"])?.out)?;
-    ensure!(version["specApiVersion"] == "slipway.dev/v1alpha1", "{version}");
-    let text = place.expect(0, &["version"])?.out;
-    ensure!(
-        text.starts_with(&format!("slipway {}", version["version"].as_str().unwrap_or_default())),
-        "{text}"
-    );
-    Ok(())
-}
-
-#[test]
-fn every_error_page_is_in_the_program() -> Result<()> {
-    let place = Place::new(PROGRAM)?;
-    let mut pages = 0;
-    for entry in std::fs::read_dir(root().join("docs/errors"))? {
-        let path = entry?.path();
-        let Some(code) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
-        if pages % 20 == 0 {
-            let shown = place.expect(0, &["explain", &code.to_lowercase()])?.out;
-            ensure!(shown.trim() == std::fs::read_to_string(&path)?.trim(), "{code}: {shown}");
-        }
-        pages += 1;
-    }
-    ensure!(pages > 200, "{pages} pages");
-    Ok(())
-}
-
-#[test]
-fn explanations() -> Result<()> {
-    let place = Place::new(PROGRAM)?;
-    let text = place.expect(0, &["explain", "cluster.spec.network"])?.out;
-    ensure!(text.contains("cidr"), "{text}");
-    let near = place.expect(1, &["explain", "cluster.spec.netwrok"])?;
-    ensure!(near.err.contains("did you mean `network`"), "{}", near.err);
-    for leaf in slipway_spec::leaves() {
-        let path = format!("{}.{}", leaf.document.to_lowercase(), leaf.path.replace("[]", ""));
-        let explained = slipway_spec::explain(&path);
-        ensure!(explained.is_ok(), "{path}: {explained:?}");
-    }
-    Ok(())
-}
-
-#[test]
 fn a_spec_with_all_defaults_is_the_same_cluster() -> Result<()> {
     for example in ["minimal", "ha-private", "ipv6", "spot", "single-host"] {
         let place = Place::new(PROGRAM)?;
@@ -507,82 +411,4 @@ pub(crate) fn provider(place: &Place) -> Result<String> {
     place.write("providers/provider.toml", &manifest)?;
     std::fs::copy(built, place.path().join("providers/slipway-provider-sim"))?;
     Ok(place.path().join("providers").display().to_string())
-}
-
-#[test]
-fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<()> {
-    let place = place()?;
-    let path = provider(&place)?;
-    let expect = |code: i32, arguments: &[&str]| -> Result<Ended> {
-        let ended = run_with(&place, arguments, &[("SLIPWAY_PROVIDER_PATH", &path)])?;
-        ensure!(ended.code == Some(code), "{arguments:?}: {:?} {}{}", ended.code, ended.out, ended.err);
-        Ok(ended)
-    };
-    let json = |arguments: &[&str]| -> Result<Json> { Ok(serde_json::from_str(&expect(0, arguments)?.out)?) };
-    let status = |list: &Json, executable: bool| {
-        let rows = list["providers"].as_array().cloned().unwrap_or_default();
-        let row = rows.into_iter().find(|row| (row["executable"].as_str() != Some("")) == executable);
-        row.and_then(|row| row["status"].as_str().map(str::to_owned)).unwrap_or_default()
-    };
-    ensure!(status(&json(&["provider", "list", "-o", "json"])?, true) == "not locked");
-    let listed = expect(0, &["provider", "list"])?.out;
-    for built_in in ["sim", "hosts", "kubernetes"] {
-        let is_shown = |line: &str| line.starts_with(built_in) && line.ends_with("built in");
-        ensure!(listed.lines().any(is_shown), "{built_in}: {listed}");
-    }
-    let embedded = [
-        expect(2, PLAN)?.out,
-        expect(2, &[PLAN, &["-o", "json", "--out", "embedded.plan"]].concat())?.out,
-        expect(0, &["provider", "info", "sim", "-o", "json"])?.out,
-    ];
-
-    let locked = json(&["provider", "lock", "sim", "-o", "json"])?;
-    let digest = locked["locked"][0]["digest"].as_str().unwrap_or_default();
-    ensure!(locked["locked"][0]["name"] == "sim" && digest.starts_with("sha256:"), "{locked}");
-    let list = json(&["provider", "list", "-o", "json"])?;
-    ensure!(status(&list, true) == "locked" && status(&list, false).contains("replaced"), "{list}");
-    let over_the_wire = [
-        expect(2, PLAN)?.out,
-        expect(2, &[PLAN, &["-o", "json", "--out", "wire.plan"]].concat())?.out,
-        expect(0, &["provider", "info", "sim", "-o", "json"])?.out,
-    ];
-    for (embedded, wire) in embedded.iter().zip(&over_the_wire) {
-        ensure!(embedded == wire, "not the same:\n{embedded}\n{wire}");
-    }
-    let bytes = |name: &str| std::fs::read(place.path().join(name));
-    ensure!(bytes("embedded.plan")? == bytes("wire.plan")?, "the plan files differ");
-
-    // Applied over the wire, planned by the one that is built in.
-    expect(0, &["apply", "embedded.plan", "--yes"])?;
-    expect(0, PLAN)?;
-    std::fs::rename(place.path().join("slipway.lock"), place.path().join("away.lock"))?;
-    expect(0, PLAN)?;
-    std::fs::rename(place.path().join("away.lock"), place.path().join("slipway.lock"))?;
-
-    // A provider that is locked and not installed is listed.
-    let away = place.path().join("away");
-    std::fs::rename(place.path().join("providers"), &away)?;
-    let gone = expect(0, &["provider", "list"])?.out;
-    ensure!(gone.contains("locked, and no executable was found"), "{gone}");
-    std::fs::rename(&away, place.path().join("providers"))?;
-
-    // An executable that changed is not run.
-    let executable = place.path().join("providers/slipway-provider-sim");
-    std::fs::write(&executable, "#!/bin/sh\ntouch ran\n")?;
-    ensure!(status(&json(&["provider", "list", "-o", "json"])?, true).contains("changed"));
-    let refused = expect(1, PLAN)?;
-    ensure!(refused.err.contains("PROVIDER") && !place.path().join("ran").exists(), "{}", refused.err);
-    Ok(())
-}
-
-#[test]
-fn an_unknown_provider_is_named_with_the_way_out() -> Result<()> {
-    let place = place()?;
-    let unknown = place.expect(1, &[PLAN, &["--provider", "nosuch"]].concat())?;
-    ensure!(unknown.err.contains("nosuch") && unknown.err.contains("hint:"), "{}", unknown.err);
-    place.write("other.yaml", &SMALL.replace("name: sim }", "name: sim, config: { latencyy: true } }"))?;
-    let setting = place.expect(1, &["plan", "-f", "other.yaml"])?;
-    ensure!(setting.err.contains("did you mean `latency`"), "{}", setting.err);
-    place.expect(1, &[PLAN, &["--provider", "sim", "--provider-config", "[1"]].concat())?;
-    Ok(())
 }
