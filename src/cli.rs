@@ -4,6 +4,7 @@ pub(crate) mod adoption;
 pub(crate) mod clusters;
 pub(crate) mod completion;
 pub(crate) mod controller;
+mod documentation;
 mod duration;
 pub(crate) mod etcd;
 pub(crate) mod format;
@@ -11,6 +12,7 @@ mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
 mod provider;
+mod replacing;
 pub(crate) mod review;
 pub(crate) mod rotate;
 mod run;
@@ -20,9 +22,11 @@ pub(crate) mod state;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
+pub(crate) use documentation::{CompleteArguments, CompletionsArguments, ManArguments, VersionArguments};
 pub(crate) use provider::{
     ProviderCommand, ProviderInfoArguments, ProviderListArguments, ProviderLockArguments,
 };
+pub(crate) use replacing::{RollArguments, UpgradeArguments};
 pub(crate) use run::{RunArguments, SaveArguments};
 pub(crate) use spec::{
     ExplainArguments, InitArguments, InitShape, SpecCheckArguments, SpecCommand, SpecConvertArguments,
@@ -445,75 +449,6 @@ pub(crate) struct DriftArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct RollArguments {
-    #[command(flatten)]
-    pub specs: SpecArguments,
-    /// Roll only these pools; without it, all pools.
-    #[arg(long, value_name = "POOL")]
-    pub pool: Vec<String>,
-    /// Begin an unfinished roll again: replace also the machines that it has started.
-    #[arg(long, conflicts_with = "abandon")]
-    pub restart: bool,
-    /// End an unfinished roll: keep the machines that have no replacement yet.
-    #[arg(long)]
-    pub abandon: bool,
-    /// Show the plan and change nothing.
-    #[arg(long, conflicts_with = "yes")]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub save: SaveArguments,
-    #[command(flatten)]
-    pub show: ShowOptions,
-    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
-    #[arg(long)]
-    pub infrastructure_only: bool,
-    #[command(flatten)]
-    pub run: RunArguments,
-}
-
-#[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("change"), mut_arg("yes", |yes| yes.requires("change")))]
-pub(crate) struct UpgradeArguments {
-    #[command(flatten)]
-    pub specs: SpecArguments,
-    /// Target version of Kubernetes, such as 1.35.2. Without it, list the versions to which the cluster can be upgraded.
-    #[arg(long, value_name = "VERSION", group = "change")]
-    pub to: Option<String>,
-    /// Patch release of a minor version on the way, such as 1.35.2.
-    ///
-    /// Without it, an upgrade takes the newest patch release whose kubelet the spec lists, or the newest one that this version of
-    /// Slipway knows.
-    #[arg(long, value_name = "VERSION", requires = "to")]
-    pub via: Vec<String>,
-    /// Keep a way back: the control plane has the next minor version and emulates the present one, until `--finalise`.
-    ///
-    /// Kubelets, kube-proxy and etcd follow when the upgrade is finalised. Only for clusters on existing hosts.
-    #[arg(long, requires = "to")]
-    pub reversible: bool,
-    /// Finalise a reversible upgrade. Afterwards there is no way back.
-    #[arg(long, alias = "finalize", group = "change")]
-    pub finalise: bool,
-    /// Take a reversible upgrade back: the control plane gets the version that it emulates.
-    #[arg(long, group = "change")]
-    pub back: bool,
-    /// Show the first plan and change nothing.
-    #[arg(long, requires = "change", conflicts_with = "yes")]
-    pub dry_run: bool,
-    #[command(flatten)]
-    pub save: SaveArguments,
-    /// Do not write the new version into the spec file.
-    #[arg(long)]
-    pub keep_spec: bool,
-    #[command(flatten)]
-    pub show: ShowOptions,
-    /// Create the infrastructure only: do not wait for the API, install nothing in the cluster.
-    #[arg(long)]
-    pub infrastructure_only: bool,
-    #[command(flatten)]
-    pub run: RunArguments,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct DeleteArguments {
     #[command(flatten)]
     pub cluster: ClusterArguments,
@@ -545,32 +480,4 @@ pub(crate) enum ReportFormat {
     Text,
     /// JSON.
     Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompletionsArguments {
-    /// Shell to complete for.
-    #[arg(value_name = "SHELL")]
-    pub shell: clap_complete::Shell,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CompleteArguments {
-    /// Words of the command line up to the cursor, with the name of the program.
-    #[arg(last = true, value_name = "WORD")]
-    pub words: Vec<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManArguments {
-    /// Folder to write to; it is created if it does not exist.
-    #[arg(value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
-    pub directory: PathBuf,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct VersionArguments {
-    /// Format of the answer.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
-    pub output: ReportFormat,
 }
