@@ -1,10 +1,12 @@
 //! Examples and exit codes below the help text of every command.
 
 mod groups;
+mod node;
 mod pages;
 
 use clap::Command;
 use groups::GROUPS;
+use node::NODE;
 use pages::PAGES;
 
 /// What the exit codes of a command mean.
@@ -52,7 +54,7 @@ pub(crate) fn document(command: Command) -> Command {
 
 /// The pages of all commands.
 fn all() -> impl Iterator<Item = &'static Page> {
-    PAGES.iter().chain(GROUPS)
+    PAGES.iter().chain(NODE).chain(GROUPS)
 }
 
 /// The first example of a command, as `state list`.
