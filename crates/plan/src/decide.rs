@@ -1,13 +1,18 @@
 //! The decision about one resource: pure, from its desired, observed and recorded attributes.
 
+mod attributes;
+mod reasons;
+
 use std::collections::BTreeMap;
 
+pub(crate) use attributes::{attributes_after, attributes_of_new, fields_of, sensitive_paths};
+pub(crate) use reasons::lifecycle_texts;
+use reasons::{change_reason, forgotten_secrets, lifecycle_reasons, unknown_keys};
 use slipway_resource::diff::{self, Change};
 use slipway_resource::provider::{Disruption, Planned, Rollout};
-use slipway_resource::{Address, Attribute, Desired, Digest, Mode, Path, ResourceType, Type, Value};
+use slipway_resource::{Address, Desired, Digest, Path, ResourceType, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
-use crate::fields::narrowed;
 use crate::nodes::Gates;
 use crate::observations::Found;
 use crate::outdated;
@@ -232,74 +237,6 @@ fn action(known: &KnownResource<'_>, changes: &[Change], last_applied: Option<&V
     if recorded && last_applied.is_some() { ChangeAction::NoOp } else { ChangeAction::Adopt }
 }
 
-/// Changes to the settings that the state keeps about the resource.
-fn lifecycle_reasons(known: &KnownResource<'_>) -> Vec<Reason> {
-    let Some(record) = known.record else { return Vec::new() };
-    let lifecycle = &known.desired.lifecycle;
-    let kept = (lifecycle.retain, lifecycle.protected, lifecycle.existing.is_some());
-    let texts = lifecycle_texts(record, kept);
-    texts.into_iter().map(|text| Reason::new(ReasonCode::LifecycleChanged, text)).collect()
-}
-
-/// What differs from a record if a resource is retained, protected, or an existing object that is only used, as sentences.
-pub(crate) fn lifecycle_texts(
-    record: &Record,
-    (retain, protected, existing): (bool, bool, bool),
-) -> Vec<&'static str> {
-    let mut texts = Vec::new();
-    if record.protected != protected {
-        texts.push(if protected { "it is protected now" } else { "it is not protected any more" });
-    }
-    if record.retain != retain {
-        texts.push(if retain {
-            "it stays in the cloud when the spec or the cluster goes"
-        } else {
-            "it is deleted when it is removed from the spec, or with the cluster"
-        });
-    }
-    if record.existing != existing {
-        texts.push(
-            "the spec names it as an existing object: it is only used, and stays when the cluster is deleted",
-        );
-    }
-    texts
-}
-
-/// Secrets of the user whose fingerprint the state cannot compare any more. They may differ from the applied
-/// ones.
-fn forgotten_secrets(last_applied: &Value) -> Reason {
-    let mut sources = Vec::new();
-    last_applied.for_each_secret(&mut |secret| {
-        if secret.fingerprint.is_none() && secret.keeper().is_none() {
-            sources.push(format!("`{}`", secret.source));
-        }
-    });
-    let text = format!(
-        "{} cannot be compared with what was applied: the state has lost the key of its fingerprints",
-        sources.join(", ")
-    );
-    Reason::new(ReasonCode::Unrecorded, text)
-}
-
-/// Keys for data that the user gives and that the state never compared with the ones in use, as after an adoption.
-fn unknown_keys(known: &KnownResource<'_>, applied: &Value) -> Option<Reason> {
-    let is_unknown = |value: &Value| match value {
-        Value::Secret(secret) => secret.fingerprint.is_none() && secret.keeper().is_none(),
-        _ => false,
-    };
-    let keys: Vec<&str> = applied
-        .as_map()?
-        .iter()
-        .filter(|(name, value)| is_unknown(value) && known.kind.is_key_material(&Path::key(name.as_str())))
-        .map(|(name, _)| name.as_str())
-        .collect();
-    if known.forgets || known.desired.lifecycle.existing.is_some() || keys.is_empty() {
-        return None;
-    }
-    let text = format!("{} was never compared with what is in use", keys.join(", "));
-    Some(Reason::new(ReasonCode::Unrecorded, text))
-}
-
 fn create(known: KnownResource<'_>, planned: Planned, context: &Context<'_>) -> Decision {
     let origin = known.desired.origin(&Path::root()).map(str::to_owned);
     let vanished = known.record.is_some_and(|record| !record.existing);
@@ -387,58 +324,6 @@ fn confirmation(known: &KnownResource<'_>) -> Option<String> {
     }
 }
 
-/// Why one attribute differs, with the chain of causes.
-fn change_reason(
-    known: &KnownResource<'_>,
-    change: &Change,
-    last_applied: Option<&Value>,
-    context: &Context<'_>,
-) -> Reason {
-    let wanted = known.resolved.at(&change.path).unwrap_or(&Value::Null);
-    let applied = last_applied.map(|applied| applied.at(&change.path).unwrap_or(&Value::Null));
-    let origin = known.desired.origin(&change.path);
-    let mut reason = match applied {
-        _ if known.kind.is_set_by_provider(&change.path, known.resolved) => {
-            Reason::new(ReasonCode::FieldChanged, format!("{} is set by its provider", change.path))
-        }
-        Some(applied) if applied == wanted && wanted.is_known() => {
-            Reason::new(ReasonCode::FieldDrifted, format!("{} was changed outside Slipway", change.path))
-        }
-        Some(_) if wanted.is_null() => {
-            Reason::new(ReasonCode::FieldRemoved, format!("{} is not in the spec any more", change.path))
-        }
-        _ => Reason::new(ReasonCode::FieldChanged, format!("{} changed", change.path)),
-    };
-    if change.replaces {
-        reason.message.push_str("; it cannot be changed in place");
-        reason
-            .causes
-            .push(Reason::new(ReasonCode::CannotUpdateInPlace, "needs a new object").at(&change.path));
-    }
-    let mut causes = Vec::new();
-    if let Some(written) = known.desired.attributes.at(&change.path) {
-        written.for_each_reference(&mut |reference| {
-            if let Some(behind) = context.replaced.get(&reference.address) {
-                let mut cause =
-                    Reason::new(ReasonCode::ReferenceReplaced, format!("{} is replaced", reference.address));
-                cause.because_of = Some(reference.address.clone());
-                cause.causes.clone_from(behind);
-                causes.push(cause);
-            }
-        });
-    }
-    // With causes the field is not narrowed: the reason of the replaced resource names the changed field.
-    let origin = origin.map(|origin| match reason.code {
-        ReasonCode::FieldDrifted => origin.to_owned(),
-        _ if !causes.is_empty() => origin.to_owned(),
-        _ => narrowed(origin, context.changed),
-    });
-    reason.causes.extend(causes);
-    reason = reason.located(origin.as_deref().and_then(context.locate));
-    reason.origin = origin;
-    reason.at(&change.path)
-}
-
 /// The part of a difference that was made outside Slipway.
 fn drift(
     known: &KnownResource<'_>,
@@ -477,85 +362,4 @@ fn drift(
         reasons,
         ..blank(known)
     })
-}
-
-/// The attributes of an existing object after its change, from those that its provider has normalised: ignored differences keep
-/// the observed value, and the attributes that the server sets are filled in.
-pub(crate) fn attributes_after(
-    mut after: Value,
-    (kind, observed): (&ResourceType, &Value),
-    is_replaced: bool,
-    (ignored, unknown_after): (&[Change], &[Path]),
-) -> Value {
-    for change in ignored {
-        after.set(&change.path, change.before.clone());
-    }
-    if is_replaced {
-        forget_computed(&mut after, kind, observed);
-    }
-    complete(&mut after, kind, (!is_replaced).then_some(observed), unknown_after);
-    after
-}
-
-/// The attributes of an object that is created, from those that its provider has normalised.
-pub(crate) fn attributes_of_new(mut after: Value, kind: &ResourceType) -> Value {
-    complete(&mut after, kind, None, &[]);
-    after
-}
-
-/// Fills in the attributes that the server sets: the observed ones where the object stays, unknown ones
-/// otherwise.
-fn complete(after: &mut Value, kind: &ResourceType, observed: Option<&Value>, unknown_after: &[Path]) {
-    let Value::Map(entries) = after else { return };
-    for (name, attribute) in &kind.attributes {
-        let server_sets = matches!(attribute.mode, Mode::Computed | Mode::OptionalComputed);
-        if !server_sets || entries.get(name).is_some_and(|value| !value.is_null()) {
-            continue;
-        }
-        let value = match observed {
-            Some(observed) => observed.get(name).cloned().unwrap_or_default(),
-            None => Value::Unknown,
-        };
-        if !value.is_null() {
-            entries.insert(name.clone(), value);
-        }
-    }
-    for path in unknown_after {
-        after.set(path, Value::Unknown);
-    }
-}
-
-/// Removes computed attributes of the old object: the server may set other values on the new one.
-fn forget_computed(after: &mut Value, kind: &ResourceType, observed: &Value) {
-    let Value::Map(entries) = after else { return };
-    entries.retain(|name, value| {
-        let is_computed = kind.attributes.get(name).is_some_and(|attribute| attribute.mode == Mode::Computed);
-        !is_computed || observed.get(name) != Some(value)
-    });
-}
-
-/// The fields of an object, also of the objects in a collection: the path has no index or key then.
-pub(crate) fn fields_of(kind: &Type) -> Option<&BTreeMap<String, Attribute>> {
-    match kind {
-        Type::Object(fields) => Some(fields),
-        Type::List(item) | Type::Set(item) | Type::Map(item) => fields_of(item),
-        _ => None,
-    }
-}
-
-/// The paths of all values that are never shown.
-pub(crate) fn sensitive_paths(attributes: &BTreeMap<String, Attribute>) -> Vec<Path> {
-    fn collect(fields: &BTreeMap<String, Attribute>, path: &Path, found: &mut Vec<Path>) {
-        for (name, attribute) in fields {
-            let path = path.child(name.as_str());
-            if attribute.sensitive {
-                found.push(path);
-            } else if let Some(inner) = fields_of(&attribute.kind) {
-                collect(inner, &path, found);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    collect(attributes, &Path::root(), &mut found);
-    found
 }
