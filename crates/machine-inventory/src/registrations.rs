@@ -106,6 +106,7 @@ pub(crate) fn secret_name(registration: &ElementalRegistration) -> &str {
         .map_or_else(|| name(&registration.metadata), |one| one.name.as_str())
 }
 
+/// The duration of a token. Those of the API of Kubernetes may be negative, other than those of a spec: such a token is never valid.
 fn duration(text: Option<&str>) -> Result<SignedDuration, String> {
     let Some(text) = blank_or(text) else { return Ok(SignedDuration::ZERO) };
     if text == "0" {

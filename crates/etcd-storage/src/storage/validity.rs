@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use slipway_bootstrap::configuration::GoDuration;
 
 /// The shortest validity that is accepted. The guide recommends more than ten minutes.
 const SHORTEST: Duration = Duration::from_secs(30);
@@ -36,8 +36,7 @@ impl Validity {
     /// When it is not a duration, or too short.
     pub fn duration(&self) -> Result<Duration, InvalidValidity> {
         let invalid = || InvalidValidity { text: self.0.clone() };
-        let parsed: SignedDuration = self.0.parse().map_err(|_| invalid())?;
-        let duration = Duration::try_from(parsed).map_err(|_| invalid())?;
+        let duration = self.0.parse::<GoDuration>().map_err(|_| invalid())?.get();
         if duration < SHORTEST { Err(invalid()) } else { Ok(Duration::from_secs(duration.as_secs())) }
     }
 
@@ -86,7 +85,7 @@ mod tests {
         ] {
             assert_eq!(Validity::new(text).duration(), Ok(Duration::from_secs(seconds)), "{text}");
         }
-        for text in ["", "730", "-1h", "29s", "h", "a month", "1m 5"] {
+        for text in ["", "730", "-1h", "29s", "h", "a month", "1 hour", "1h 30m", "1m 5"] {
             assert!(Validity::new(text).duration().is_err(), "{text}");
         }
         assert!(Validity::new("10m").is_short() && !Validity::new("11m").is_short());
