@@ -148,3 +148,26 @@ fn every_command_of_a_page_runs_and_prints_what_the_page_shows() -> Result<()> {
     ensure!(failed.is_empty(), "{}", failed.join("\n\n"));
     Ok(())
 }
+
+#[test]
+fn every_whole_spec_document_of_a_page_is_valid() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    // The environment of the guide has the base of the example.
+    copy(&root().join("specs/environments/base"), &place.path().join("base"))?;
+    let mut checked = 0;
+    for page in page::all(&root())? {
+        let text = std::fs::read_to_string(root().join(&page))?;
+        for (line, document) in page::documents(&text) {
+            // A folder with a file of this name is an environment.
+            let name =
+                if document.contains("\nkind: Environment\n") { "environment.yaml" } else { "spec.yaml" };
+            let folder = format!("{checked}");
+            place.write(&format!("{folder}/{name}"), &document)?;
+            let ended = place.run(&["spec", "check", "-f", &folder])?;
+            ensure!(ended.code == Some(0), "{page}, line {line}: {}{}", ended.out, ended.err);
+            checked += 1;
+        }
+    }
+    ensure!(checked >= 4, "only {checked} documents were found");
+    Ok(())
+}

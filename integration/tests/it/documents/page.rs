@@ -57,6 +57,20 @@ impl Block {
 
 /// The command blocks of a page.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
+    let commands = fenced(text).into_iter().filter(|(language, block)| language == "sh" || block.is_session);
+    commands.map(|(_, block)| block).collect()
+}
+
+/// The spec documents that a page shows whole, each with its first line in the page, from 1.
+pub(super) fn documents(text: &str) -> Vec<(usize, String)> {
+    let documents = fenced(text).into_iter().filter(|(language, block)| {
+        language == "yaml" && block.first() == "apiVersion: slipway.dev/v1alpha1"
+    });
+    documents.map(|(_, block)| (block.line, block.lines.join("\n") + "\n")).collect()
+}
+
+/// The fenced blocks of a page, with their languages.
+fn fenced(text: &str) -> Vec<(String, Block)> {
     let mut found = Vec::new();
     let mut open: Option<(String, Block)> = None;
     for (number, line) in text.lines().enumerate() {
@@ -68,9 +82,7 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
             (Some(_), Some(_)) => {
                 let Some((language, mut block)) = open.take() else { continue };
                 block.is_session = block.first().starts_with("$ ");
-                if language == "sh" || block.is_session {
-                    found.push(block);
-                }
+                found.push((language, block));
             }
             (Some((_, block)), None) => block.lines.push(line.to_owned()),
             (None, None) => {}
@@ -79,8 +91,8 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
     found
 }
 
-/// README and the pages of the guide that have command blocks, sorted.
-pub(super) fn with_commands(repository: &Path) -> Result<Vec<String>> {
+/// README and the pages of the guide, sorted.
+pub(super) fn all(repository: &Path) -> Result<Vec<String>> {
     let mut pages = vec!["README.md".to_owned()];
     for entry in std::fs::read_dir(repository.join("docs/guide"))? {
         let name = entry?.file_name().to_string_lossy().into_owned();
@@ -88,9 +100,15 @@ pub(super) fn with_commands(repository: &Path) -> Result<Vec<String>> {
             pages.push(format!("docs/guide/{name}"));
         }
     }
+    pages.sort_unstable();
+    Ok(pages)
+}
+
+/// Those of them that have command blocks.
+pub(super) fn with_commands(repository: &Path) -> Result<Vec<String>> {
+    let mut pages = all(repository)?;
     pages.retain(|page| {
         std::fs::read_to_string(repository.join(page)).is_ok_and(|text| !blocks(&text).is_empty())
     });
-    pages.sort_unstable();
     Ok(pages)
 }
