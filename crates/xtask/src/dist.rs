@@ -30,8 +30,9 @@ pub(crate) struct Dist {
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
-const PACKAGES: [&str; 8] = [
+const PACKAGES: [&str; 9] = [
     "slipway",
+    "slipway-aws-model",
     "slipway-cloud-controller",
     "slipway-etcd-storage",
     "slipway-machine-inventory",
@@ -173,6 +174,40 @@ mod tests {
         collect(&one, &target).unwrap();
         let digests = fs::read_to_string(target.join(DIGESTS)).unwrap();
         assert!(digests.ends_with("  slipway\n") && digests.lines().count() == 1, "{digests}");
+    }
+
+    /// Packages whose executables only developers and tests run. The provider of nodes is a part of `slipway`.
+    const NOT_RELEASED: [&str; 6] = [
+        "slipway-fuzz",
+        "slipway-integration",
+        "slipway-provider-aws-fuzz",
+        "slipway-provider-conformance",
+        "slipway-provider-node",
+        "xtask",
+    ];
+
+    #[test]
+    fn a_release_has_the_executables_of_all_packages_but_those_for_developers() {
+        let manifest = |folder: &Path| fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let text = manifest(workspace::root());
+        let (members, _) = text.split_once("members = [").unwrap().1.split_once(']').unwrap();
+        let members = members.split(',').map(|member| member.trim().trim_matches('"'));
+        let mut with_executables: Vec<String> = members
+            .filter(|member| !member.is_empty())
+            .chain(["."])
+            .map(|member| workspace::root().join(member))
+            .filter(|folder| folder.join("src/main.rs").exists() || folder.join("src/bin").exists())
+            .map(|folder| {
+                let text = manifest(&folder);
+                let package = text.split_once("[package]").unwrap().1;
+                let name = package.lines().find_map(|line| line.strip_prefix("name = ")).unwrap();
+                name.trim_matches('"').to_owned()
+            })
+            .collect();
+        let mut known = [&PACKAGES[..], &NOT_RELEASED[..]].concat();
+        with_executables.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(with_executables, known);
     }
 
     #[test]
