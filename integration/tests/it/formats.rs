@@ -9,15 +9,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use serde_json::Value;
 use slipway_integration::place::{Ended, Place};
-use slipway_state_store::{Key, Prefix};
+use slipway_state_store::{Acquire, ClusterName, CommitMeta, Holder, Identity, Key, Prefix, SystemClock};
 
 use crate::state::larger;
-use crate::{APPLY, PROGRAM, SMALL};
+use crate::{APPLY, PLAN, PROGRAM, SMALL};
 
 /// The documents of a store: all its objects, and a plan file.
 type Documents = BTreeMap<String, Vec<u8>>;
@@ -366,5 +367,49 @@ fn what_is_newer_is_refused_and_says_what_is_needed() -> Result<()> {
         );
         ensure!(dump(&place)? == before, "{format}: what is not understood is left alone");
     }
+    Ok(())
+}
+
+/// Commits the state of the cluster again, with a field in its spec that this version does not know.
+fn add_foreign_field(place: &Place) -> Result<()> {
+    let backend = place.backend()?;
+    with_runtime(async {
+        let acquire = Acquire::new(Identity::current("ada", "test"));
+        let clock = Arc::new(SystemClock);
+        let holder = Holder::acquire(backend, &ClusterName::new("line")?, acquire, clock).await?;
+        let snapshot = holder.read().await?.snapshot.context("a snapshot")?;
+        let mut snapshot: Value = serde_json::from_slice(&snapshot)?;
+        snapshot["spec"]["lanes"] = 2.into();
+        holder.release(Some((serde_json::to_vec(&snapshot)?, CommitMeta::default()))).await?;
+        Ok(())
+    })
+}
+
+#[test]
+fn a_spec_of_another_form_in_the_state_is_refused_by_every_command_that_needs_it() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("spec.yaml", SMALL)?;
+    place.expect(0, APPLY)?;
+    add_foreign_field(&place)?;
+    let before = dump(&place)?;
+    let commands: [&[&str]; 8] = [
+        PLAN,
+        APPLY,
+        &["drift", "line"],
+        &["delete", "line", "--yes"],
+        &["validate", "line"],
+        &["kubeconfig", "line"],
+        &["logs", "line", "kubelet"],
+        &["get", "nodes", "line"],
+    ];
+    for arguments in commands {
+        let refused = place.expect(1, arguments)?;
+        for part in ["error[STATE0052]: line", "unknown field `lanes`"] {
+            ensure!(refused.err.contains(part), "{arguments:?}: no {part} in {}", refused.err);
+        }
+    }
+    ensure!(dump(&place)? == before, "what is not understood is left alone");
+    // What does not need the spec shows the rest.
+    place.expect(0, &["state", "show", "line"])?;
     Ok(())
 }
