@@ -19,7 +19,7 @@ impl ErrorPages {
     ///
     /// # Errors
     /// When a file cannot be read, a page or a code is missing, a code is written twice, a page begins with another code than its
-    /// own, or the README does not list a prefix.
+    /// own or has examples of other codes only, or the README does not list a prefix.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut codes = BTreeSet::new();
         let mut titles = Vec::new();
@@ -39,8 +39,13 @@ impl ErrorPages {
             if path.parent() != Some(Path::new(FOLDER)) || name == "README" {
                 continue;
             }
-            if !workspace::read(&path)?.starts_with(&format!("# {name}: ")) {
+            let text = workspace::read(&path)?;
+            if !text.starts_with(&format!("# {name}: ")) {
                 wrong.push(format!("{} does not begin with `# {name}: `", path.display()));
+            }
+            let shown = shown_in(&text);
+            if !shown.is_empty() && !shown.contains(name.as_str()) {
+                wrong.push(format!("{} has examples of other codes only", path.display()));
             }
             pages.insert(name);
         }
@@ -95,6 +100,15 @@ fn codes_in(text: &str) -> impl Iterator<Item = String> {
     text.split('"').filter(|part| is_code(part)).map(str::to_owned)
 }
 
+/// The codes of the errors and warnings that a page shows, as in `error[SPEC0042]`.
+fn shown_in(text: &str) -> BTreeSet<&str> {
+    let begins = text.match_indices('[').filter(|(at, _)| {
+        text.get(..*at).is_some_and(|before| before.ends_with("error") || before.ends_with("warning"))
+    });
+    let words = begins.filter_map(|(at, _)| text.get(at + 1..)?.split(']').next());
+    words.filter(|word| is_code(word)).collect()
+}
+
 /// The codes that are declared with a title: `NAME = "CODE", "title";`.
 fn titles_in(text: &str) -> Vec<(String, String)> {
     let literals: Vec<&str> = text.split('"').collect();
@@ -136,6 +150,12 @@ mod tests {
         assert!(repeated(&places).is_empty(), "{places:?}");
         place(&mut places, "b.rs", r#"f("RUN0001")"#);
         assert_eq!(repeated(&places), ["RUN0001 is written 2 times, in a.rs, b.rs: declare a constant"]);
+    }
+
+    #[test]
+    fn codes_of_examples_are_those_of_errors_and_warnings() {
+        let text = "# SPEC0001: a\n[SPEC0002](SPEC0002.md)\nerror[SPEC0003]: b\nwarning[SPEC0004]: c\nerror[E0425]: d\nerror[";
+        assert_eq!(shown_in(text), BTreeSet::from(["SPEC0003", "SPEC0004"]));
     }
 
     #[test]
