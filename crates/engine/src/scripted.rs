@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use futures_util::future::BoxFuture;
 use slipway_plan::{ProviderHandle, ProviderPin, Providers, Record};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Capabilities, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
-    ExpandRequest, Expansion, Info, LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding,
-    PreflightItem, RateClass, ReadRequest, Rehearsal, Resolution, ResumeRequest, Scope,
+    Applied, ApplyRequest, Capabilities, Catalog, CatalogRequest, DiscoverRequest, Discovery, DryRun,
+    EventSink, ExpandRequest, Expansion, Info, LocateRequest, Located, Node, PlanItem, Planned,
+    PreflightFinding, PreflightItem, RateClass, ReadRequest, Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::schema::OwnershipKind;
 use slipway_resource::{
@@ -155,8 +155,8 @@ impl Session for Scripted {
         self.nodes.as_ref().map_or_else(|| Ok(Vec::new()), |answer| answer(()))
     }
 
-    async fn rehearse(&self, _: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
-        self.begin("rehearse").await?;
+    async fn dry_run(&self, _: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
+        self.begin("dry_run").await?;
         Ok(Vec::new())
     }
 

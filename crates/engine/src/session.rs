@@ -13,9 +13,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use slipway_limits::{size, text::shorten_in_place};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink, ExpandRequest,
-    Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, NodeChallenge, PlanItem,
-    Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, Resolution, ResumeRequest,
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, DryRun, EventSink,
+    ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LocateRequest, Located, Node, NodeChallenge,
+    PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution, ResumeRequest,
     Scope, SessionRequest, Terms, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest, WrapKeyRequest,
 };
 use slipway_resource::{
@@ -294,10 +294,10 @@ impl Session for WatchedSession {
         self.desk.ask("read the nodes", &Classes::All, || self.inner.nodes()).await
     }
 
-    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+    async fn dry_run(&self, items: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
         let classes = self.classes(items.iter().map(|item| &item.address));
-        let call = || self.inner.rehearse(items.clone());
-        self.desk.ask("rehearse the changes", &classes, call).await
+        let call = || self.inner.dry_run(items.clone());
+        self.desk.ask("do a dry run of the changes", &classes, call).await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

@@ -129,8 +129,8 @@ struct Subject<'a> {
     kind: &'a ResourceType,
     /// What the state has of it.
     record: Option<&'a Record>,
-    /// Whether its provider rehearses changes in the cloud: then the plan file does not have what the provider planned from.
-    is_rehearsed: bool,
+    /// Whether its provider answers dry runs of changes: then the plan file does not have what the provider planned from.
+    has_dry_run: bool,
 }
 
 /// The parts of a change that follow from the others.
@@ -163,7 +163,7 @@ impl<'a> Subject<'a> {
             change,
             kind,
             record: record(&change.address).or_else(|| record(change.previous_address.as_ref()?)),
-            is_rehearsed: handle.info.capabilities.rehearse,
+            has_dry_run: handle.info.capabilities.dry_run,
         })
     }
 
@@ -206,7 +206,7 @@ impl<'a> Subject<'a> {
             return (change.precondition != precondition).then(|| self.other("precondition"));
         }
         // What its provider planned from is not in the plan, but the differences are those of the attributes.
-        let is_compared = self.is_rehearsed && self.changes_object();
+        let is_compared = self.has_dry_run && self.changes_object();
         let derived = is_compared.then(|| self.differences(&change.after, &[]).1)?;
         let is_known = |change: &&Change| change.after != Value::Unknown;
         let shown: Vec<&Change> = change.changes.iter().filter(is_known).collect();
@@ -235,7 +235,7 @@ impl<'a> Subject<'a> {
     /// Whether its provider can plan it again.
     fn is_asked(&self) -> bool {
         let change = self.change;
-        !self.is_rehearsed
+        !self.has_dry_run
             && match change.action {
                 ChangeAction::Create => true,
                 ChangeAction::Forget | ChangeAction::Deferred => false,

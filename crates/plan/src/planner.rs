@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use inputs::{Inputs, Options, Uncompared};
-use slipway_resource::provider::{PlanItem, Planned, Rehearsal};
+use slipway_resource::provider::{DryRun, PlanItem, Planned};
 use slipway_resource::{Address, Desired, Digest, Identity, Path, ProviderError, Value, validate};
 
 use crate::assemble::{self, Decided};
@@ -102,7 +102,7 @@ struct Prepared<'a> {
     /// Attributes that the spec says to leave alone, and whose desired value differs.
     ignored: Vec<Path>,
     /// The provider's prediction for the desired attributes.
-    rehearsal: Rehearsal,
+    dry_run: DryRun,
     /// Why its provider refuses the change, in a report of drift.
     refusal: Option<String>,
 }
@@ -111,7 +111,7 @@ impl Prepared<'_> {
     /// The existing object as its provider compares it.
     fn observed(&self) -> Option<&Value> {
         let object = self.object?;
-        Some(self.rehearsal.observed.as_ref().unwrap_or(&object.attributes))
+        Some(self.dry_run.observed.as_ref().unwrap_or(&object.attributes))
     }
 }
 
@@ -138,7 +138,7 @@ impl<'p> Planner<'p> {
                     }
                 }
             }
-            self.rehearse(&mut prepared).await?;
+            self.dry_run(&mut prepared).await?;
             let planned = self.ask(&mut prepared).await?;
             for (prepared, mut planned) in prepared.into_iter().zip(planned) {
                 let machines = planned.rollout.as_ref().map(outside::Machines::of);
@@ -247,29 +247,29 @@ impl<'p> Planner<'p> {
             }
             _ => Vec::new(),
         };
-        let (rehearsal, refusal) = (Rehearsal::default(), None);
-        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, rehearsal, refusal }))
+        let (dry_run, refusal) = (DryRun::default(), None);
+        Ok(Ok(Prepared { desired, resolved: wanted, object, surplus, as_found, ignored, dry_run, refusal }))
     }
 
-    /// Asks the providers that can rehearse for their predictions.
-    async fn rehearse(&self, prepared: &mut [Prepared<'_>]) -> Result<(), Error> {
-        let is_rehearsed = |address: &Address| {
+    /// Asks the providers that can do dry runs for their predictions.
+    async fn dry_run(&self, prepared: &mut [Prepared<'_>]) -> Result<(), Error> {
+        let has_dry_run = |address: &Address| {
             let owner = self.inputs.providers.of_type(address.kind());
-            owner.is_some_and(|(_, handle, _)| handle.info.capabilities.rehearse)
+            owner.is_some_and(|(_, handle, _)| handle.info.capabilities.dry_run)
         };
         let mut places = Vec::new();
         let mut items = Vec::new();
         for (place, prepared) in prepared.iter().enumerate() {
             // An object that the cluster only uses does not change.
-            if is_rehearsed(&prepared.desired.address) && prepared.desired.lifecycle.existing.is_none() {
+            if has_dry_run(&prepared.desired.address) && prepared.desired.lifecycle.existing.is_none() {
                 places.push(place);
                 items.push(self.item(prepared));
             }
         }
-        let rehearsals = providers::rehearse(self.inputs.providers, items).await?;
-        for (place, rehearsal) in places.into_iter().zip(rehearsals) {
+        let dry_runs = providers::dry_run(self.inputs.providers, items).await?;
+        for (place, dry_run) in places.into_iter().zip(dry_runs) {
             if let Some(prepared) = prepared.get_mut(place) {
-                prepared.rehearsal = rehearsal;
+                prepared.dry_run = dry_run;
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl<'p> Planner<'p> {
 
     fn item(&self, prepared: &Prepared<'_>) -> PlanItem {
         let address = &prepared.desired.address;
-        let desired = &prepared.rehearsal.desired;
+        let desired = &prepared.dry_run.desired;
         let found = prepared.observed();
         PlanItem {
             address: address.clone(),
@@ -307,7 +307,7 @@ impl<'p> Planner<'p> {
             provider,
             record: self.records.get(address),
             object: prepared.object,
-            seen: prepared.rehearsal.observed.as_ref(),
+            seen: prepared.dry_run.observed.as_ref(),
             surplus: prepared.surplus.clone(),
             as_found: prepared.as_found.clone(),
             ignored: prepared.ignored.clone(),

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use slipway_resource::provider::{
-    Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rehearsal, Rollout,
-};
+use slipway_resource::provider::{DryRun, Info, PlanItem, Planned, PreflightFinding, PreflightItem, Rollout};
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, ProviderError, ResourceType, Schema, Session, Value};
 
@@ -74,9 +72,9 @@ impl Providers {
 }
 
 /// Has each provider predict the result for its items. Returns the answers in the order of the items.
-pub(crate) async fn rehearse(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, Error> {
+pub(crate) async fn dry_run(providers: &Providers, items: Vec<PlanItem>) -> Result<Vec<DryRun>, Error> {
     batched(providers, items, "Rehearse", |session, batch| {
-        Box::pin(async move { session.rehearse(batch).await })
+        Box::pin(async move { session.dry_run(batch).await })
     })
     .await
 }

@@ -40,8 +40,8 @@ pub use keys::{UnwrapKeyRequest, WrapKeyRequest};
 pub use lifecycle::{Capabilities, Info, RateClass, Scope, SessionRequest, Terms, executable_name};
 pub use nodes::{Node, NodeReference};
 pub use planning::{
-    Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,
-    Rehearsal, Rollout, operation,
+    Disruption, DryRun, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem,
+    Prerequisite, Rollout, operation,
 };
 pub use pricing::{MonthlyPrice, PriceReport, ResourcePrice};
 pub use routing::{NewRoute, Route, Routes};
@@ -149,13 +149,13 @@ pub trait Session: Send + Sync {
 
     /// Asks the cloud for the result of desired changes without side effects, as in a dry run. Returns one
     /// answer for each item, in their order, for use in [`Session::plan`]. Called only if
-    /// [`Capabilities::rehearse`] is declared.
+    /// [`Capabilities::dry_run`] is declared.
     ///
     /// # Errors
-    /// When no rehearsal is possible. A refusal of the cloud is not an error: it is a finding of
+    /// When no dry run is possible. A refusal of the cloud is not an error: it is a finding of
     /// [`Session::preflight`].
-    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
-        Ok(items.iter().map(|_| Rehearsal::default()).collect())
+    async fn dry_run(&self, items: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
+        Ok(items.iter().map(|_| DryRun::default()).collect())
     }
 
     /// Pure: the plan of each change; one answer for each item, in their order.

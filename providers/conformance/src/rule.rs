@@ -94,7 +94,7 @@ rules! {
         "Preflight answers, and changes nothing.";
     Session "read-only" must looking::read_only,
         "A session that was opened to look only writes nothing, neither in the cloud nor on the machine of the provider.";
-    Session "rehearse" should planning::rehearse,
+    Session "rehearse" should planning::dry_run,
         "Rehearse answers every item, in their order, with what Plan takes, and changes nothing.";
     Session "ownership" must finding::ownership,
         "A created object is found by Discover under its address at once, or within the consistency window.";

@@ -106,7 +106,7 @@ impl Provider for Kubernetes {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rate_classes: BTreeMap::from([(RATE_CLASS.to_owned(), class)]),
             batch: 1_000,
-            capabilities: Capabilities { rehearse: true, nodes: true, ..Capabilities::default() },
+            capabilities: Capabilities { dry_run: true, nodes: true, ..Capabilities::default() },
         })
     }
 

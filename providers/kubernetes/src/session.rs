@@ -4,13 +4,13 @@ mod act;
 mod allocation;
 mod delete;
 mod discover;
+mod dry_run;
 mod endpoint;
 mod node;
 mod node_gates;
 mod parent;
 mod plan;
 mod read;
-mod rehearse;
 mod serving;
 mod settings;
 mod wait;
@@ -22,8 +22,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use slipway_provider_sdk::{Running, cluster};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, EventSink, ExpandRequest, Expansion,
-    LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest, Rehearsal,
+    Applied, ApplyRequest, Catalog, DiscoverRequest, Discovery, DryRun, EventSink, ExpandRequest, Expansion,
+    LocateRequest, Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, ReadRequest,
     Resolution, ResumeRequest, Scope,
 };
 use slipway_resource::{Address, ClusterUid, Observed, ProviderError, Session, Token, Value};
@@ -48,7 +48,7 @@ pub(crate) struct KubernetesSession {
     running: Running,
     /// The cluster whose objects were discovered last.
     cluster: Mutex<Option<ClusterUid>>,
-    /// The refusals of the server, by address, from the last rehearsal of each.
+    /// The refusals of the server, by address, from the last dry run of each.
     refusals: Mutex<HashMap<Address, PreflightFinding>>,
 }
 
@@ -154,8 +154,8 @@ impl Session for KubernetesSession {
         self.list_nodes().await
     }
 
-    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
-        self.rehearse_all(items).await
+    async fn dry_run(&self, items: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
+        self.dry_run_all(items).await
     }
 
     async fn plan(&self, items: Vec<PlanItem>) -> Result<Vec<Planned>, ProviderError> {

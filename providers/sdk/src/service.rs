@@ -142,18 +142,21 @@ impl Service {
         Ok(Box::new(pages.map(|nodes| proto::NodesResponse { nodes, error: None })))
     }
 
-    async fn rehearsing(
+    async fn dry_running(
         &self,
         request: proto::PlanRequest,
     ) -> Result<Messages<proto::RehearseResponse>, ProviderError> {
         let open = self.sessions.get(&request.session)?;
-        let rehearsals = open.session.rehearse(self.items(request.items.iter())?).await?;
-        if rehearsals.len() != request.items.len() {
-            let text =
-                format!("the provider rehearsed {} of {} items", rehearsals.len(), request.items.len());
+        let dry_runs = open.session.dry_run(self.items(request.items.iter())?).await?;
+        if dry_runs.len() != request.items.len() {
+            let text = format!(
+                "the provider answered the dry runs of {} of {} items",
+                dry_runs.len(),
+                request.items.len()
+            );
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
-        let pages = pages(rehearsals.into_iter().map(proto::Rehearsal::from));
+        let pages = pages(dry_runs.into_iter().map(proto::Rehearsal::from));
         Ok(Box::new(pages.map(|rehearsals| proto::RehearseResponse { rehearsals, error: None })))
     }
 
@@ -328,7 +331,7 @@ impl provider_server::Provider for Service {
     }
 
     async fn rehearse(&self, request: Request<proto::PlanRequest>) -> Paged<proto::RehearseResponse> {
-        paged(self.rehearsing(request.into_inner()).await)
+        paged(self.dry_running(request.into_inner()).await)
     }
 
     async fn plan(&self, request: Request<proto::PlanRequest>) -> Paged<proto::PlanResponse> {

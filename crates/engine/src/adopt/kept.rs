@@ -195,9 +195,9 @@ async fn differences(
             for ((position, one), (planned, seen)) in batch.iter().zip(planned) {
                 let seen = seen.as_ref().unwrap_or(one.found);
                 let mut changes = diff(one.kind, seen, &planned.normalised, Some(one.applied));
-                // A provider that can rehearse reports what it would accept. It accepts no attribute that
+                // A provider that can do dry runs reports what it would accept. It accepts no attribute that
                 // keeps its found value.
-                if handle.info.capabilities.rehearse {
+                if handle.info.capabilities.dry_run {
                     changes.retain(|change| !one.kind.is_set_by_provider(&change.path, &one.wanted));
                 }
                 found.push((*position, changes));
@@ -208,21 +208,21 @@ async fn differences(
 }
 
 /// The provider's plans for objects, each with the attributes to compare where they differ from the found
-/// ones. A provider that can rehearse is asked for a rehearsal first.
+/// ones. A provider that can do dry runs is asked for a dry run first.
 async fn planned(
     handle: &ProviderHandle,
     mut items: Vec<PlanItem>,
 ) -> Result<Vec<(Planned, Option<Value>)>, ProviderError> {
     let mut seen = vec![None; items.len()];
-    if handle.info.capabilities.rehearse {
-        let rehearsals = handle.session.rehearse(items.clone()).await?;
-        for ((item, seen), rehearsal) in items.iter_mut().zip(&mut seen).zip(rehearsals) {
-            if rehearsal.desired.is_some() {
-                item.desired = rehearsal.desired;
+    if handle.info.capabilities.dry_run {
+        let dry_runs = handle.session.dry_run(items.clone()).await?;
+        for ((item, seen), dry_run) in items.iter_mut().zip(&mut seen).zip(dry_runs) {
+            if dry_run.desired.is_some() {
+                item.desired = dry_run.desired;
             }
-            if rehearsal.observed.is_some() {
-                item.observed.clone_from(&rehearsal.observed);
-                *seen = rehearsal.observed;
+            if dry_run.observed.is_some() {
+                item.observed.clone_from(&dry_run.observed);
+                *seen = dry_run.observed;
             }
         }
     }

@@ -65,7 +65,7 @@ impl<'a> Dispatcher<'a> {
                 timeout_ms: step.timeout_ms,
             },
             expectation,
-            waits: handle.info.capabilities.hosts || handle.info.capabilities.rehearse,
+            waits: handle.info.capabilities.hosts || handle.info.capabilities.dry_run,
             keep_identity: !kind.idempotent_create || kind.ownership == OwnershipKind::Listed,
         });
         Ok(unit)

@@ -88,7 +88,7 @@ async fn every_kind_of_read_is_repeated() {
     session.catalog_for(CatalogRequest { cluster, pinned: None }).await.unwrap();
     session.discover(request()).await.unwrap();
     session.read(reads(&["a"])).await.unwrap();
-    session.rehearse(Vec::new()).await.unwrap();
+    session.dry_run(Vec::new()).await.unwrap();
     session.nodes().await.unwrap();
     session.preflight(Vec::new()).await.unwrap();
     session.locate(LocateRequest { cluster: "a".to_owned(), items: Vec::new() }).await.unwrap();

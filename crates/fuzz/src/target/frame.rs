@@ -8,10 +8,10 @@ use slipway_protocol::generated as proto;
 use slipway_protocol::generated::get_load_balancer_response::Answer as BalancerAnswer;
 use slipway_protocol::{Answer, recorded};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, ExpandRequest, Info,
+    Applied, ApplyRequest, Catalog, CatalogRequest, DiscoverRequest, Discovery, DryRun, ExpandRequest, Info,
     InstanceAnswer, InstancesRequest, LoadBalancer, LocateRequest, Located, NewRoute, Node, PlanItem,
-    Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal, ResumeRequest, Rollout,
-    Route, Scope, SessionRequest, Unlisted,
+    Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, ResumeRequest, Rollout, Route, Scope,
+    SessionRequest, Unlisted,
 };
 use slipway_resource::{Desired, Observed, ProviderError};
 
@@ -38,7 +38,7 @@ const READERS: &[(&str, Reader)] = &[
     ("instance", read_back::<proto::InstanceAnswer, InstanceAnswer>),
     ("balancer", read_back::<proto::LoadBalancer, LoadBalancer>),
     ("route", read_back::<proto::Route, Route>),
-    ("rehearsal", read_back::<proto::Rehearsal, Rehearsal>),
+    ("rehearsal", read_back::<proto::Rehearsal, DryRun>),
     // Answers of a provider.
     ("info", answer_back::<proto::GetInfoResponse, Info>),
     ("schema", schema),

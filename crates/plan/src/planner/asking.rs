@@ -36,8 +36,8 @@ impl Planner<'_> {
             self.is_as_wanted(prepared, planned)?;
         }
         for (prepared, planned) in prepared.iter().zip(&mut planned) {
-            planned.reasons.extend(prepared.rehearsal.reasons.iter().cloned());
-            planned.replace_paths.extend(prepared.rehearsal.replace_paths.iter().cloned());
+            planned.reasons.extend(prepared.dry_run.reasons.iter().cloned());
+            planned.replace_paths.extend(prepared.dry_run.replace_paths.iter().cloned());
         }
         Ok(planned)
     }
@@ -46,7 +46,7 @@ impl Planner<'_> {
     fn is_as_wanted(&self, prepared: &Prepared<'_>, planned: &Planned) -> Result<(), Error> {
         let address = &prepared.desired.address;
         let Some((provider, _, kind)) = self.inputs.providers.of_type(address.kind()) else { return Ok(()) };
-        let wanted = prepared.rehearsal.desired.as_ref().unwrap_or(&prepared.resolved);
+        let wanted = prepared.dry_run.desired.as_ref().unwrap_or(&prepared.resolved);
         let Some(altered) = altered(kind, wanted, &planned.normalised, prepared.observed()) else {
             return Ok(());
         };

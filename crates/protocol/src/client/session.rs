@@ -6,10 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use slipway_resource::provider::{
-    Applied, ApplyRequest, CREDENTIAL_BYTES, Catalog, CatalogRequest, DiscoverRequest, Discovery, EventSink,
-    ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest, Located, Node,
-    NodeChallenge, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal,
-    Resolution, ResumeRequest, Routes, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest,
+    Applied, ApplyRequest, CREDENTIAL_BYTES, Catalog, CatalogRequest, DiscoverRequest, Discovery, DryRun,
+    EventSink, ExpandRequest, Expansion, InstanceAnswer, InstancesRequest, LoadBalancers, LocateRequest,
+    Located, Node, NodeChallenge, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport,
+    ReadRequest, Resolution, ResumeRequest, Routes, Scope, UnwrapKeyRequest, VerifiedNode, VerifyNodeRequest,
     WrapKeyRequest,
 };
 use slipway_resource::{Address, ErrorClass, Identity, Observed, ProviderError, Session, Token, Value};
@@ -131,20 +131,20 @@ impl RemoteSession {
         Ok(found)
     }
 
-    async fn rehearse_batch(&self, items: Vec<proto::PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+    async fn dry_run_batch(&self, items: Vec<proto::PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
         let asked = items.len();
         let mut rpc = self.connection.rpc.clone();
         let call = rpc.rehearse(proto::PlanRequest { session: self.id.clone(), items });
-        let mut rehearsals: Vec<Rehearsal> = Vec::with_capacity(asked);
+        let mut dry_runs: Vec<DryRun> = Vec::with_capacity(asked);
         let take = |page: proto::RehearseResponse| {
-            rehearsals.extend(self.all(page.rehearsals)?);
+            dry_runs.extend(self.all(page.rehearsals)?);
             Ok(())
         };
         self.connection.pages(self.connection.deadlines.observe, call, take).await?;
-        if rehearsals.len() != asked {
-            return Err(self.miscounted("Rehearse", rehearsals.len(), asked));
+        if dry_runs.len() != asked {
+            return Err(self.miscounted("Rehearse", dry_runs.len(), asked));
         }
-        Ok(rehearsals)
+        Ok(dry_runs)
     }
 
     async fn plan_batch(
@@ -294,10 +294,10 @@ impl Session for RemoteSession {
         Ok(nodes)
     }
 
-    async fn rehearse(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+    async fn dry_run(&self, items: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
         let items = items.into_iter().map(|item| ((), proto::PlanItem::from(&item)));
         let batches = Batches::new(items, self.batch, &self.connection.life);
-        let calls = batches.map(|batch| async move { self.rehearse_batch(batch?.1).await });
+        let calls = batches.map(|batch| async move { self.dry_run_batch(batch?.1).await });
         stream::iter(calls).buffered(PARALLEL).try_concat().await
     }
 

@@ -20,7 +20,7 @@ impl From<Info> for proto::GetInfoResponse {
             batch: info.batch,
             capabilities: Some(proto::Capabilities {
                 hosts: info.capabilities.hosts,
-                rehearse: info.capabilities.rehearse,
+                rehearse: info.capabilities.dry_run,
                 price: info.capabilities.price,
                 nodes: info.capabilities.nodes,
                 node_identity: info.capabilities.node_identity,
@@ -55,7 +55,7 @@ impl TryFrom<proto::GetInfoResponse> for Info {
             batch: message.batch,
             capabilities: Capabilities {
                 hosts: declared.hosts,
-                rehearse: declared.rehearse,
+                dry_run: declared.rehearse,
                 price: declared.price,
                 nodes: declared.nodes,
                 node_identity: declared.node_identity,

@@ -1,8 +1,8 @@
 //! Plans of changes.
 
 use slipway_resource::provider::{
-    Disruption, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem, Prerequisite,
-    Rehearsal, Rollout,
+    Disruption, DryRun, Fate, Member, OnBlocked, PlanItem, Planned, PreflightFinding, PreflightItem,
+    Prerequisite, Rollout,
 };
 use slipway_resource::{Identity, ProviderError, Value};
 
@@ -91,18 +91,18 @@ pub(crate) fn planned_from_message(message: proto::Planned, item: PlanItem) -> R
     Ok(Planned { normalised, ..message.try_into()? })
 }
 
-impl From<Rehearsal> for proto::Rehearsal {
-    fn from(rehearsal: Rehearsal) -> Self {
+impl From<DryRun> for proto::Rehearsal {
+    fn from(dry_run: DryRun) -> Self {
         Self {
-            desired: rehearsal.desired.as_ref().map(WireValue::new),
-            observed: rehearsal.observed.as_ref().map(WireValue::new),
-            reasons: rehearsal.reasons,
-            replace_paths: texts(&rehearsal.replace_paths),
+            desired: dry_run.desired.as_ref().map(WireValue::new),
+            observed: dry_run.observed.as_ref().map(WireValue::new),
+            reasons: dry_run.reasons,
+            replace_paths: texts(&dry_run.replace_paths),
         }
     }
 }
 
-impl TryFrom<proto::Rehearsal> for Rehearsal {
+impl TryFrom<proto::Rehearsal> for DryRun {
     type Error = Malformed;
 
     fn try_from(message: proto::Rehearsal) -> Result<Self, Malformed> {

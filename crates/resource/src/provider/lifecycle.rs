@@ -37,9 +37,9 @@ pub struct Capabilities {
     /// of a node, and the core returns the resources inside the machines.
     #[serde(default)]
     pub hosts: bool,
-    /// Whether [`Session::rehearse`](super::Session::rehearse) answers.
-    #[serde(default)]
-    pub rehearse: bool,
+    /// Whether [`Session::dry_run`](super::Session::dry_run) answers.
+    #[serde(default, rename = "rehearse")]
+    pub dry_run: bool,
     /// Whether [`Session::price`](super::Session::price) answers.
     #[serde(default)]
     pub price: bool,

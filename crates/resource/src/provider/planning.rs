@@ -25,7 +25,7 @@ pub struct PlanItem {
 /// The cloud's prediction for a change, made without side effects.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Rehearsal {
+pub struct DryRun {
     /// The wanted attributes as the cloud would keep them; `Plan` gets them in place of those of the item. `None`
     /// where there is nothing to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]

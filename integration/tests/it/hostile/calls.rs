@@ -41,7 +41,7 @@ async fn ask(
             session.locate(LocateRequest { cluster: scope, items }).await.map(drop)
         }
         Call::Nodes => session.nodes().await.map(drop),
-        Call::Rehearse => session.rehearse(vec![item]).await.map(drop),
+        Call::Rehearse => session.dry_run(vec![item]).await.map(drop),
         Call::Price => session.price(vec![item]).await.map(drop),
         Call::UpgradeState => session.upgrade_state("sim_network", 1, Value::default()).await.map(drop),
         Call::Import => session.import(address, &Identity::new("net-1")).await.map(drop),

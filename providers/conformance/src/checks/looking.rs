@@ -102,8 +102,8 @@ async fn look(bench: &Bench<'_>, running: &slipway_protocol::Running) -> Result<
     if bench.info.capabilities.nodes {
         let _ = session.nodes().await;
     }
-    if bench.info.capabilities.rehearse {
-        let _ = session.rehearse(items.clone()).await;
+    if bench.info.capabilities.dry_run {
+        let _ = session.dry_run(items.clone()).await;
     }
     let _ = session.plan(items).await;
     let creations = samples.iter().map(|sample| PreflightItem {

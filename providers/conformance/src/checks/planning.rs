@@ -164,8 +164,8 @@ pub(crate) async fn batch(bench: &mut Bench<'_>) -> Checked {
     ensure(present == MANY, || format!("{present} of {MANY} reads of one object find it"))
 }
 
-pub(crate) async fn rehearse(bench: &mut Bench<'_>) -> Checked {
-    if !bench.info.capabilities.rehearse {
+pub(crate) async fn dry_run(bench: &mut Bench<'_>) -> Checked {
+    if !bench.info.capabilities.dry_run {
         return Ok(());
     }
     let first = bench.first()?;
@@ -191,13 +191,11 @@ pub(crate) async fn rehearse(bench: &mut Bench<'_>) -> Checked {
             .skip(1)
             .map(|sample| PlanItem { desired: Some(bench.resolve(&sample.attributes)), ..item(sample) }),
     );
-    let rehearsals = bench.session.rehearse(items.clone()).await?;
-    ensure(rehearsals.len() == items.len(), || {
-        format!("{} answers to {} items", rehearsals.len(), items.len())
-    })?;
-    for (item, rehearsal) in items.iter_mut().zip(rehearsals) {
-        item.desired = rehearsal.desired.or(item.desired.take());
-        item.observed = rehearsal.observed.or(item.observed.take());
+    let dry_runs = bench.session.dry_run(items.clone()).await?;
+    ensure(dry_runs.len() == items.len(), || format!("{} answers to {} items", dry_runs.len(), items.len()))?;
+    for (item, dry_run) in items.iter_mut().zip(dry_runs) {
+        item.desired = dry_run.desired.or(item.desired.take());
+        item.observed = dry_run.observed.or(item.observed.take());
     }
     bench.session.plan(items).await?;
     let after = bench.discover(is_there).await?;

@@ -1,4 +1,4 @@
-//! Plans changes from the results of a rehearsal. Pure.
+//! Plans changes from the results of a dry run. Pure.
 
 use slipway_resource::provider::{PlanItem, Planned};
 use slipway_resource::{Path, ProviderError, Value};
@@ -30,7 +30,7 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
     if wanted.as_map().is_some() {
         manifest::wanted(wanted)?;
         let mut manifest = manifest::normal(normalised.get("manifest").unwrap_or(&Value::Null));
-        if let Some(observed) = unrehearsed(item, wanted, &manifest) {
+        if let Some(observed) = without_dry_run(item, wanted, &manifest) {
             manifest = observed;
         }
         normalised.set(&Path::key("manifest"), manifest);
@@ -41,9 +41,9 @@ fn object(item: &PlanItem) -> Result<Planned, ProviderError> {
     Ok(Planned { normalised, estimate_ms, ..Planned::default() })
 }
 
-/// The observed manifest of a Secret that was not rehearsed, if it is desired as it was last applied. Its
+/// The observed manifest of a Secret that had no dry run, if it is desired as it was last applied. Its
 /// content is hidden, so it cannot be compared.
-fn unrehearsed(item: &PlanItem, wanted: &Value, normal: &Value) -> Option<Value> {
+fn without_dry_run(item: &PlanItem, wanted: &Value, normal: &Value) -> Option<Value> {
     let (observed, applied) = (item.observed.as_ref()?, item.last_applied.as_ref()?);
     if observed.get(FIELDS_DIGEST) != applied.get(FIELDS_DIGEST) {
         return None;

@@ -107,7 +107,7 @@ async fn the_contract_is_kept() -> Result<()> {
         .with_limits(limits);
     let report = suite.run(&[]).await;
     drop(machines);
-    // Optional rules pass, too: the provider rehearses, locates, and reports what it waits for.
+    // Optional rules pass, too: the provider answers dry runs, locates, and reports what it waits for.
     assert!(report.with(&Verdict::Fail).is_empty(), "{}", report.to_text());
     let skipped = report.with(&Verdict::Skip);
     // The provider is of no cloud, and secrets are parts of a manifest: Secrets have tests of their own.

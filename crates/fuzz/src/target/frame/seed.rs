@@ -9,9 +9,9 @@ use slipway_protocol::convert::schema_to_message;
 use slipway_protocol::generated as proto;
 use slipway_protocol::wire::WireValue;
 use slipway_resource::provider::{
-    Applied, ApplyRequest, Catalog, CatalogRequest, Discovery, ExpandRequest, Info, LocateRequest, Located,
-    Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Rehearsal,
-    Resolution, ResumeRequest, Rollout, Scope, SessionRequest, Unlisted,
+    Applied, ApplyRequest, Catalog, CatalogRequest, Discovery, DryRun, ExpandRequest, Info, LocateRequest,
+    Located, Node, PlanItem, Planned, PreflightFinding, PreflightItem, PriceReport, ReadRequest, Resolution,
+    ResumeRequest, Rollout, Scope, SessionRequest, Unlisted,
 };
 use slipway_resource::{Desired, Observed, ProviderError, Schema, Value};
 
@@ -73,7 +73,7 @@ fn of_json(path: &Path, json: &[u8]) -> Result<Vec<u8>> {
         "rollout" => encoded::<proto::Rollout, Rollout>(json),
         "request" => encoded::<proto::ApplyRequest, ApplyRequest>(json),
         "node" => encoded::<proto::Node, Node>(json),
-        "rehearsal" => encoded::<proto::Rehearsal, Rehearsal>(json),
+        "rehearsal" => encoded::<proto::Rehearsal, DryRun>(json),
         "info" => encoded::<proto::GetInfoResponse, Info>(json),
         "schema" => {
             let schema: Schema = serde_json::from_slice(json)?;

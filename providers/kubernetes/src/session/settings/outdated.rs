@@ -4,7 +4,7 @@
 //! some machines have the next ones. The plan shows these nodes, also when the object does not change.
 
 use slipway_bootstrap::boot::{SETTINGS_OF, changed_settings};
-use slipway_resource::provider::{PlanItem, Rehearsal};
+use slipway_resource::provider::{DryRun, PlanItem};
 use slipway_resource::{Path, ProviderError, Value};
 use tokio::sync::OnceCell;
 
@@ -60,27 +60,27 @@ impl KubernetesSession {
     /// When the nodes cannot be listed.
     pub(in crate::session) async fn with_outdated_nodes(
         &self,
-        mut rehearsal: Rehearsal,
+        mut dry_run: DryRun,
         item: &PlanItem,
         reporting: &Reporting,
-    ) -> Result<Rehearsal, ProviderError> {
-        let (Some(observed), Some(desired)) = (&item.observed, &item.desired) else { return Ok(rehearsal) };
-        let Some(settings) = settings_of(desired) else { return Ok(rehearsal) };
-        let Some(connection) = self.connector.connection().await? else { return Ok(rehearsal) };
+    ) -> Result<DryRun, ProviderError> {
+        let (Some(observed), Some(desired)) = (&item.observed, &item.desired) else { return Ok(dry_run) };
+        let Some(settings) = settings_of(desired) else { return Ok(dry_run) };
+        let Some(connection) = self.connector.connection().await? else { return Ok(dry_run) };
         let outdated = settings.outdated(reporting.nodes(&connection).await?.iter().cloned());
         if outdated.is_empty() {
-            return Ok(rehearsal);
+            return Ok(dry_run);
         }
-        rehearsal.reasons.extend(settings.reasons(settings_of(observed).as_ref(), &outdated));
+        dry_run.reasons.extend(settings.reasons(settings_of(observed).as_ref(), &outdated));
         let count = i64::try_from(outdated.len()).unwrap_or(i64::MAX);
         let with = |attributes: Option<Value>, before: &Value, count: i64| {
             let mut attributes = attributes.unwrap_or_else(|| before.clone());
             attributes.set(&Path::key(OUTDATED_NODES), count.into());
             Some(attributes)
         };
-        rehearsal.observed = with(rehearsal.observed, observed, count);
-        rehearsal.desired = with(rehearsal.desired, desired, 0);
-        Ok(rehearsal)
+        dry_run.observed = with(dry_run.observed, observed, count);
+        dry_run.desired = with(dry_run.desired, desired, 0);
+        Ok(dry_run)
     }
 }
 

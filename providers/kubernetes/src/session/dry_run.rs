@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
-use slipway_resource::provider::{PlanItem, PreflightFinding, PreflightItem, Rehearsal};
+use slipway_resource::provider::{DryRun, PlanItem, PreflightFinding, PreflightItem};
 use slipway_resource::{Path, ProviderError, Value};
 
 use tokio::sync::OnceCell;
@@ -28,47 +28,46 @@ use trial::Trial;
 const PARALLEL: usize = 32;
 
 impl KubernetesSession {
-    pub(super) async fn rehearse_all(&self, items: Vec<PlanItem>) -> Result<Vec<Rehearsal>, ProviderError> {
+    pub(super) async fn dry_run_all(&self, items: Vec<PlanItem>) -> Result<Vec<DryRun>, ProviderError> {
         let (namespaces, reporting) = (Namespaces::default(), Reporting::default());
         let trials: Vec<_> =
-            items.iter().map(|item| self.rehearse_one(item, &namespaces, &reporting).boxed()).collect();
-        let rehearsed: Vec<Result<Rehearsal, ProviderError>> =
+            items.iter().map(|item| self.dry_run_of(item, &namespaces, &reporting).boxed()).collect();
+        let dry_runs: Vec<Result<DryRun, ProviderError>> =
             stream::iter(trials).buffered(PARALLEL).collect().await;
-        rehearsed.into_iter().collect()
+        dry_runs.into_iter().collect()
     }
 
-    async fn rehearse_one(
+    async fn dry_run_of(
         &self,
         item: &PlanItem,
         namespaces: &Namespaces,
         reporting: &Reporting,
-    ) -> Result<Rehearsal, ProviderError> {
+    ) -> Result<DryRun, ProviderError> {
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner).remove(&item.address);
         if item.address.kind() == NODE {
-            return self.rehearse_node(item).await;
+            return self.dry_run_of_node(item).await;
         }
         let Some(desired) = item.desired.as_ref().filter(|_| item.address.kind() == OBJECT) else {
-            return Ok(Rehearsal::default());
+            return Ok(DryRun::default());
         };
         let manifest = attribute(desired, "manifest");
         if !manifest.is_known() {
             // The manifest needs values of objects that this plan creates first.
-            return Ok(Rehearsal::default());
+            return Ok(DryRun::default());
         }
         if let Some(observed) = unchanged(item, manifest) {
-            let rehearsal =
-                Rehearsal { desired: Some(with_manifest(desired, observed)), ..Rehearsal::default() };
-            return self.with_outdated_nodes(rehearsal, item, reporting).await;
+            let dry_run = DryRun { desired: Some(with_manifest(desired, observed)), ..DryRun::default() };
+            return self.with_outdated_nodes(dry_run, item, reporting).await;
         }
         let Some(connection) = self.connector.connection().await? else {
             let reasons = vec!["the cluster's API is not up yet: it is planned as it is written".to_owned()];
-            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+            return Ok(DryRun { reasons, ..DryRun::default() });
         };
         let wanted = manifest::wanted(manifest).map_err(|error| error.with_address(&item.address))?;
         let Some(resource) = self.resource(&connection, &wanted.kind, Some(&wanted.version)).await? else {
             let reasons =
                 vec![format!("the API does not serve {} yet: it is planned as it is written", wanted.kind)];
-            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+            return Ok(DryRun { reasons, ..DryRun::default() });
         };
         let key = self.key(&connection, &wanted).await?;
         if item.observed.is_none() && !namespaces.exists(&connection, &key.namespace).await? {
@@ -76,7 +75,7 @@ impl KubernetesSession {
                 "the namespace {} is not there yet: it is planned as it is written",
                 key.namespace
             )];
-            return Ok(Rehearsal { reasons, ..Rehearsal::default() });
+            return Ok(DryRun { reasons, ..DryRun::default() });
         }
         let trial = Trial { session: self, connection: &connection, item, desired, manifest, resource, key };
         let outcome = trial.run().await?;
@@ -85,28 +84,28 @@ impl KubernetesSession {
             let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
             refusals.insert(item.address.clone(), finding);
         }
-        self.with_outdated_nodes(outcome.rehearsal, item, reporting).await
+        self.with_outdated_nodes(outcome.dry_run, item, reporting).await
     }
 
     /// A node that Slipway has not marked yet is compared by its desired fields: another tool has set them.
-    async fn rehearse_node(&self, item: &PlanItem) -> Result<Rehearsal, ProviderError> {
+    async fn dry_run_of_node(&self, item: &PlanItem) -> Result<DryRun, ProviderError> {
         let (Some(desired), Some(observed)) = (&item.desired, &item.observed) else {
-            return Ok(Rehearsal::default());
+            return Ok(DryRun::default());
         };
         let has = |name: &str| observed.get(name).is_some_and(|value| !value.is_null());
         if ["labels", "annotations", "taints"].into_iter().any(has) {
-            return Ok(Rehearsal::default());
+            return Ok(DryRun::default());
         }
         let (Some(key), Some(connection)) = (node::key_of(desired), self.connector.connection().await?)
         else {
-            return Ok(Rehearsal::default());
+            return Ok(DryRun::default());
         };
         let live = self.live(&connection, &key).await?;
         let seen = live.and_then(|live| node::seen(&live, desired));
-        Ok(Rehearsal { observed: seen, ..Rehearsal::default() })
+        Ok(DryRun { observed: seen, ..DryRun::default() })
     }
 
-    /// The findings of the rehearsals, and the pods of a node that a drain would not evict.
+    /// The findings of the dry runs, and the pods of a node that a drain would not evict.
     pub(super) async fn preflight_all(
         &self,
         items: &[PreflightItem],

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use serde_json::Value as Json;
-use slipway_resource::provider::{PlanItem, PreflightFinding, Rehearsal};
+use slipway_resource::provider::{DryRun, PlanItem, PreflightFinding};
 use slipway_resource::{ErrorClass, Path, ProviderError, Value};
 
 use super::secrets;
@@ -32,7 +32,7 @@ pub(super) struct Trial<'a> {
 /// The result of a dry run.
 #[derive(Default)]
 pub(super) struct Outcome {
-    pub rehearsal: Rehearsal,
+    pub dry_run: DryRun,
     pub refusal: Option<PreflightFinding>,
 }
 
@@ -83,8 +83,8 @@ impl Trial<'_> {
             }
             Answer::Refused(refusal) if refusal.is_not_found() && self.item.observed.is_none() => {
                 let reason = format!("{}: it is planned as it is written", refusal.message);
-                let rehearsal = Rehearsal { reasons: vec![reason], ..Rehearsal::default() };
-                Ok(Outcome { rehearsal, refusal: None })
+                let dry_run = DryRun { reasons: vec![reason], ..DryRun::default() };
+                Ok(Outcome { dry_run, refusal: None })
             }
             Answer::Refused(refusal) => Ok(self.refused(refusal.into_error())),
         }
@@ -159,8 +159,8 @@ impl Trial<'_> {
             );
             desired.set(&Path::key("take_over"), Value::list(taken.iter().map(Taken::to_string)));
         }
-        let rehearsal = Rehearsal { desired: Some(desired), observed, reasons, replace_paths: Vec::new() };
-        Outcome { rehearsal, refusal: None }
+        let dry_run = DryRun { desired: Some(desired), observed, reasons, replace_paths: Vec::new() };
+        Outcome { dry_run, refusal: None }
     }
 
     /// The fields that a forced apply would take from other managers.
@@ -207,7 +207,7 @@ impl Trial<'_> {
             Answer::Done { body, .. } => {
                 let mut outcome = self.outcome(live, &body, &taken);
                 if finding.is_some()
-                    && let Some(Value::Map(desired)) = &mut outcome.rehearsal.desired
+                    && let Some(Value::Map(desired)) = &mut outcome.dry_run.desired
                 {
                     // Nothing is taken without leave.
                     desired.remove("take_over");
@@ -243,7 +243,7 @@ impl Trial<'_> {
                 )),
             }
         }
-        Ok(Outcome { rehearsal: Rehearsal { reasons, ..Rehearsal::default() }, refusal: None })
+        Ok(Outcome { dry_run: DryRun { reasons, ..DryRun::default() }, refusal: None })
     }
 
     /// A refused update may concern an immutable field. Then a dry run of the same object under another name
@@ -267,7 +267,7 @@ impl Trial<'_> {
             metadata.insert("name".to_owned(), self.key.name.as_str().into());
         }
         let mut outcome = self.outcome(live, &tried, &[]);
-        let wish = outcome.rehearsal.desired.as_ref().map(|desired| attribute(desired, "manifest").clone());
+        let wish = outcome.dry_run.desired.as_ref().map(|desired| attribute(desired, "manifest").clone());
         let place = |field: &str| {
             let (found, _) = path::find(wish.as_ref().unwrap_or(self.manifest), field);
             let mut segments = Path::key("manifest").segments().to_vec();
@@ -278,11 +278,11 @@ impl Trial<'_> {
         if paths.is_empty() {
             paths.push(Path::key("manifest"));
         }
-        outcome.rehearsal.replace_paths = paths;
+        outcome.dry_run.replace_paths = paths;
         let causes: Vec<String> =
             refusal.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
         let told = if causes.is_empty() { refusal.message } else { causes.join("; ") };
-        outcome.rehearsal.reasons.push(format!("the API does not change it in place: {told}"));
+        outcome.dry_run.reasons.push(format!("the API does not change it in place: {told}"));
         Ok(outcome)
     }
 
@@ -295,7 +295,7 @@ impl Trial<'_> {
             format!("{name}: {}", error.message)
         };
         let refusal = PreflightFinding { address: None, class: error.class, message, hint: error.hint };
-        Outcome { rehearsal: Rehearsal::default(), refusal: Some(refusal) }
+        Outcome { dry_run: DryRun::default(), refusal: Some(refusal) }
     }
 }
 
