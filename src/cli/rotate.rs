@@ -1,7 +1,7 @@
 //! Arguments of `slipway rotate`.
 
 use clap::{Args, Subcommand};
-use slipway_operations::rotation::Subject;
+use slipway_operations::rotation::RotatedKey;
 
 use super::{RunArguments, ShowOptions, SpecArguments};
 
@@ -40,13 +40,13 @@ pub(crate) enum RotateCommand {
 
 impl RotateCommand {
     /// The key, and the arguments.
-    pub fn parts(&self) -> (Subject, &RotateArguments) {
+    pub fn parts(&self) -> (RotatedKey, &RotateArguments) {
         match self {
-            Self::EncryptionKey(arguments) => (Subject::EncryptionKey, arguments),
-            Self::SaKey(arguments) => (Subject::SaKey, arguments),
-            Self::Ca(arguments) => (Subject::KubernetesCa, &arguments.rotate),
-            Self::FrontProxyCa(arguments) => (Subject::FrontProxyCa, arguments),
-            Self::EtcdCa(arguments) => (Subject::EtcdCa, arguments),
+            Self::EncryptionKey(arguments) => (RotatedKey::EncryptionKey, arguments),
+            Self::SaKey(arguments) => (RotatedKey::SaKey, arguments),
+            Self::Ca(arguments) => (RotatedKey::KubernetesCa, &arguments.rotate),
+            Self::FrontProxyCa(arguments) => (RotatedKey::FrontProxyCa, arguments),
+            Self::EtcdCa(arguments) => (RotatedKey::EtcdCa, arguments),
         }
     }
 }

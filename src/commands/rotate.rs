@@ -5,7 +5,7 @@ mod pods;
 use std::process::ExitCode;
 
 use slipway_operations::Opened;
-use slipway_operations::rotation::{Direction, RotationStep, Stage, Subject, next_stage};
+use slipway_operations::rotation::{Direction, RotatedKey, RotationStep, Stage, next_stage};
 
 use super::{done, pending};
 use crate::cli::rotate::RotateCommand;
@@ -28,7 +28,7 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
     let direction = if arguments.back { Direction::Back } else { Direction::Forward };
     let step = next_stage(&environment, written, subject, direction).await?;
     let RotationStep { opened, request, from, to, is_last } = &step;
-    if subject == Subject::KubernetesCa && (*from, *to) == (Stage::Added, Stage::Used) {
+    if subject == RotatedKey::KubernetesCa && (*from, *to) == (Stage::Added, Stage::Used) {
         pods::warn(context, opened).await;
     }
     if arguments.dry_run {
@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
     if is_complete {
         context.output.message(&reached(subject, *to, *is_last));
         let is_published = *is_last || (*from, *to) == (Stage::Rest, Stage::Added);
-        if subject == Subject::KubernetesCa && is_published {
+        if subject == RotatedKey::KubernetesCa && is_published {
             let written = specs::one(context, &Selection::from(&arguments.specs))?;
             pods::warn(context, &Opened::open(&environment, written).await?).await;
         }
@@ -50,7 +50,7 @@ pub(crate) async fn run(context: &Context, command: &RotateCommand) -> Result<Ex
 }
 
 /// What is reached, and what comes next.
-fn reached(subject: Subject, stage: Stage, is_last: bool) -> String {
+fn reached(subject: RotatedKey, stage: Stage, is_last: bool) -> String {
     let command = format!("slipway rotate {}", subject.name());
     let what = if subject.is_authority() { "authority" } else { "key" };
     match stage {

@@ -42,7 +42,7 @@ pub use nodes::turns_of_removals;
 pub use objects::{UserObjects, settings_of_proxies};
 pub use preflight::questions;
 pub use programs::{lists_installed, lists_kubelet, programs_without_effect};
-pub use rotation::{Rotation, Stage, Subject, name_of_generation};
+pub use rotation::{RotatedKey, Rotation, Stage, name_of_generation};
 
 /// Why a cluster cannot be expanded on its machines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

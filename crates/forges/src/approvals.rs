@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use slipway_resource::Digest;
 
-use crate::marker::Subject;
+use crate::marker::MarkedPart;
 use crate::model::{Comment, Posted, PullRequest, Review, Verdict};
 use crate::policy::ApprovalPolicy;
 use crate::report;
@@ -168,7 +168,7 @@ pub fn count(policy: &ApprovalPolicy, digest: &Digest, cluster: &str, evidence: 
 
 /// Every attempt, in the order of the forge.
 fn attempts<'a>(digest: &Digest, cluster: &str, evidence: &Evidence<'a>) -> Vec<Attempt<'a>> {
-    let context = report::context(&Subject::Cluster(cluster.to_owned()));
+    let context = report::context(&MarkedPart::Cluster(cluster.to_owned()));
     let ours: Vec<&Posted> = evidence
         .statuses
         .iter()

@@ -11,7 +11,7 @@ use slipway_resource::Digest;
 
 use crate::approvals::{COMMAND, Outcome};
 use crate::error::Error;
-use crate::marker::{Marker, Subject};
+use crate::marker::{MarkedPart, Marker};
 use crate::model::PullRequest;
 
 /// How a comment begins that is out of date.
@@ -52,7 +52,7 @@ impl Preview<'_> {
     pub fn render(&self, limit: usize) -> Result<String, Error> {
         let digest = self.plan.digest().map_err(Error::Plan)?;
         let marker = Marker {
-            subject: Subject::Cluster(self.plan.cluster.clone()),
+            subject: MarkedPart::Cluster(self.plan.cluster.clone()),
             base: self.pull_request.base.clone(),
             head: self.pull_request.head.clone(),
             digest: Some(digest.clone()),
@@ -136,7 +136,7 @@ fn revisions(pull_request: &PullRequest) -> String {
 /// A comment without a plan: a sentence of ours, and a text of others below it, such as the problems of the specs.
 #[must_use]
 pub fn without_plan(
-    subject: &Subject,
+    subject: &MarkedPart,
     pull_request: &PullRequest,
     (sentence, text): (&str, &str),
     limit: usize,
@@ -150,8 +150,8 @@ pub fn without_plan(
         stale: false,
     };
     let title = match subject {
-        Subject::Cluster(name) => format!("### {}", code(name)),
-        Subject::Specs => "### Slipway".to_owned(),
+        MarkedPart::Cluster(name) => format!("### {}", code(name)),
+        MarkedPart::Specs => "### Slipway".to_owned(),
     };
     let foot = revisions(pull_request);
     let head = format!("{}{title}\n\n{sentence}\n\n", marker.line());

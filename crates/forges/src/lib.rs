@@ -27,7 +27,7 @@ mod wire;
 pub use address::Address;
 pub use error::Error;
 pub use forge::{Connection, Forge, Kind, connect};
-pub use marker::{Marker, Subject};
+pub use marker::{MarkedPart, Marker};
 pub use model::{Comment, CommentId, Posted, PullRequest, Review, Revision, Status, StatusState, Verdict};
 pub use policy::{ApprovalPolicy, ForkPolicy, Forks, Policy, Treatment};
 pub use repository::Repository;

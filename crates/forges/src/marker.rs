@@ -15,7 +15,7 @@ const LONGEST: usize = 2_000;
 /// What a comment is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+pub enum MarkedPart {
     /// The plan of one cluster.
     Cluster(String),
     /// The specs as a whole, as when they cannot be read.
@@ -26,7 +26,7 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     /// What it is about.
-    pub subject: Subject,
+    pub subject: MarkedPart,
     /// The tip of the base branch.
     pub base: Revision,
     /// The head of the pull request.
@@ -41,7 +41,7 @@ pub struct Marker {
 
 #[derive(Serialize, Deserialize)]
 struct Written {
-    subject: Subject,
+    subject: MarkedPart,
     base: String,
     head: String,
     digest: Option<Digest>,
@@ -91,7 +91,7 @@ mod tests {
 
     fn marker(name: &str) -> Marker {
         Marker {
-            subject: Subject::Cluster(name.to_owned()),
+            subject: MarkedPart::Cluster(name.to_owned()),
             base: Revision::parse(&"a".repeat(40)).unwrap(),
             head: Revision::parse(&"b".repeat(40)).unwrap(),
             digest: Some(Digest::of_bytes(b"plan")),

@@ -6,7 +6,7 @@ use slipway_resource::Digest;
 
 use crate::approvals::Outcome;
 use crate::error::Error;
-use crate::marker::Subject;
+use crate::marker::MarkedPart;
 use crate::model::{Status, StatusState};
 
 /// The name of the status that covers all clusters.
@@ -17,10 +17,10 @@ const DESCRIPTION: usize = 140;
 
 /// The name of the status of a subject. The one of the specs covers all clusters.
 #[must_use]
-pub fn context(subject: &Subject) -> String {
+pub fn context(subject: &MarkedPart) -> String {
     match subject {
-        Subject::Cluster(name) => format!("{OVERALL}/{name}"),
-        Subject::Specs => OVERALL.to_owned(),
+        MarkedPart::Cluster(name) => format!("{OVERALL}/{name}"),
+        MarkedPart::Specs => OVERALL.to_owned(),
     }
 }
 
@@ -38,7 +38,7 @@ pub fn names(description: &str, digest: &Digest) -> bool {
 
 /// A status.
 #[must_use]
-pub fn status(subject: &Subject, state: StatusState, sentence: &str, page: Option<&str>) -> Status {
+pub fn status(subject: &MarkedPart, state: StatusState, sentence: &str, page: Option<&str>) -> Status {
     let sentence = sentence.replace('\n', " ");
     let description = if sentence.chars().count() > DESCRIPTION {
         sentence.chars().take(DESCRIPTION - 1).chain(['…']).collect()
@@ -60,7 +60,7 @@ pub fn of_plan(
     page: Option<&str>,
 ) -> Result<Status, Error> {
     let digest = plan.digest().map_err(Error::Plan)?;
-    let subject = Subject::Cluster(plan.cluster.clone());
+    let subject = MarkedPart::Cluster(plan.cluster.clone());
     let (state, words) = verdict(plan, settings, approvals);
     Ok(status(&subject, state, &format!("{words}; {}", mark(&digest)), page))
 }
@@ -107,7 +107,7 @@ pub fn overall(states: &[StatusState], page: Option<&str>) -> Status {
     } else {
         (StatusState::Success, format!("{} planned", counted(states.len(), "cluster")))
     };
-    status(&Subject::Specs, state, &sentence, page)
+    status(&MarkedPart::Specs, state, &sentence, page)
 }
 
 /// `1 change`, `2 changes`.
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn a_sentence_fits_every_forge() {
-        let long = status(&Subject::Specs, StatusState::Failure, &"ä\n".repeat(200), None);
+        let long = status(&MarkedPart::Specs, StatusState::Failure, &"ä\n".repeat(200), None);
         assert_eq!(long.description.chars().count(), DESCRIPTION);
         assert!(!long.description.contains('\n'));
         let digest = Digest::of_bytes(b"plan");
         let words =
             format!("{}, {} dangerous; 65535 of 65535 approvals", counted(usize::MAX, "change"), usize::MAX);
         let full =
-            status(&Subject::Specs, StatusState::Success, &format!("{words}; {}", mark(&digest)), None);
+            status(&MarkedPart::Specs, StatusState::Success, &format!("{words}; {}", mark(&digest)), None);
         assert!(names(&full.description, &digest), "{}", full.description);
     }
 

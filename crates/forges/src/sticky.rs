@@ -3,12 +3,12 @@
 use crate::comment;
 use crate::error::Error;
 use crate::forge::Forge;
-use crate::marker::{Marker, Subject};
+use crate::marker::{MarkedPart, Marker};
 use crate::model::{Comment, CommentId, Revision};
 
 /// Our comment about a subject, with what it was made from. Comments of other users are never taken for it.
 #[must_use]
-pub fn find<'a>(comments: &'a [Comment], own: &str, subject: &Subject) -> Option<(&'a Comment, Marker)> {
+pub fn find<'a>(comments: &'a [Comment], own: &str, subject: &MarkedPart) -> Option<(&'a Comment, Marker)> {
     ours(comments, own).find(|(_, marker)| marker.subject == *subject)
 }
 
@@ -26,7 +26,7 @@ pub async fn post(
     forge: &dyn Forge,
     number: u64,
     (comments, own): (&[Comment], &str),
-    (subject, body): (&Subject, &str),
+    (subject, body): (&MarkedPart, &str),
 ) -> Result<CommentId, Error> {
     match find(comments, own, subject) {
         None => forge.create_comment(number, body).await,
@@ -77,7 +77,9 @@ pub fn outdated(
     if marker.base != *base {
         return Some(format!("the base branch moved from {} to {}", marker.base.short(), base.short()));
     }
-    let (Subject::Cluster(cluster), Some(then)) = (&marker.subject, marker.generation) else { return None };
+    let (MarkedPart::Cluster(cluster), Some(then)) = (&marker.subject, marker.generation) else {
+        return None;
+    };
     let now = generation(cluster)?;
     (now != then).then(|| format!("the state moved from generation {then} to {now}"))
 }
@@ -94,7 +96,7 @@ mod tests {
 
     fn marker(cluster: &str) -> Marker {
         Marker {
-            subject: Subject::Cluster(cluster.to_owned()),
+            subject: MarkedPart::Cluster(cluster.to_owned()),
             base: revision("a"),
             head: revision("b"),
             digest: None,
@@ -121,7 +123,7 @@ mod tests {
             comment(6, "bot", marker("prod").line()),
         ];
         let found = |own: &str, cluster: &str| {
-            find(&comments, own, &Subject::Cluster(cluster.to_owned())).map(|(comment, _)| comment.id.0)
+            find(&comments, own, &MarkedPart::Cluster(cluster.to_owned())).map(|(comment, _)| comment.id.0)
         };
         assert_eq!(found("bot", "prod"), Some(5));
         assert_eq!(found("bot", "test"), Some(3));

@@ -26,7 +26,7 @@ use crate::protection::Known;
 use crate::providers::{self, Asked};
 use crate::request::Request;
 use crate::reversible::{Release, Turn, turn};
-use crate::rotation::{self, Subject, rotation};
+use crate::rotation::{self, RotatedKey, rotation};
 use crate::secrets::{self, UserSecrets};
 use crate::spec::ClusterSpec;
 use crate::stage::Stage;
@@ -313,7 +313,7 @@ fn known_api(
         recorded: exists,
         interrupted: state.is_some_and(State::is_interrupted),
         // A placement that cannot be read is refused by the plan.
-        rotation: rotation(catalogs, Subject::KubernetesCa).unwrap_or_default(),
+        rotation: rotation(catalogs, RotatedKey::KubernetesCa).unwrap_or_default(),
         lent: None,
         // An API for which the state can sign credentials also gives access to its nodes.
         nodes: nodes.filter(|_| !has_objects).cloned(),

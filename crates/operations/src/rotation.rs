@@ -27,7 +27,7 @@ use crate::version_change::applied_here;
 
 pub(crate) use change::{RotationChange, begins, check_interrupted, explained, rotation};
 pub use pods::{Workload, older_workloads, restart_change, restart_pods};
-pub use slipway_bootstrap::from_cluster::{Stage, Subject};
+pub use slipway_bootstrap::from_cluster::{RotatedKey, Stage};
 
 /// The attribute that has the fingerprint of a key.
 const FINGERPRINT: &str = "fingerprint";
@@ -62,7 +62,7 @@ pub struct RotationStep {
 pub async fn next_stage(
     environment: &Environment,
     written: ClusterSpec,
-    subject: Subject,
+    subject: RotatedKey,
     direction: Direction,
 ) -> Result<RotationStep, Error> {
     let opened = Opened::open(environment, written).await?;
@@ -85,7 +85,7 @@ pub async fn next_stage(
 /// The search for the next plan.
 struct Finding<'a> {
     opened: &'a Opened,
-    subject: Subject,
+    subject: RotatedKey,
     /// The stage that is pinned.
     now: Rotation,
 }
@@ -103,7 +103,8 @@ impl Finding<'_> {
         let complete = self.change(before, self.now).await?;
         // A run that removes the old public key or certificate was interrupted: the machines that have done so do not differ in
         // their fingerprints from those that have not.
-        if self.subject != Subject::EncryptionKey && self.now.stage == Stage::Used && self.is_interrupted() {
+        if self.subject != RotatedKey::EncryptionKey && self.now.stage == Stage::Used && self.is_interrupted()
+        {
             return Ok(if self.is_possible(&next).await? { next } else { complete });
         }
         match self.has_changes(&complete).await {
@@ -193,20 +194,20 @@ fn overwrites_a_key(error: &Error) -> bool {
 }
 
 /// What keeps the content of the key files in a stage.
-fn keeper(subject: Subject, rotation: Rotation) -> Address {
+fn keeper(subject: RotatedKey, rotation: Rotation) -> Address {
     match (subject, configuration_name(rotation)) {
-        (Subject::EncryptionKey, Some(name)) => Address::new(ENCRYPTION_CONFIGURATION, name),
+        (RotatedKey::EncryptionKey, Some(name)) => Address::new(ENCRYPTION_CONFIGURATION, name),
         _ => key(subject, rotation.used()),
     }
 }
 
 /// A generation of a key.
-fn key(subject: Subject, generation: u32) -> Address {
-    let kind = if subject == Subject::EncryptionKey { ENCRYPTION_KEY } else { KEYPAIR };
+fn key(subject: RotatedKey, generation: u32) -> Address {
+    let kind = if subject == RotatedKey::EncryptionKey { ENCRYPTION_KEY } else { KEYPAIR };
     Address::new(kind, name_of_generation(subject.key_name(), generation))
 }
 
 /// The keys that exist in a stage.
-fn keys(subject: Subject, rotation: Rotation) -> Vec<Address> {
+fn keys(subject: RotatedKey, rotation: Rotation) -> Vec<Address> {
     rotation.generations().into_iter().map(|generation| key(subject, generation)).collect()
 }

@@ -33,13 +33,13 @@ use crate::step::StepAction;
 /// # Errors
 /// [`Error::Unsound`] with the address and the field, and when a provider cannot plan.
 pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Snapshot>) -> Result<(), Error> {
-    let subjects: Vec<Subject<'_>> =
-        plan.changes.iter().filter_map(|change| Subject::of(change, plan, providers, prior)).collect();
+    let subjects: Vec<ReadChange<'_>> =
+        plan.changes.iter().filter_map(|change| ReadChange::of(change, plan, providers, prior)).collect();
     let fault = alone::fault(plan)
         .or_else(|| binding::fault(plan, providers))
         .or_else(|| by_types(plan, providers))
         .or_else(|| classes(plan, providers))
-        .or_else(|| subjects.iter().find_map(Subject::by_type))
+        .or_else(|| subjects.iter().find_map(ReadChange::by_type))
         .or_else(|| dependencies::fault(plan, prior));
     let unsound = |fault: Option<String>| match fault {
         Some(fault) => Err(Error::Unsound { fault }),
@@ -56,7 +56,7 @@ pub(crate) async fn check(plan: &Plan, providers: &Providers, prior: Option<&Sna
     unsound(unread.map(|subject| subject.other("before")))?;
     let emptied = unmarked::emptied(&subjects);
     unsound(subjects.iter().find_map(|subject| unmarked::fault(subject, prior, &emptied)))?;
-    let asked: Vec<&Subject<'_>> = subjects.iter().filter(|subject| subject.is_asked()).collect();
+    let asked: Vec<&ReadChange<'_>> = subjects.iter().filter(|subject| subject.is_asked()).collect();
     let planned = ask(providers, asked.iter().map(|subject| subject.item()).collect()).await?;
     let rolls = rolls::of(&plan.changes, &plan.steps);
     let rolled = asked.iter().zip(&planned);
@@ -124,7 +124,7 @@ fn classes(plan: &Plan, providers: &Providers) -> Option<String> {
 
 /// A change of a plan, with the facts about its resource that are not from the plan file.
 #[derive(Clone, Copy)]
-struct Subject<'a> {
+struct ReadChange<'a> {
     change: &'a ResourceChange,
     kind: &'a ResourceType,
     /// What the state has of it.
@@ -140,7 +140,7 @@ struct Derived {
     precondition: Precondition,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> ReadChange<'a> {
     /// The subject of a change; `None` where its type is not known here, or its provider is another one than the plan was made with.
     /// A run refuses the latter.
     fn of(

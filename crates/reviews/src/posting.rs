@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use slipway_forges::approvals::{self, Evidence, Outcome};
 use slipway_forges::comment::without_plan;
 use slipway_forges::{
-    ApprovalPolicy, Comment, Forge, Kind, Posted, PullRequest, Status, StatusState, Subject, report, sticky,
+    ApprovalPolicy, Comment, Forge, Kind, MarkedPart, Posted, PullRequest, Status, StatusState, report,
+    sticky,
 };
 use slipway_operations::Actor;
 use slipway_state_store::approvals::{Approval, FORMAT, approve, revoke};
@@ -66,7 +67,7 @@ impl Review<'_> {
     /// # Errors
     /// When the forge or the state store refuses.
     pub async fn overall(&self, state: StatusState, sentence: &str) -> Result<(), Error> {
-        self.set(&report::status(&Subject::Specs, state, sentence, self.page)).await
+        self.set(&report::status(&MarkedPart::Specs, state, sentence, self.page)).await
     }
 
     /// Sets a status, unless the last one of its name is the same and of our own user.
@@ -92,13 +93,13 @@ impl Review<'_> {
         })
     }
 
-    async fn post(&self, subject: &Subject, body: &str) -> Result<(), Error> {
+    async fn post(&self, subject: &MarkedPart, body: &str) -> Result<(), Error> {
         let known = (self.comments, self.own);
         sticky::post(self.forge, self.pull_request.number, known, (subject, body)).await?;
         Ok(())
     }
 
-    fn without_plan(&self, subject: &Subject, sentence: &str, text: &str) -> String {
+    fn without_plan(&self, subject: &MarkedPart, sentence: &str, text: &str) -> String {
         without_plan(subject, self.pull_request, (sentence, text), self.forge.comment_limit())
     }
 
@@ -107,7 +108,7 @@ impl Review<'_> {
     /// # Errors
     /// When the forge or the state store refuses.
     pub async fn problem(&self, sentence: &str, text: &str) -> Result<(), Error> {
-        self.post(&Subject::Specs, &self.without_plan(&Subject::Specs, sentence, text)).await?;
+        self.post(&MarkedPart::Specs, &self.without_plan(&MarkedPart::Specs, sentence, text)).await?;
         self.outdated(self.pull_request).await?;
         self.overall(StatusState::Failure, sentence).await
     }
@@ -128,11 +129,11 @@ impl Review<'_> {
     /// # Errors
     /// When the forge or the state store refuses.
     pub async fn resolved(&self) -> Result<(), Error> {
-        if sticky::find(self.comments, self.own, &Subject::Specs).is_none() {
+        if sticky::find(self.comments, self.own, &MarkedPart::Specs).is_none() {
             return Ok(());
         }
         let sentence = "The specs can be read after a merge.";
-        self.post(&Subject::Specs, &self.without_plan(&Subject::Specs, sentence, "")).await
+        self.post(&MarkedPart::Specs, &self.without_plan(&MarkedPart::Specs, sentence, "")).await
     }
 
     /// Shows what was found about a cluster, and stores its approvals. Those of an untrusted plan are not stored: its digest is
@@ -147,7 +148,7 @@ impl Review<'_> {
         merged: &Extracted,
         render: impl AsyncFn(Draft) -> Result<Rendered, Error>,
     ) -> Result<Status, Error> {
-        let subject = Subject::Cluster(name.to_owned());
+        let subject = MarkedPart::Cluster(name.to_owned());
         let (body, status) = match finding {
             Finding::Planned { plan, digest, before, weakened } => {
                 let approvals = self.count(digest, &plan.cluster);
@@ -214,7 +215,7 @@ impl Review<'_> {
             // The merge itself moves the base branch. Approvals are for exactly the plan that was shown.
             let is_current =
                 marker.head == self.pull_request.head && (!marker.stale || self.pull_request.merged);
-            let (Subject::Cluster(cluster), Some(shown)) = (&marker.subject, &marker.digest) else {
+            let (MarkedPart::Cluster(cluster), Some(shown)) = (&marker.subject, &marker.digest) else {
                 continue;
             };
             let Some(plan) = shown.as_str().parse::<Digest>().ok().filter(|_| is_current) else { continue };
@@ -234,11 +235,11 @@ impl Review<'_> {
     /// When the forge or the state store refuses.
     pub async fn unaffected(&self, findings: &[(String, Finding)]) -> Result<(), Error> {
         let shown: BTreeSet<&str> = findings.iter().map(|(name, _)| name.as_str()).collect();
-        let mut subjects: Vec<Subject> =
+        let mut subjects: Vec<MarkedPart> =
             sticky::ours(self.comments, self.own).map(|(_, marker)| marker.subject).collect();
         subjects.dedup();
         for subject in subjects {
-            if matches!(&subject, Subject::Cluster(name) if !shown.contains(name.as_str())) {
+            if matches!(&subject, MarkedPart::Cluster(name) if !shown.contains(name.as_str())) {
                 let sentence = "This pull request does not change this cluster any more.";
                 self.post(&subject, &self.without_plan(&subject, sentence, "")).await?;
             }
@@ -307,7 +308,7 @@ mod tests {
             let revision = |digit: &str| Revision::parse(&digit.repeat(40)).unwrap();
             let (base, head) = (revision("a"), revision("b"));
             let marker = Marker {
-                subject: Subject::Cluster("prod".to_owned()),
+                subject: MarkedPart::Cluster("prod".to_owned()),
                 base: base.clone(),
                 head: head.clone(),
                 digest: Some(shown()),
@@ -379,7 +380,7 @@ mod tests {
     #[test]
     fn the_last_status_of_a_review_counts_and_not_an_older_one() {
         let sent = Sent::default();
-        let status = |state| report::status(&Subject::Specs, state, "a sentence", None);
+        let status = |state| report::status(&MarkedPart::Specs, state, "a sentence", None);
         let (older, newer) = (status(StatusState::Failure), status(StatusState::Pending));
         assert_eq!(sent.last(&older.context), None);
         sent.take(&older);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_forges::{Comment, Forge, PullRequest, StatusState, Subject, report, sticky};
+use slipway_forges::{Comment, Forge, MarkedPart, PullRequest, StatusState, report, sticky};
 use slipway_operations::state;
 use slipway_state_store::Backend;
 
@@ -44,7 +44,7 @@ pub async fn mark(
     (own, page): (&str, Option<&str>),
 ) -> Result<usize, Error> {
     for (_, marker) in sticky::ours(comments, own) {
-        if let Subject::Cluster(name) = marker.subject
+        if let MarkedPart::Cluster(name) = marker.subject
             && !generations.contains_key(&name)
         {
             let generation = state::generation(backend, &name).await?;
@@ -56,7 +56,7 @@ pub async fn mark(
     let count = sticky::mark_stale(forge, pull_request.number, (comments, own), now, &generation).await?;
     if count > 0 {
         let sentence = "out of date: the base or the state moved on";
-        let status = report::status(&Subject::Specs, StatusState::Pending, sentence, page);
+        let status = report::status(&MarkedPart::Specs, StatusState::Pending, sentence, page);
         forge.set_status(&pull_request.head, &status).await?;
     }
     Ok(count)

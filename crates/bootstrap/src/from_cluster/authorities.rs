@@ -5,7 +5,7 @@ use slipway_resource::{Address, Desired, Path, Reference, Secret, TemplatePart, 
 
 use super::Placement;
 use super::configuration::algorithm;
-use super::rotation::{Rotation, Stage, Subject, name_of_generation};
+use super::rotation::{RotatedKey, Rotation, Stage, name_of_generation};
 use crate::expand::Tokens;
 
 /// The name of the authority of the API, among the pairs of keys in the state.
@@ -29,7 +29,8 @@ const CROSS_CERTIFICATE: &str = "cross_certificate";
 const FIRST_CA: &str = "kubernetes";
 
 /// The authorities that can be rotated.
-pub(super) const AUTHORITIES: [Subject; 3] = [Subject::KubernetesCa, Subject::FrontProxyCa, Subject::EtcdCa];
+pub(super) const AUTHORITIES: [RotatedKey; 3] =
+    [RotatedKey::KubernetesCa, RotatedKey::FrontProxyCa, RotatedKey::EtcdCa];
 
 fn key_pair(name: &str) -> Address {
     Address::new("keypair", name)
@@ -69,22 +70,22 @@ fn of_state(cluster: &ClusterInput, placement: &Placement) -> Vec<Desired> {
         }
     }
     if let Some(address) = cross_certificate(placement) {
-        let rotation = placement.rotation(Subject::KubernetesCa);
+        let rotation = placement.rotation(RotatedKey::KubernetesCa);
         let certificate = |generation: u32| {
-            Value::reference(generation_of(Subject::KubernetesCa, generation), "certificate_pem")
+            Value::reference(generation_of(RotatedKey::KubernetesCa, generation), "certificate_pem")
         };
         let attributes = Value::map([
             ("subject_pem", certificate(rotation.new_generation())),
             ("issuer_pem", certificate(rotation.generation)),
-            ("issuer_key", private_key(Subject::KubernetesCa, rotation.generation)),
+            ("issuer_key", private_key(RotatedKey::KubernetesCa, rotation.generation)),
         ]);
         resources.push(Desired::new(address, attributes));
     }
-    for generation in placement.rotation(Subject::SaKey).generations() {
+    for generation in placement.rotation(RotatedKey::SaKey).generations() {
         resources.push(Desired::new(service_accounts(generation), Value::map([("algorithm", algorithm)])));
     }
     if let Some(at_rest) = &cluster.encryption.at_rest {
-        resources.extend(encryption_keys(at_rest, placement.rotation(Subject::EncryptionKey)));
+        resources.extend(encryption_keys(at_rest, placement.rotation(RotatedKey::EncryptionKey)));
     }
     resources
 }
@@ -139,40 +140,40 @@ pub(super) fn encryption_key(generation: u32) -> Address {
 /// The certificate of the API's new authority that the old one signs. It exists while the new one signs the certificates of API
 /// servers, and clients may still trust the old one alone.
 pub(super) fn cross_certificate(placement: &Placement) -> Option<Address> {
-    let rotation = placement.rotation(Subject::KubernetesCa);
+    let rotation = placement.rotation(RotatedKey::KubernetesCa);
     let address = Address::new(CROSS_CERTIFICATE, name_of_generation(CA, rotation.new_generation()));
     (rotation.stage == Stage::Used).then_some(address)
 }
 
 /// A generation of a key pair that can be rotated.
-pub(super) fn generation_of(subject: Subject, generation: u32) -> Address {
+pub(super) fn generation_of(subject: RotatedKey, generation: u32) -> Address {
     key_pair(&name_of_generation(subject.key_name(), generation))
 }
 
 /// The common name in the certificate of a generation of an authority.
-pub(super) fn common_name(subject: Subject, generation: u32) -> String {
+pub(super) fn common_name(subject: RotatedKey, generation: u32) -> String {
     match (subject, generation) {
-        (Subject::KubernetesCa, 0 | 1) => FIRST_CA.to_owned(),
+        (RotatedKey::KubernetesCa, 0 | 1) => FIRST_CA.to_owned(),
         _ => name_of_generation(subject.key_name(), generation),
     }
 }
 
 /// The file of an authority that can be rotated, below the folder of certificates and without its ending.
-pub(super) const fn file_of(subject: Subject) -> &'static str {
+pub(super) const fn file_of(subject: RotatedKey) -> &'static str {
     match subject {
-        Subject::KubernetesCa => "ca",
-        Subject::EtcdCa => "etcd/ca",
+        RotatedKey::KubernetesCa => "ca",
+        RotatedKey::EtcdCa => "etcd/ca",
         _ => "front-proxy-ca",
     }
 }
 
 /// A generation of the key of service accounts.
 pub(super) fn service_accounts(generation: u32) -> Address {
-    generation_of(Subject::SaKey, generation)
+    generation_of(RotatedKey::SaKey, generation)
 }
 
 /// The private key of a generation.
-pub(super) fn private_key(subject: Subject, generation: u32) -> Value {
+pub(super) fn private_key(subject: RotatedKey, generation: u32) -> Value {
     private(&generation_of(subject, generation))
 }
 
@@ -185,13 +186,13 @@ fn token_id(cluster: &ClusterInput) -> String {
 
 /// The certificates of the API's authorities that are trusted, the one in use first.
 pub(super) fn ca_certificates(placement: &Placement) -> Value {
-    in_use_first(Subject::KubernetesCa, placement.rotation(Subject::KubernetesCa), "certificate_pem")
+    in_use_first(RotatedKey::KubernetesCa, placement.rotation(RotatedKey::KubernetesCa), "certificate_pem")
 }
 
 /// The certificate of the API's authority in use, in base64, as in kubeconfigs.
 pub(super) fn ca_certificate_base64(placement: &Placement) -> Value {
-    let used = placement.rotation(Subject::KubernetesCa).used();
-    Value::reference(generation_of(Subject::KubernetesCa, used), "certificate_base64")
+    let used = placement.rotation(RotatedKey::KubernetesCa).used();
+    Value::reference(generation_of(RotatedKey::KubernetesCa, used), "certificate_base64")
 }
 
 /// The files of authorities that every control plane has, below the folder of certificates.
@@ -202,15 +203,15 @@ pub(super) fn files(placement: &Placement) -> BTreeMap<String, Value> {
         files.insert(format!("{file}.crt"), in_use_first(subject, rotation, "certificate_pem"));
         files.insert(format!("{file}.key"), private(&generation_of(subject, rotation.used())));
     }
-    let rotation = placement.rotation(Subject::SaKey);
+    let rotation = placement.rotation(RotatedKey::SaKey);
     // API servers verify the tokens of service accounts by these keys.
-    files.insert("sa.pub".to_owned(), in_use_first(Subject::SaKey, rotation, "public_key_pem"));
+    files.insert("sa.pub".to_owned(), in_use_first(RotatedKey::SaKey, rotation, "public_key_pem"));
     files.insert("sa.key".to_owned(), private(&service_accounts(rotation.used())));
     files
 }
 
 /// The public keys, or certificates, of all generations of a stage as one text. The first one is that of the key in use.
-fn in_use_first(subject: Subject, rotation: Rotation, attribute: &str) -> Value {
+fn in_use_first(subject: RotatedKey, rotation: Rotation, attribute: &str) -> Value {
     let part = |generation: u32| Reference {
         address: generation_of(subject, generation),
         path: Path::key(attribute),
@@ -252,7 +253,7 @@ pub(super) fn tokens(cluster: &ClusterInput, placement: &Placement) -> Tokens {
 /// The text of the `EncryptionConfiguration`, if encryption at rest is on.
 pub(super) fn encryption(cluster: &ClusterInput, placement: &Placement) -> Option<Value> {
     cluster.encryption.at_rest.as_ref()?;
-    let rotation = placement.rotation(Subject::EncryptionKey);
+    let rotation = placement.rotation(RotatedKey::EncryptionKey);
     let keeper = match configuration_name(rotation) {
         Some(name) => Address::new(ENCRYPTION_CONFIGURATION, name),
         None => encryption_key(rotation.used()),

@@ -10,7 +10,7 @@ use slipway_cluster_input::{
 use super::authorities::join_token;
 use super::emulation;
 use super::endpoint::PORT;
-use super::rotation::Subject;
+use super::rotation::RotatedKey;
 use super::{Machine, Placement};
 use crate::configuration::{
     ApiBalancer, ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration,
@@ -60,7 +60,7 @@ pub(crate) fn of_machine(
         kubelet: kubelet(pool.map_or(&cluster.kubelet, |pool| &pool.kubelet)),
         kube_proxy: kube_proxy(cluster),
     };
-    if placement.rotations.contains_key(&Subject::KubernetesCa) {
+    if placement.rotations.contains_key(&RotatedKey::KubernetesCa) {
         let path = format!("{}/{SIGNING_FILE}", configuration.cluster.certificates_dir);
         let arguments = &mut configuration.cluster.controller_manager.extra_args;
         arguments.push(Argument::new("cluster-signing-cert-file", path));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::rotation::{Rotation, Subject};
+use super::rotation::{RotatedKey, Rotation};
 use crate::configuration::EncryptionAlgorithm;
 use crate::expand::Facts;
 
@@ -40,7 +40,7 @@ pub struct Placement {
     pub is_join_token_endless: bool,
     /// How far keys are rotated; none for keys that were never rotated.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub rotations: BTreeMap<Subject, Rotation>,
+    pub rotations: BTreeMap<RotatedKey, Rotation>,
 }
 
 /// A control plane that a cluster began with.
@@ -173,7 +173,7 @@ impl Placement {
 
     /// How far a key is rotated.
     #[must_use]
-    pub fn rotation(&self, subject: Subject) -> Rotation {
+    pub fn rotation(&self, subject: RotatedKey) -> Rotation {
         self.rotations.get(&subject).copied().unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A key or an authority that can be rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Subject {
+pub enum RotatedKey {
     /// The key that encrypts objects at rest.
     EncryptionKey,
     /// The key that signs the tokens of service accounts.
@@ -21,7 +21,7 @@ pub enum Subject {
     EtcdCa,
 }
 
-impl Subject {
+impl RotatedKey {
     /// Everything that can be rotated.
     pub const ALL: [Self; 5] =
         [Self::EncryptionKey, Self::SaKey, Self::KubernetesCa, Self::FrontProxyCa, Self::EtcdCa];
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((after.generations(), after.back()), (vec![2], None));
         assert_eq!(name_of_generation("at-rest", 1), "at-rest");
         assert_eq!(name_of_generation("at-rest", after.generation), "at-rest-2");
-        assert_eq!(Subject::SaKey.kept(after), [2]);
-        assert_eq!(Subject::EtcdCa.kept(after), [1, 2], "snapshots are sealed with the first one");
+        assert_eq!(RotatedKey::SaKey.kept(after), [2]);
+        assert_eq!(RotatedKey::EtcdCa.kept(after), [1, 2], "snapshots are sealed with the first one");
     }
 }

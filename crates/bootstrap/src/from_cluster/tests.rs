@@ -13,7 +13,7 @@ use slipway_cluster_input::{ClusterInput, Hosting};
 use slipway_resource::{Address, Desired, Turn, Value};
 use slipway_spec::source::SourceFile;
 
-use super::{Founder, Machine, Placement, Rotation, Stage, Subject, endpoint, expand};
+use super::{Founder, Machine, Placement, RotatedKey, Rotation, Stage, endpoint, expand};
 
 fn cluster(wanted: &str) -> ClusterInput {
     with_pool(wanted, "")
@@ -214,7 +214,7 @@ fn kubelet_file(version: &str, digit: &str, architecture: &str) -> String {
 }
 
 /// The resources of three control planes in a stage of a rotation.
-fn rotated(subject: Subject, rotation: Rotation) -> Vec<Desired> {
+fn rotated(subject: RotatedKey, rotation: Rotation) -> Vec<Desired> {
     let mut placed = placement(3);
     placed.rotations.insert(subject, rotation);
     expand(&cluster("elected: {}"), &placed, &[]).unwrap().resources

@@ -187,7 +187,7 @@ fn foreign_texts_have_no_effect() {
     };
     let texts = [
         preview.render(60_000).unwrap(),
-        without_plan(&Subject::Cluster(EVIL.to_owned()), &pull_request, ("It failed.", EVIL), 60_000),
+        without_plan(&MarkedPart::Cluster(EVIL.to_owned()), &pull_request, ("It failed.", EVIL), 60_000),
     ];
     for body in texts {
         let line = body.lines().next().unwrap_or_default();
@@ -235,11 +235,11 @@ fn without_code(body: &str) -> String {
 fn a_long_text_is_cut_with_a_note() {
     let text = "`a problem of the specs` \u{202e}\n".repeat(2_000);
     for limit in [900, 5_000, 60_000] {
-        let body = without_plan(&Subject::Specs, &pull_request("main"), ("It failed.", &text), limit);
+        let body = without_plan(&MarkedPart::Specs, &pull_request("main"), ("It failed.", &text), limit);
         assert!(body.len() <= limit, "{limit}: {}", body.len());
         assert!(body.contains("It failed.") && body.contains("The rest is left out"), "{body}");
     }
-    let whole = without_plan(&Subject::Specs, &pull_request("main"), ("It failed.", "short"), 60_000);
+    let whole = without_plan(&MarkedPart::Specs, &pull_request("main"), ("It failed.", "short"), 60_000);
     assert!(whole.contains("short") && !whole.contains("left out"));
 }
 

@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use slipway_forges::approvals::{self, Evidence};
 use slipway_forges::webhook::{Delivery, Event, Handler, Secret, Sender, Settings, receiver};
 use slipway_forges::{
-    Address, ApprovalPolicy, Connection, Forge, Kind, Marker, PullRequest, Repository, Revision, StatusState,
-    Subject, Token, Verdict, comment, connect, report, sticky,
+    Address, ApprovalPolicy, Connection, Forge, Kind, MarkedPart, Marker, PullRequest, Repository, Revision,
+    StatusState, Token, Verdict, comment, connect, report, sticky,
 };
 use slipway_resource::Digest;
 use slipway_testkit::Gitea;
@@ -179,7 +179,7 @@ fn hook(story: &Story, url: &str) {
 /// A comment is updated in place, and nobody else's is touched.
 async fn comments(story: &Story, pull_request: &PullRequest) {
     let (forge, number) = (&*story.forge, pull_request.number);
-    let subject = Subject::Cluster("prod".to_owned());
+    let subject = MarkedPart::Cluster("prod".to_owned());
     let body = |sentence: &str| comment::without_plan(&subject, pull_request, (sentence, "text"), 60_000);
     // Eve writes a comment that looks like ours.
     let copy = json!({ "body": body("by eve") });
@@ -203,7 +203,7 @@ async fn comments(story: &Story, pull_request: &PullRequest) {
 /// Statuses show a plan, and a review afterwards approves it.
 async fn reviews(story: &Story, pull_request: &PullRequest) {
     let (forge, digest) = (&*story.forge, Digest::of_bytes(b"plan"));
-    let subject = Subject::Cluster("prod".to_owned());
+    let subject = MarkedPart::Cluster("prod".to_owned());
     let sentence = format!("2 changes, 0 dangerous; {}", report::mark(&digest));
     let status = report::status(&subject, StatusState::Pending, &sentence, None);
     forge.set_status(&pull_request.head, &status).await.unwrap();

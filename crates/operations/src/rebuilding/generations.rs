@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_bootstrap::from_cluster::{Rotation, Stage, Subject, name_of_generation};
+use slipway_bootstrap::from_cluster::{RotatedKey, Rotation, Stage, name_of_generation};
 use slipway_bootstrap::pki::Certificate;
 use slipway_generated_secrets::KEYPAIR;
 use slipway_resource::provider::Catalog;
@@ -13,7 +13,7 @@ use crate::composition;
 use crate::error::Error;
 
 /// The keys that are rotated, or were.
-pub(super) type Rotations = BTreeMap<Subject, Rotation>;
+pub(super) type Rotations = BTreeMap<RotatedKey, Rotation>;
 
 /// The common name of the first authority of the API, as in kubeadm.
 const FIRST_CA: &str = "kubernetes";
@@ -21,8 +21,8 @@ const FIRST_CA: &str = "kubernetes";
 /// The rotations by the files of a control plane. Every generation of an authority has a common name of its own, and the first
 /// certificate of a file is that of the generation in use.
 pub(super) fn of(files: &BTreeMap<String, SecretText>) -> Rotations {
-    let authorities = Subject::ALL.into_iter().filter(|subject| subject.is_authority());
-    let rotation = |subject: Subject| {
+    let authorities = RotatedKey::ALL.into_iter().filter(|subject| subject.is_authority());
+    let rotation = |subject: RotatedKey| {
         let (_, _, file) = PAIRS.iter().find(|(name, ..)| *name == subject.key_name())?;
         let chain = Certificate::chain_from_pem(files.get((*file)?)?.expose()).ok()?;
         let mut generations = chain.iter().map(|certificate| generation(subject, certificate));
@@ -42,9 +42,9 @@ pub(super) fn of(files: &BTreeMap<String, SecretText>) -> Rotations {
 }
 
 /// The generation of an authority; `None` for one that Slipway has not named.
-fn generation(subject: Subject, certificate: &Certificate) -> Option<u32> {
+fn generation(subject: RotatedKey, certificate: &Certificate) -> Option<u32> {
     let name = certificate.subject().common_name.as_str();
-    if name == subject.key_name() || (subject == Subject::KubernetesCa && name == FIRST_CA) {
+    if name == subject.key_name() || (subject == RotatedKey::KubernetesCa && name == FIRST_CA) {
         return Some(1);
     }
     let number: u32 = name.strip_prefix(subject.key_name())?.strip_prefix('-')?.parse().ok()?;
@@ -54,7 +54,7 @@ fn generation(subject: Subject, certificate: &Certificate) -> Option<u32> {
 /// The rotations without those of which a key is lost that machines do not use: only the key in use counts then. Where the state
 /// keeps the keys of all generations, that key becomes the first one. `None` if none is lost.
 pub(super) fn settled(rotations: &Rotations, missing: &[Address]) -> Option<Rotations> {
-    let is_lost = |subject: Subject, rotation: Rotation| {
+    let is_lost = |subject: RotatedKey, rotation: Rotation| {
         let mut others = subject.kept(rotation).into_iter().filter(|other| *other != rotation.used());
         others.any(|other| {
             let address = Address::new(KEYPAIR, name_of_generation(subject.key_name(), other));
@@ -85,7 +85,7 @@ pub(super) fn pin(
 
 /// The address of the key in use, by the name of its first generation.
 pub(super) fn key(name: &str, rotations: &Rotations) -> Address {
-    let subject = Subject::ALL.into_iter().find(|subject| subject.key_name() == name);
+    let subject = RotatedKey::ALL.into_iter().find(|subject| subject.key_name() == name);
     let rotation = subject.and_then(|subject| rotations.get(&subject)).copied().unwrap_or_default();
     Address::new(KEYPAIR, name_of_generation(name, rotation.used()))
 }
@@ -117,7 +117,7 @@ mod tests {
     fn found(names: &[&str]) -> Option<Rotation> {
         let text: String = names.iter().map(|name| authority(name)).collect();
         let files = BTreeMap::from([("pki/ca.crt".to_owned(), SecretText::new(text))]);
-        of(&files).get(&Subject::KubernetesCa).copied()
+        of(&files).get(&RotatedKey::KubernetesCa).copied()
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_key_that_only_the_state_had_ends_its_rotation() {
         let rotations = |generation: u32, stage: Stage| {
-            BTreeMap::from([(Subject::KubernetesCa, Rotation { generation, stage })])
+            BTreeMap::from([(RotatedKey::KubernetesCa, Rotation { generation, stage })])
         };
         let (old, new) = (Address::new(KEYPAIR, "kubernetes-ca"), Address::new(KEYPAIR, "kubernetes-ca-2"));
         let used = rotations(1, Stage::Used);
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(settled(&used, &[old]), Some(rotations(2, Stage::Rest)));
         assert_eq!(settled(&rotations(1, Stage::Added), &[new]), Some(BTreeMap::new()));
         assert_eq!(settled(&rotations(2, Stage::Rest), &[]), None);
-        let of_etcd = BTreeMap::from([(Subject::EtcdCa, Rotation { generation: 2, stage: Stage::Rest })]);
+        let of_etcd = BTreeMap::from([(RotatedKey::EtcdCa, Rotation { generation: 2, stage: Stage::Rest })]);
         assert_eq!(settled(&of_etcd, &[]), None);
         assert_eq!(settled(&of_etcd, &[Address::new(KEYPAIR, "etcd-ca")]), Some(BTreeMap::new()));
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, Rotation, Stage, Subject};
+use slipway_bootstrap::from_cluster::{ENCRYPTION_CONFIGURATION, RotatedKey, Rotation, Stage};
 use slipway_generated_secrets::{CROSS_CERTIFICATE, ENCRYPTION_KEY, KEYPAIR};
 use slipway_plan::{ChangeAction, Plan, Snapshot};
 use slipway_resource::provider::{Catalog, ExpandNote};
@@ -16,7 +16,7 @@ use crate::opened::Opened;
 #[derive(Clone, Debug)]
 pub(crate) struct RotationChange {
     /// The key.
-    pub subject: Subject,
+    pub subject: RotatedKey,
     /// The stage that the state pins.
     pub pinned: Rotation,
     /// The stage in which machines are before.
@@ -45,7 +45,7 @@ impl RotationChange {
         for catalog in catalogs.values_mut() {
             let Some(mut placement) = composition::placement(catalog)? else { continue };
             // An encryption key that was never rotated leaves no trace. Pods have been restarted for a key of service accounts.
-            if self.subject == Subject::EncryptionKey && rotation == Rotation::default() {
+            if self.subject == RotatedKey::EncryptionKey && rotation == Rotation::default() {
                 placement.rotations.remove(&self.subject);
             } else {
                 placement.rotations.insert(self.subject, rotation);
@@ -96,106 +96,106 @@ impl RotationChange {
 }
 
 /// What a stage means.
-const fn stage(subject: Subject, rotation: Rotation) -> &'static str {
+const fn stage(subject: RotatedKey, rotation: Rotation) -> &'static str {
     match (rotation.stage, subject) {
-        (Stage::Rest, Subject::EncryptionKey | Subject::SaKey) => "there is one key",
-        (Stage::Rest, Subject::KubernetesCa | Subject::FrontProxyCa | Subject::EtcdCa) => {
+        (Stage::Rest, RotatedKey::EncryptionKey | RotatedKey::SaKey) => "there is one key",
+        (Stage::Rest, RotatedKey::KubernetesCa | RotatedKey::FrontProxyCa | RotatedKey::EtcdCa) => {
             "there is one authority"
         }
-        (Stage::Added, Subject::EncryptionKey | Subject::SaKey) => {
+        (Stage::Added, RotatedKey::EncryptionKey | RotatedKey::SaKey) => {
             "stage 1 of 3: all API servers accept the new key too, and use the old one"
         }
-        (Stage::Used, Subject::EncryptionKey | Subject::SaKey) => {
+        (Stage::Used, RotatedKey::EncryptionKey | RotatedKey::SaKey) => {
             "stage 2 of 3: all API servers use the new key, and accept the old one too"
         }
-        (Stage::Added, Subject::KubernetesCa) => {
+        (Stage::Added, RotatedKey::KubernetesCa) => {
             "stage 1 of 3: API servers, kubelets and kubeconfigs trust the new authority too, and pods get both. API servers, controller \
              managers, schedulers and kubelets are restarted on one machine after the other"
         }
-        (Stage::Used, Subject::KubernetesCa) => {
+        (Stage::Used, RotatedKey::KubernetesCa) => {
             "stage 2 of 3: the certificates of API servers, kubelets and kubeconfigs are signed by the new authority; both authorities are \
              trusted. API servers also send the certificate of the new authority that the old one has signed, for clients that trust the \
              old one alone"
         }
-        (Stage::Added, Subject::FrontProxyCa) => {
+        (Stage::Added, RotatedKey::FrontProxyCa) => {
             "stage 1 of 3: API servers accept the new authority too, and publish it for aggregated APIs"
         }
-        (Stage::Used, Subject::FrontProxyCa) => {
+        (Stage::Used, RotatedKey::FrontProxyCa) => {
             "stage 2 of 3: API servers present certificates of the new authority to aggregated APIs; both authorities are accepted"
         }
-        (Stage::Added, Subject::EtcdCa) => {
+        (Stage::Added, RotatedKey::EtcdCa) => {
             "stage 1 of 3: members of etcd and API servers accept the new authority too. They are restarted on one control plane after \
              the other"
         }
-        (Stage::Used, Subject::EtcdCa) => {
+        (Stage::Used, RotatedKey::EtcdCa) => {
             "stage 2 of 3: the certificates of etcd and of its clients are signed by the new authority; both authorities are accepted"
         }
     }
 }
 
 /// What people do before the next stage: clients that Slipway does not manage trust the authority too.
-const fn before_next(subject: Subject, stage: Stage) -> Option<&'static str> {
+const fn before_next(subject: RotatedKey, stage: Stage) -> Option<&'static str> {
     match (subject, stage) {
-        (Subject::KubernetesCa, Stage::Added) => Some(
+        (RotatedKey::KubernetesCa, Stage::Added) => Some(
             "Before stage 3, restart pods that use the API and do not read their authorities again, and give both authorities to clients \
              outside the cluster, as with `slipway kubeconfig`. Older pods are listed before stage 2",
         ),
-        (Subject::KubernetesCa, Stage::Used) => Some(
+        (RotatedKey::KubernetesCa, Stage::Used) => Some(
             "Before stage 3, give clients with certificates of the old authority new ones, as with `slipway kubeconfig`",
         ),
-        (Subject::FrontProxyCa, Stage::Added) => Some(
+        (RotatedKey::FrontProxyCa, Stage::Added) => Some(
             "Before stage 2, restart aggregated APIs that do not watch the ConfigMap kube-system/extension-apiserver-authentication",
         ),
-        (Subject::FrontProxyCa, Stage::Used) => Some(
+        (RotatedKey::FrontProxyCa, Stage::Used) => Some(
             "Before stage 3, give proxies that use a certificate of this authority one of the new authority",
         ),
-        (Subject::EtcdCa, Stage::Added) => Some(
+        (RotatedKey::EtcdCa, Stage::Added) => Some(
             "Before stage 2, give both authorities to clients of etcd that Slipway does not manage, such as networks of pods",
         ),
-        (Subject::EtcdCa, Stage::Used) => {
+        (RotatedKey::EtcdCa, Stage::Used) => {
             Some("Before stage 3, give these clients of etcd certificates of the new authority")
         }
-        (Subject::EncryptionKey | Subject::SaKey, _) | (_, Stage::Rest) => None,
+        (RotatedKey::EncryptionKey | RotatedKey::SaKey, _) | (_, Stage::Rest) => None,
     }
 }
 
 /// What the last stage does.
-const fn last(subject: Subject) -> &'static str {
+const fn last(subject: RotatedKey) -> &'static str {
     match subject {
-        Subject::EncryptionKey | Subject::SaKey => "the old key is removed and deleted",
-        Subject::KubernetesCa => {
+        RotatedKey::EncryptionKey | RotatedKey::SaKey => "the old key is removed and deleted",
+        RotatedKey::KubernetesCa => {
             "the old authority is removed from API servers, kubelets, kubeconfigs and from what pods get, and its key is deleted. API \
              servers, controller managers, schedulers and kubelets are restarted on one machine after the other"
         }
-        Subject::FrontProxyCa => {
+        RotatedKey::FrontProxyCa => {
             "the old authority is removed from API servers and from what they publish, and its key is deleted"
         }
-        Subject::EtcdCa => {
+        RotatedKey::EtcdCa => {
             "the old authority is removed. Members of etcd and API servers are restarted on one control plane after the other"
         }
     }
 }
 
-const fn after_last(subject: Subject) -> &'static str {
+const fn after_last(subject: RotatedKey) -> &'static str {
     match subject {
-        Subject::EncryptionKey => {
+        RotatedKey::EncryptionKey => {
             "Snapshots of etcd from before stage 2 cannot be read without the old key; keep a copy of `secrets/` of the cluster in the state \
              store for them"
         }
-        Subject::SaKey => {
+        RotatedKey::SaKey => {
             "Tokens that were signed with the old key are refused afterwards: those in Secrets of the type \
              kubernetes.io/service-account-token, and bound tokens that their pods have not read again since stage 2. The kubelet \
              renews a bound token when 80 percent of its time is over, or after 24 hours"
         }
-        Subject::KubernetesCa => {
+        RotatedKey::KubernetesCa => {
             "Clients with a certificate of the old authority are refused afterwards, and clients that trust the old authority alone refuse \
              the API"
         }
-        Subject::FrontProxyCa => {
+        RotatedKey::FrontProxyCa => {
             "An aggregated API that does not watch the ConfigMap kube-system/extension-apiserver-authentication, and was started before \
              stage 1, refuses requests afterwards: restart it before"
         }
-        Subject::EtcdCa => {
+        RotatedKey::EtcdCa => {
             "Clients of etcd that Slipway does not manage, such as networks of pods that keep their data in etcd, need the new authority \
              and certificates of it before. The old private key stays in the state, and opens older snapshots only"
         }
@@ -203,7 +203,7 @@ const fn after_last(subject: Subject) -> &'static str {
 }
 
 /// How far a key is rotated, by the pinned choices of the providers.
-pub(crate) fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: Subject) -> Result<Rotation, Error> {
+pub(crate) fn rotation(catalogs: &BTreeMap<String, Catalog>, subject: RotatedKey) -> Result<Rotation, Error> {
     for catalog in catalogs.values() {
         if let Some(placement) = composition::placement(catalog)? {
             return Ok(placement.rotation(subject));
@@ -221,7 +221,7 @@ pub(crate) fn begins(plan: &Plan, pinned: &BTreeMap<String, Catalog>) -> Result<
     if !generates_key {
         return Ok(false);
     }
-    for subject in Subject::ALL {
+    for subject in RotatedKey::ALL {
         let (from, to) = (rotation(pinned, subject)?, rotation(&plan.binding.catalogs, subject)?);
         if from.stage == Stage::Rest && to.stage == Stage::Added {
             return Ok(true);
@@ -231,7 +231,7 @@ pub(crate) fn begins(plan: &Plan, pinned: &BTreeMap<String, Catalog>) -> Result<
 }
 
 /// How far a key of a cluster is rotated.
-pub(super) fn pinned(opened: &Opened, subject: Subject) -> Result<Rotation, Error> {
+pub(super) fn pinned(opened: &Opened, subject: RotatedKey) -> Result<Rotation, Error> {
     let nothing = BTreeMap::new();
     rotation(opened.prior().map_or(&nothing, |prior| &prior.catalogs), subject)
 }
@@ -258,26 +258,26 @@ pub(crate) fn check_interrupted(
 /// The error of a plan that would overwrite a key after a run was interrupted, while a rotation is under way; `None` if none is.
 pub(crate) fn explained(cluster: &str, catalogs: &BTreeMap<String, Catalog>) -> Option<Error> {
     let is_under_way =
-        |subject: &Subject| rotation(catalogs, *subject).is_ok_and(|found| found.stage != Stage::Rest);
-    let subject = Subject::ALL.into_iter().find(is_under_way)?;
+        |subject: &RotatedKey| rotation(catalogs, *subject).is_ok_and(|found| found.stage != Stage::Rest);
+    let subject = RotatedKey::ALL.into_iter().find(is_under_way)?;
     Some(interrupted(cluster, subject))
 }
 
-fn interrupted(cluster: &str, subject: Subject) -> Error {
+fn interrupted(cluster: &str, subject: RotatedKey) -> Error {
     Error::RotationInterrupted { cluster: cluster.to_owned(), subject: subject.name() }
 }
 
 /// The rotation that a key of the state belongs to; `None` for a key that no rotation has made.
-fn subject_of(address: &Address) -> Option<Subject> {
-    let is_later = |subject: &Subject| {
+fn subject_of(address: &Address) -> Option<RotatedKey> {
+    let is_later = |subject: &RotatedKey| {
         address.name().strip_prefix(subject.key_name()).is_some_and(|rest| rest.starts_with('-'))
     };
     match address.kind() {
-        ENCRYPTION_CONFIGURATION => Some(Subject::EncryptionKey),
-        CROSS_CERTIFICATE => Some(Subject::KubernetesCa),
-        ENCRYPTION_KEY => Some(Subject::EncryptionKey).filter(is_later),
+        ENCRYPTION_CONFIGURATION => Some(RotatedKey::EncryptionKey),
+        CROSS_CERTIFICATE => Some(RotatedKey::KubernetesCa),
+        ENCRYPTION_KEY => Some(RotatedKey::EncryptionKey).filter(is_later),
         KEYPAIR => {
-            Subject::ALL.into_iter().filter(|subject| *subject != Subject::EncryptionKey).find(is_later)
+            RotatedKey::ALL.into_iter().filter(|subject| *subject != RotatedKey::EncryptionKey).find(is_later)
         }
         _ => None,
     }
@@ -296,7 +296,7 @@ mod tests {
 
     fn change(to: Rotation) -> RotationChange {
         RotationChange {
-            subject: Subject::EncryptionKey,
+            subject: RotatedKey::EncryptionKey,
             pinned: Rotation::default(),
             from: Rotation::default(),
             to,
@@ -313,7 +313,7 @@ mod tests {
     fn a_stage_is_pinned_beside_the_other_choices() {
         let added = Rotation::default().next();
         let pinned = change(added).pin(catalogs(), added).unwrap();
-        assert_eq!(rotation(&pinned, Subject::EncryptionKey).unwrap(), added);
+        assert_eq!(rotation(&pinned, RotatedKey::EncryptionKey).unwrap(), added);
         assert_eq!(pinned["hosts"].data["placement"]["elected"], "a");
         assert!(change(added).check("a", &catalogs()).is_ok());
         assert_eq!(change(added).check("a", &pinned).unwrap_err().code(), Some("ROTATE0004"));
@@ -339,7 +339,8 @@ mod tests {
             let placement = composition::placement(&catalogs["hosts"]).unwrap().unwrap();
             expand(&cluster, &placement, &[]).unwrap().resources
         };
-        let first = RotationChange { subject: Subject::KubernetesCa, ..change(Rotation::default().next()) };
+        let first =
+            RotationChange { subject: RotatedKey::KubernetesCa, ..change(Rotation::default().next()) };
         let added = first.pin(pinned.clone(), first.to).unwrap();
         let to = expanded(&added);
         let starts = first.starts(&pinned).unwrap();
@@ -358,10 +359,10 @@ mod tests {
         let used = Rotation::default().next().next();
         let note = |to: Rotation| change(to).note().message;
         assert!(note(used).contains("--back"));
-        let added = RotationChange { subject: Subject::EtcdCa, ..change(Rotation::default().next()) };
+        let added = RotationChange { subject: RotatedKey::EtcdCa, ..change(Rotation::default().next()) };
         assert!(added.note().message.contains("--back` goes back. Before stage 2, give both authorities"));
         assert!(note(used.next()).contains("There is no way back"));
-        for subject in Subject::ALL {
+        for subject in RotatedKey::ALL {
             let note = RotationChange { subject, ..change(used.next()) }.note();
             assert!(note.message.starts_with("last stage: ") && note.field.ends_with(subject.name()));
         }
@@ -371,15 +372,15 @@ mod tests {
     fn only_keys_of_rotations_belong_to_one() {
         let of = |address: &str| subject_of(&address.parse().unwrap());
         assert_eq!(of("encryption_key.at-rest"), None);
-        assert_eq!(of("encryption_key.at-rest-2"), Some(Subject::EncryptionKey));
-        assert_eq!(of("encryption_configuration.at-rest-2-used"), Some(Subject::EncryptionKey));
+        assert_eq!(of("encryption_key.at-rest-2"), Some(RotatedKey::EncryptionKey));
+        assert_eq!(of("encryption_configuration.at-rest-2-used"), Some(RotatedKey::EncryptionKey));
         assert_eq!(of("keypair.service-accounts"), None);
-        assert_eq!(of("keypair.service-accounts-3"), Some(Subject::SaKey));
+        assert_eq!(of("keypair.service-accounts-3"), Some(RotatedKey::SaKey));
         assert_eq!(of("keypair.kubernetes-ca"), None);
-        assert_eq!(of("keypair.kubernetes-ca-2"), Some(Subject::KubernetesCa));
-        assert_eq!(of("cross_certificate.kubernetes-ca-2"), Some(Subject::KubernetesCa));
+        assert_eq!(of("keypair.kubernetes-ca-2"), Some(RotatedKey::KubernetesCa));
+        assert_eq!(of("cross_certificate.kubernetes-ca-2"), Some(RotatedKey::KubernetesCa));
         assert_eq!(of("keypair.etcd-ca"), None);
-        assert_eq!(of("keypair.etcd-ca-2"), Some(Subject::EtcdCa));
-        assert_eq!(of("keypair.front-proxy-ca-2"), Some(Subject::FrontProxyCa));
+        assert_eq!(of("keypair.etcd-ca-2"), Some(RotatedKey::EtcdCa));
+        assert_eq!(of("keypair.front-proxy-ca-2"), Some(RotatedKey::FrontProxyCa));
     }
 }

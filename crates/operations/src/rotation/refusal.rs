@@ -1,6 +1,6 @@
 //! Keys that cannot be rotated, with the reason.
 
-use slipway_bootstrap::from_cluster::Subject;
+use slipway_bootstrap::from_cluster::RotatedKey;
 use slipway_spec::model::{AtRest, AtRestProvider, Cluster, ComponentName};
 
 use crate::error::Error;
@@ -31,7 +31,7 @@ const SIGNER_FLAGS: [&str; 2] = ["root-ca-file", "client-ca-file"];
 const SIGNING_FLAGS: &str = "cluster-signing-";
 
 /// Refuses a cluster whose machines a provider makes.
-pub(super) fn check_provider(opened: &Opened, subject: Subject) -> Result<(), Error> {
+pub(super) fn check_provider(opened: &Opened, subject: RotatedKey) -> Result<(), Error> {
     if opened.is_on_hosts() {
         return Ok(());
     }
@@ -43,17 +43,17 @@ pub(super) fn check_provider(opened: &Opened, subject: Subject) -> Result<(), Er
 }
 
 /// Refuses a cluster whose spec has no such key that Slipway can rotate.
-pub(super) fn check_spec(spec: &ClusterSpec, subject: Subject) -> Result<(), Error> {
+pub(super) fn check_spec(spec: &ClusterSpec, subject: RotatedKey) -> Result<(), Error> {
     let cluster = &spec.cluster;
     let problem = match subject {
-        Subject::EncryptionKey => match &cluster.encryption.at_rest {
+        RotatedKey::EncryptionKey => match &cluster.encryption.at_rest {
             None => Some("its spec has no `encryption.atRest`".to_owned()),
             Some(at_rest) => encryption(at_rest).or_else(|| flag(cluster, &ENCRYPTION_FLAGS)),
         },
-        Subject::SaKey => flag(cluster, &ACCOUNT_FLAGS),
-        Subject::KubernetesCa => flag(cluster, &API_FLAGS).or_else(|| signer_flag(cluster)),
-        Subject::FrontProxyCa => flag(cluster, &FRONT_PROXY_FLAGS),
-        Subject::EtcdCa => flag(cluster, &ETCD_FLAGS),
+        RotatedKey::SaKey => flag(cluster, &ACCOUNT_FLAGS),
+        RotatedKey::KubernetesCa => flag(cluster, &API_FLAGS).or_else(|| signer_flag(cluster)),
+        RotatedKey::FrontProxyCa => flag(cluster, &FRONT_PROXY_FLAGS),
+        RotatedKey::EtcdCa => flag(cluster, &ETCD_FLAGS),
     };
     match problem {
         Some(why) => Err(refused(spec, subject, why)),
@@ -93,7 +93,7 @@ fn signer_flag(cluster: &Cluster) -> Option<String> {
     Some(format!("its spec sets the flag --{found} of the controller manager"))
 }
 
-fn refused(spec: &ClusterSpec, subject: Subject, why: String) -> Error {
+fn refused(spec: &ClusterSpec, subject: RotatedKey, why: String) -> Error {
     Error::CannotRotate { cluster: spec.cluster.name.to_string(), subject: subject.name(), why }
 }
 

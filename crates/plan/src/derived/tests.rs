@@ -68,7 +68,7 @@ fn plan(change: &ResourceChange) -> Plan {
 /// What is found of a change that is planned anew with these answers.
 fn found(change: &ResourceChange, planned: &Planned, has_dry_run: bool) -> Option<String> {
     let (kind, record) = (kind(), applied());
-    let subject = Subject { change, kind: &kind, record: Some(&record), has_dry_run };
+    let subject = ReadChange { change, kind: &kind, record: Some(&record), has_dry_run };
     let by_provider = || if has_dry_run { None } else { subject.by_provider(planned, &plan(change)) };
     subject.by_type().or_else(by_provider)
 }
@@ -163,7 +163,7 @@ fn is_unmarked(edit: impl Fn(&mut ResourceChange, &mut ResourceType), record: Op
     let (mut kind, mut change) = (kind(), change());
     edit(&mut change, &mut kind);
     let of = |change: &ResourceChange| {
-        let subject = Subject { change, kind: &kind, record, has_dry_run: false };
+        let subject = ReadChange { change, kind: &kind, record, has_dry_run: false };
         unmarked::fault(&subject, None, &BTreeSet::new()).is_some()
     };
     let found = of(&change);
@@ -230,7 +230,7 @@ fn what_was_on_a_machine_without_data_is_confirmed_by_its_member() {
     let is_lost = |machine: &str, is_confirmed: bool| {
         let mut joins = made(Address::new("any_member", format!("{machine}/etcd")));
         joins.confirmation = is_confirmed.then(|| "a new member joins the others".to_owned());
-        let subject = |change, kind| Subject { change, kind, record: Some(&record), has_dry_run: false };
+        let subject = |change, kind| ReadChange { change, kind, record: Some(&record), has_dry_run: false };
         let subjects = [subject(&key, &file), subject(&joins, &member)];
         let emptied = unmarked::emptied(&subjects);
         unmarked::fault(&subjects[0], None, &emptied).is_some()
@@ -252,7 +252,7 @@ fn a_deferred_change_is_not_compared() {
     });
     for has_dry_run in [false, true] {
         let (kind, record) = (kind(), applied());
-        let subject = Subject { change: &deferred, kind: &kind, record: Some(&record), has_dry_run };
+        let subject = ReadChange { change: &deferred, kind: &kind, record: Some(&record), has_dry_run };
         assert_eq!((subject.by_type(), subject.is_asked()), (None, false), "{has_dry_run}");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use slipway_resource::schema::{Held, Irreplaceable, Part};
 use slipway_resource::{Address, Mode};
 
-use super::Subject;
+use super::ReadChange;
 use crate::change::ChangeAction;
 use crate::irreplaceable::is_unknown;
 use crate::soundness::unmarked;
@@ -13,8 +13,8 @@ use crate::state::Snapshot;
 
 /// The machines on which a member of etcd begins anew, as a confirmation by name says. It is the confirmation of all that was on
 /// them: the rest comes from the state and from the other members.
-pub(super) fn emptied<'a>(subjects: &[Subject<'a>]) -> BTreeSet<&'a str> {
-    let is_confirmed = |subject: &&Subject<'a>| {
+pub(super) fn emptied<'a>(subjects: &[ReadChange<'a>]) -> BTreeSet<&'a str> {
+    let is_confirmed = |subject: &&ReadChange<'a>| {
         let change = subject.change;
         change.action == ChangeAction::Create
             && change.confirmation.is_some()
@@ -31,7 +31,7 @@ fn machine_of(address: &Address) -> &str {
 /// A loss that the plan does not mark, as a sentence. The differences of the change must be compared too. `emptied` are the machines
 /// whose loss of data is confirmed as a whole.
 pub(super) fn fault(
-    subject: &Subject<'_>,
+    subject: &ReadChange<'_>,
     prior: Option<&Snapshot>,
     emptied: &BTreeSet<&str>,
 ) -> Option<String> {
@@ -46,7 +46,7 @@ pub(super) fn fault(
 }
 
 /// Whether data that was encrypted with a key of the object cannot be read afterwards.
-fn loses_key(subject: &Subject<'_>) -> bool {
+fn loses_key(subject: &ReadChange<'_>) -> bool {
     subject.changes_object()
         && subject.change.changes.iter().any(|changed| {
             !changed.before.is_null()
@@ -56,7 +56,7 @@ fn loses_key(subject: &Subject<'_>) -> bool {
 }
 
 /// Whether the object holds something else afterwards.
-fn overwrites(subject: &Subject<'_>) -> bool {
+fn overwrites(subject: &ReadChange<'_>) -> bool {
     let change = subject.change;
     let rule = subject.kind.irreplaceable.as_ref().filter(|rule| !rule.fingerprint.is_empty());
     let Some(rule) = rule.filter(|_| change.action == ChangeAction::Update) else { return false };
@@ -65,7 +65,7 @@ fn overwrites(subject: &Subject<'_>) -> bool {
 }
 
 /// Whether an object without data takes the place of one that the state knows, or has forgotten.
-fn begins_anew(subject: &Subject<'_>, prior: Option<&Snapshot>) -> bool {
+fn begins_anew(subject: &ReadChange<'_>, prior: Option<&Snapshot>) -> bool {
     let change = subject.change;
     let Some(rule) = &subject.kind.irreplaceable else { return false };
     if change.action != ChangeAction::Create {
@@ -78,7 +78,7 @@ fn begins_anew(subject: &Subject<'_>, prior: Option<&Snapshot>) -> bool {
 }
 
 /// Whether the object that the state knows held nothing, by the attributes with which it was created.
-fn held_nothing(subject: &Subject<'_>, rule: &Irreplaceable) -> bool {
+fn held_nothing(subject: &ReadChange<'_>, rule: &Irreplaceable) -> bool {
     let fingerprint = subject.kind.attributes.get(&rule.fingerprint);
     fingerprint.is_some_and(|fingerprint| fingerprint.mode == Mode::OptionalComputed)
         && subject.last_applied().is_some_and(|applied| rule.held(None, applied) == Held::Nothing)

@@ -72,18 +72,18 @@ async fn main() -> anyhow::Result<ExitCode> {
     Ok(if report.conforms() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-struct Subject {
+struct Candidate {
     name: String,
     executable: PathBuf,
     scenario: Option<PathBuf>,
 }
 
 /// What is to be proved: a `provider.toml` says all of it, an executable's name says its provider's.
-fn subject(path: &Path) -> anyhow::Result<Subject> {
+fn subject(path: &Path) -> anyhow::Result<Candidate> {
     if path.extension().is_some_and(|extension| extension == "toml") {
         let installed = Installed::read(path)?;
         let scenario = installed.conformance();
-        return Ok(Subject {
+        return Ok(Candidate {
             name: installed.name().to_owned(),
             executable: installed.executable,
             scenario: scenario.is_file().then_some(scenario),
@@ -94,7 +94,7 @@ fn subject(path: &Path) -> anyhow::Result<Subject> {
         bail!("{} is not named slipway-provider-<name>", path.display());
     };
     let beside = path.with_file_name("conformance.json");
-    Ok(Subject {
+    Ok(Candidate {
         name: name.to_owned(),
         executable: std::path::absolute(path)?,
         scenario: beside.is_file().then_some(beside),

@@ -4,7 +4,7 @@ use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
 use super::super::authorities::{cross_certificate, generation_of};
 use super::super::configuration::{SIGNING_FILE, is_control_plane};
-use super::super::rotation::{Stage, Subject};
+use super::super::rotation::{RotatedKey, Stage};
 use super::super::{Machine, Rotation};
 use super::authorities_rotated::{TRUST, certificates_of, fingerprint};
 use super::balancer::AUTHORITY_FILE;
@@ -27,7 +27,7 @@ impl Making<'_> {
     /// Adds what a rotation of the API's authority needs on all machines. An authority that was never rotated leaves no trace.
     pub(super) fn api_authority_is_rotated(&mut self, control_planes: &[&Machine], leader: &Machine) {
         let placement = self.placement;
-        let Some(rotation) = placement.rotations.get(&Subject::KubernetesCa).copied() else { return };
+        let Some(rotation) = placement.rotations.get(&RotatedKey::KubernetesCa).copied() else { return };
         for machine in control_planes {
             self.controller_manager_signs(rotation, machine);
             self.components_are_restarted(rotation, machine);
@@ -50,7 +50,7 @@ impl Making<'_> {
     /// The controller manager signs with the certificate of one authority, and takes no file with several.
     fn controller_manager_signs(&mut self, rotation: Rotation, machine: &Machine) {
         let certificates_dir = self.configuration(machine).cluster.certificates_dir;
-        let used = generation_of(Subject::KubernetesCa, rotation.used());
+        let used = generation_of(RotatedKey::KubernetesCa, rotation.used());
         let attributes = vec![
             ("host", Value::from(machine.name.as_str())),
             ("path", format!("{certificates_dir}/{SIGNING_FILE}").into()),
@@ -128,8 +128,8 @@ impl Making<'_> {
         let in_order: Vec<&Machine> = others.chain([leader]).collect();
         for pair in in_order.windows(2) {
             let [before, machine] = pair else { continue };
-            let trust = inside(TRUST, before, Subject::KubernetesCa.name());
-            for name in certificates_of(Subject::KubernetesCa) {
+            let trust = inside(TRUST, before, RotatedKey::KubernetesCa.name());
+            for name in certificates_of(RotatedKey::KubernetesCa) {
                 self.update_after(&inside("certificate", machine, name), std::slice::from_ref(&trust));
             }
         }
@@ -139,7 +139,7 @@ impl Making<'_> {
     fn worker_trusts(&mut self, rotation: Rotation, machine: &Machine) -> Address {
         let file = inside("file", machine, "ca");
         self.set(&file, &Path::key("keep_existing"), false.into());
-        self.files_replace_others(Subject::KubernetesCa, rotation, machine, &["ca"]);
+        self.files_replace_others(RotatedKey::KubernetesCa, rotation, machine, &["ca"]);
         file
     }
 
@@ -185,7 +185,7 @@ impl Making<'_> {
         }
         let node = Address::new("kubernetes_node", machine.name.as_str());
         let name = Reference {
-            address: generation_of(Subject::KubernetesCa, rotation.used()),
+            address: generation_of(RotatedKey::KubernetesCa, rotation.used()),
             path: Path::key("certificate_authority").child("common_name"),
         };
         self.set(&node, &Path::key("annotations").child(SERVED_BY), name.into());
@@ -199,7 +199,7 @@ impl Making<'_> {
         let generations = Value::from(generations.join(" "));
         let path = ["spec", "template", "metadata", "annotations", STARTED_WITH];
         let path = path.into_iter().fold(Path::key("manifest"), |path, key| path.child(key));
-        let published = inside(TRUST, leader, Subject::KubernetesCa.name());
+        let published = inside(TRUST, leader, RotatedKey::KubernetesCa.name());
         // The next stage may begin when all of them trust both authorities. Without a network of pods, they may not run at all.
         let waits = rotation.stage == Stage::Added && self.becomes_ready();
         for desired in self.resources.iter_mut().filter(|desired| has_pods(desired)) {
@@ -233,7 +233,7 @@ fn has_pods(desired: &Desired) -> bool {
 }
 
 fn print_of(generation: u32) -> Reference {
-    fingerprint(Subject::KubernetesCa, generation)
+    fingerprint(RotatedKey::KubernetesCa, generation)
 }
 
 /// The fingerprints of the authorities that are trusted in a stage.

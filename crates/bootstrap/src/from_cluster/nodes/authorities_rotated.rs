@@ -3,7 +3,7 @@
 use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
 use super::super::authorities::{AUTHORITIES, common_name, file_of, generation_of, private_key};
-use super::super::rotation::{Stage, Subject};
+use super::super::rotation::{RotatedKey, Stage};
 use super::super::{Machine, Rotation};
 use super::{Making, inside};
 use crate::material::FINGERPRINT;
@@ -36,7 +36,7 @@ impl Making<'_> {
             for machine in control_planes {
                 self.certificates_follow(subject, rotation, machine);
                 self.files_replace_others(subject, rotation, machine, &files.each_ref().map(String::as_str));
-                if subject == Subject::EtcdCa {
+                if subject == RotatedKey::EtcdCa {
                     self.etcd_is_restarted(rotation, machine);
                     self.snapshots_stay_readable(rotation, machine);
                 }
@@ -46,7 +46,7 @@ impl Making<'_> {
     }
 
     /// Certificates of the authority are those of the generation in use.
-    fn certificates_follow(&mut self, subject: Subject, rotation: Rotation, machine: &Machine) {
+    fn certificates_follow(&mut self, subject: RotatedKey, rotation: Rotation, machine: &Machine) {
         let signer = fingerprint(subject, rotation.used());
         for name in certificates_of(subject) {
             let certificate = inside("certificate", machine, name);
@@ -60,7 +60,7 @@ impl Making<'_> {
         let mut accepts = vec![TemplatePart::Text("accepts".to_owned())];
         for generation in rotation.generations() {
             accepts.push(TemplatePart::Text(" ".to_owned()));
-            accepts.push(TemplatePart::Reference(fingerprint(Subject::EtcdCa, generation)));
+            accepts.push(TemplatePart::Reference(fingerprint(RotatedKey::EtcdCa, generation)));
         }
         let file = inside("file", machine, "pki/etcd/ca.crt");
         for pod in ["etcd", "kube-apiserver"] {
@@ -72,7 +72,7 @@ impl Making<'_> {
 
     /// Snapshots are sealed with the private key of etcd's authority. Each key that may have sealed one stays on control planes.
     fn snapshots_stay_readable(&mut self, rotation: Rotation, machine: &Machine) {
-        let generations = Subject::EtcdCa.kept(rotation);
+        let generations = RotatedKey::EtcdCa.kept(rotation);
         let backup = inside("etcd_backup", machine, "etcd");
         if generations.len() < 2 || self.find(&backup).is_none() {
             return;
@@ -84,7 +84,7 @@ impl Making<'_> {
             let attributes = vec![
                 ("host", Value::from(machine.name.as_str())),
                 ("path", path.as_str().into()),
-                ("content", private_key(Subject::EtcdCa, generation)),
+                ("content", private_key(RotatedKey::EtcdCa, generation)),
                 ("mode", "0600".into()),
             ];
             let file = Desired::new(inside("file", machine, &name), Value::map(attributes));
@@ -99,7 +99,7 @@ impl Making<'_> {
     /// Waits until the servers of all control planes accept the authorities of the stage, and no former ones.
     fn trust_is_awaited(
         &mut self,
-        subject: Subject,
+        subject: RotatedKey,
         rotation: Rotation,
         control_planes: &[&Machine],
         leader: &Machine,
@@ -112,10 +112,10 @@ impl Making<'_> {
             if machine.name == leader.name {
                 desired.depends_on.append(&mut awaited);
                 match subject {
-                    Subject::FrontProxyCa => {
+                    RotatedKey::FrontProxyCa => {
                         desired.attributes.set(&Path::key("published_as"), PROXIES_PUBLISHED.into());
                     }
-                    Subject::KubernetesCa => {
+                    RotatedKey::KubernetesCa => {
                         desired.attributes.set(&Path::key("published_as"), CLIENTS_PUBLISHED.into());
                         // Any of the controller managers gives the authorities to all namespaces.
                         desired.attributes.set(&Path::key("published_to_pods"), true.into());
@@ -131,7 +131,7 @@ impl Making<'_> {
         }
     }
 
-    fn trust(&self, subject: Subject, rotation: Rotation, machine: &Machine) -> Desired {
+    fn trust(&self, subject: RotatedKey, rotation: Rotation, machine: &Machine) -> Desired {
         let file = file_of(subject);
         let certificates_dir = self.configuration(machine).cluster.certificates_dir;
         let path = |file: &str| format!("{certificates_dir}/{file}");
@@ -140,7 +140,7 @@ impl Making<'_> {
         let mut attributes = self.access_to_api(machine);
         let api_url = attributes.iter().find(|(name, _)| *name == "api_url").map(|(_, url)| url.clone());
         let (servers, ca): (Vec<Value>, String) = match subject {
-            Subject::EtcdCa => {
+            RotatedKey::EtcdCa => {
                 let ports = [ETCD_CLIENT_PORT, ETCD_PEER_PORT];
                 let urls = ports.map(|port| Value::from(etcd_url(&address, port)));
                 (urls.into(), path("etcd/ca.crt"))
@@ -157,10 +157,10 @@ impl Making<'_> {
         ]);
         // An aggregated API refuses the certificate of a former authority, also in an open connection. So each API server must use
         // its new one before the former authority is removed.
-        if subject == Subject::FrontProxyCa && rotation.stage == Stage::Used {
+        if subject == RotatedKey::FrontProxyCa && rotation.stage == Stage::Used {
             attributes.push(("read_paths", Value::list([path("front-proxy-client.crt")])));
         }
-        if subject == Subject::KubernetesCa {
+        if subject == RotatedKey::KubernetesCa {
             attributes.push(("serves_first", true.into()));
         }
         let mut desired = Desired::new(inside(TRUST, machine, subject.name()), Value::map(attributes));
@@ -181,12 +181,12 @@ impl Making<'_> {
     }
 }
 
-pub(super) fn fingerprint(subject: Subject, generation: u32) -> Reference {
+pub(super) fn fingerprint(subject: RotatedKey, generation: u32) -> Reference {
     Reference { address: generation_of(subject, generation), path: Path::key(FINGERPRINT) }
 }
 
 /// The names of the certificates that an authority signs on a control plane.
-pub(super) fn certificates_of(subject: Subject) -> Vec<&'static str> {
+pub(super) fn certificates_of(subject: RotatedKey) -> Vec<&'static str> {
     let of_authority = |entry: &&inventory::Entry| {
         entry.authority_entry().is_some_and(|it| it.base_name == file_of(subject))
     };
@@ -194,7 +194,7 @@ pub(super) fn certificates_of(subject: Subject) -> Vec<&'static str> {
 }
 
 /// The common names of the generations beside those of a stage: the former one, and the new one of a rotation that was given up.
-fn former(subject: Subject, rotation: Rotation) -> Vec<String> {
+fn former(subject: RotatedKey, rotation: Rotation) -> Vec<String> {
     let accepted = rotation.generations();
     let beside = [rotation.generation.saturating_sub(1), rotation.new_generation()];
     let beside = beside.into_iter().filter(|generation| *generation > 0 && !accepted.contains(generation));

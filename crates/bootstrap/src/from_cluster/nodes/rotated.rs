@@ -4,7 +4,7 @@ use slipway_cluster_input::{AtRest, AtRestProvider};
 use slipway_resource::{Address, Desired, Path, Reference, TemplatePart, Value};
 
 use super::super::authorities::{encryption_key, generation_of, service_accounts};
-use super::super::rotation::{Stage, Subject};
+use super::super::rotation::{RotatedKey, Stage};
 use super::super::{Machine, Rotation};
 use super::{Making, inside};
 use crate::configuration::Configuration;
@@ -28,12 +28,12 @@ impl Making<'_> {
     pub(super) fn keys_are_rotated(&mut self, control_planes: &[&Machine], leader: &Machine) {
         let (cluster, placement) = (self.cluster, self.placement);
         if let (Some(at_rest), Some(rotation)) =
-            (&cluster.encryption.at_rest, placement.rotations.get(&Subject::EncryptionKey))
+            (&cluster.encryption.at_rest, placement.rotations.get(&RotatedKey::EncryptionKey))
             && rotation.stage != Stage::Rest
         {
             self.objects_are_encrypted(at_rest, *rotation, control_planes, leader);
         }
-        if let Some(rotation) = placement.rotations.get(&Subject::SaKey) {
+        if let Some(rotation) = placement.rotations.get(&RotatedKey::SaKey) {
             for machine in control_planes {
                 self.pods_follow_accounts(*rotation, machine);
             }
@@ -105,13 +105,13 @@ impl Making<'_> {
                 Value::Template(signs),
             );
         }
-        self.files_replace_others(Subject::SaKey, rotation, machine, &["pki/sa.key", "pki/sa.pub"]);
+        self.files_replace_others(RotatedKey::SaKey, rotation, machine, &["pki/sa.key", "pki/sa.pub"]);
     }
 
     /// The key in use takes the place of the other one of its stage in these files. The state keeps the other one.
     pub(super) fn files_replace_others(
         &mut self,
-        subject: Subject,
+        subject: RotatedKey,
         rotation: Rotation,
         machine: &Machine,
         files: &[&str],

@@ -6,7 +6,7 @@ use slipway_cluster_input::ClusterInput;
 use slipway_resource::{Address, Desired, Turn, Value};
 
 use super::super::configuration::is_control_plane;
-use super::super::rotation::Subject;
+use super::super::rotation::RotatedKey;
 use super::super::{Machine, Placement, programs};
 use super::authorities_rotated::KEY_OF_SNAPSHOTS;
 use super::{KUBELET_CREDENTIALS, KUBELET_SETTINGS, MACHINES, Making, OBJECT, inside, is_inside_of};
@@ -95,7 +95,7 @@ impl Making<'_> {
             let Some(machine) = host.and_then(|host| machines.get(host)) else { continue };
             let control_plane = is_control_plane(self.cluster, machine);
             let follows = self.placement.balancer.is_some()
-                || self.placement.rotations.contains_key(&Subject::KubernetesCa);
+                || self.placement.rotations.contains_key(&RotatedKey::KubernetesCa);
             desired.lifecycle.turn = part_of(desired, follows).map(|part| Turn {
                 group: MACHINES.to_owned(),
                 unit: unit_of(part, control_plane, machine),

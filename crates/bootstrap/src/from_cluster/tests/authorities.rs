@@ -16,7 +16,7 @@ fn attribute(resources: &[Desired], address: &str, name: &str) -> String {
     find(resources, address).attributes.get(name).map(|value| format!("{value:?}")).unwrap_or_default()
 }
 
-fn stages(subject: Subject) -> [Vec<Desired>; 4] {
+fn stages(subject: RotatedKey) -> [Vec<Desired>; 4] {
     let rest = Rotation::default();
     let (added, used) = (rest.next(), rest.next().next());
     [rest, added, used, used.next()].map(|stage| rotated(subject, stage))
@@ -25,9 +25,9 @@ fn stages(subject: Subject) -> [Vec<Desired>; 4] {
 #[test]
 fn an_authority_is_accepted_then_used_then_alone() {
     for (subject, file, name, leaf) in [
-        (Subject::FrontProxyCa, "front-proxy-ca", "front-proxy-ca", "front-proxy-client"),
-        (Subject::EtcdCa, "etcd/ca", "etcd-ca", "etcd-peer"),
-        (Subject::KubernetesCa, "ca", "kubernetes-ca", "apiserver"),
+        (RotatedKey::FrontProxyCa, "front-proxy-ca", "front-proxy-ca", "front-proxy-client"),
+        (RotatedKey::EtcdCa, "etcd/ca", "etcd-ca", "etcd-peer"),
+        (RotatedKey::KubernetesCa, "ca", "kubernetes-ca", "apiserver"),
     ] {
         let new = format!("{name}-2");
         let stages = stages(subject);
@@ -46,7 +46,7 @@ fn an_authority_is_accepted_then_used_then_alone() {
         let authority = attribute(&stages[1], &format!("keypair.{new}"), "certificate_authority");
         assert!(authority.contains(&new), "{authority}");
         // The leader is the last one, and every server is awaited after its files.
-        let old = if subject == Subject::KubernetesCa { "kubernetes" } else { name };
+        let old = if subject == RotatedKey::KubernetesCa { "kubernetes" } else { name };
         for (stage, former) in stages.iter().zip([Some(&*new), None, None, Some(old)]) {
             let trust = format!("authority_trust.cp-0/{}", subject.name());
             let before = stands_on(stage, &trust);
@@ -67,7 +67,7 @@ fn an_authority_is_accepted_then_used_then_alone() {
 /// A certificate of an adopted cluster is written as it was found, maybe without a line break at its end.
 #[test]
 fn a_certificate_begins_a_line() {
-    let [_, added, ..] = stages(Subject::KubernetesCa);
+    let [_, added, ..] = stages(RotatedKey::KubernetesCa);
     let content = find(&added, "file.cp-1/pki/ca.crt").attributes.get("content").unwrap();
     let mut name = |reference: &Reference| Value::from(format!("<{}>", reference.address.name()));
     assert_eq!(content.resolve(&mut name), Value::from("<kubernetes-ca>\n<kubernetes-ca-2>"));
@@ -101,16 +101,16 @@ fn only_what_reads_an_authority_once_is_restarted() {
         pod.attributes.get("volatile_inputs").map(|inputs| format!("{inputs:?}")).unwrap_or_default()
     };
     for pod in ["etcd", "kube-apiserver"] {
-        let [rest, added, used, after] = stages(Subject::EtcdCa).map(|stage| inputs(&stage, pod));
+        let [rest, added, used, after] = stages(RotatedKey::EtcdCa).map(|stage| inputs(&stage, pod));
         assert!(rest != added && used != after && after != rest, "{pod} is restarted");
         assert_eq!(added, used, "stage 2 restarts no {pod}");
     }
     for pod in ["kube-controller-manager", "kube-scheduler"] {
-        let [rest, added, used, after] = stages(Subject::EtcdCa).map(|stage| inputs(&stage, pod));
+        let [rest, added, used, after] = stages(RotatedKey::EtcdCa).map(|stage| inputs(&stage, pod));
         assert!(rest == added && added == used && used == after, "{pod}");
     }
     for pod in ["etcd", "kube-apiserver", "kube-controller-manager"] {
-        let [rest, added, used, after] = stages(Subject::FrontProxyCa).map(|stage| inputs(&stage, pod));
+        let [rest, added, used, after] = stages(RotatedKey::FrontProxyCa).map(|stage| inputs(&stage, pod));
         assert!(rest == added && added == used && used == after, "{pod}");
     }
 }
@@ -122,7 +122,7 @@ fn keys_of_snapshots_outlive_the_authority_of_etcd() {
         let addresses = stage.iter().map(|desired| desired.address.to_string());
         addresses.filter(|address| address.starts_with(&prefix)).collect()
     };
-    let [rest, added, used, after] = stages(Subject::EtcdCa);
+    let [rest, added, used, after] = stages(RotatedKey::EtcdCa);
     assert_eq!(names(&rest, "cp-1").len(), 0);
     for stage in [&added, &used, &after] {
         assert_eq!(names(stage, "cp-1").len(), 2);
@@ -133,13 +133,13 @@ fn keys_of_snapshots_outlive_the_authority_of_etcd() {
         find(stage, "keypair.etcd-ca");
     }
     // The key of front proxies seals nothing.
-    let after = stages(Subject::FrontProxyCa)[3].clone();
+    let after = stages(RotatedKey::FrontProxyCa)[3].clone();
     assert!(after.iter().all(|desired| desired.address.to_string() != "keypair.front-proxy-ca"));
 }
 
 #[test]
 fn the_authority_of_the_api_reaches_all_that_use_it() {
-    let [_, added, used, after] = stages(Subject::KubernetesCa);
+    let [_, added, used, after] = stages(RotatedKey::KubernetesCa);
     let names = |stage: &[Desired], address: &str, attribute: &str| {
         let mut names = Vec::new();
         if let Some(value) = find(stage, address).attributes.get(attribute) {
@@ -224,7 +224,7 @@ fn every_kubeconfig_of_a_control_plane_follows_the_authorities() {
         "virtualIp: { address: 192.0.2.40, holder: slipway }",
     ] {
         let mut placed = placement(2);
-        placed.rotations.insert(Subject::KubernetesCa, Rotation::default().next());
+        placed.rotations.insert(RotatedKey::KubernetesCa, Rotation::default().next());
         let resources = expand(&cluster(endpoint), &placed, &[]).unwrap().resources;
         let has = |desired: &Desired, name: &str| desired.attributes.get(name).is_some();
         let made = resources.iter().filter(|desired| desired.address.kind() == "kubeconfig");
@@ -249,7 +249,7 @@ fn workers_trust_the_authorities_of_the_stage() {
     let of = |placed: &Placement| expand(&with_pool("elected: {}", pool), placed, &[]).unwrap().resources;
     let plain = of(&placed);
     assert_eq!(find(&plain, "file.w-0/ca").attributes.get("keep_existing"), Some(&Value::from(true)));
-    placed.rotations.insert(Subject::KubernetesCa, Rotation::default().next().next());
+    placed.rotations.insert(RotatedKey::KubernetesCa, Rotation::default().next().next());
     let used = of(&placed);
     let file = find(&used, "file.w-0/ca");
     let mut names = Vec::new();

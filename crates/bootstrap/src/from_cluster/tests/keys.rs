@@ -46,7 +46,7 @@ fn a_new_encryption_key_is_second_then_first_then_alone() {
     let mut stage = Rotation::default();
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let resources = rotated(Subject::EncryptionKey, stage);
+        let resources = rotated(RotatedKey::EncryptionKey, stage);
         let file = kept_by(find(&resources, "file.cp-1/encryption-configuration"));
         let keys = resources.iter().filter(|desired| desired.address.kind() == "encryption_key");
         seen.push((file, keys.count()));
@@ -84,7 +84,7 @@ fn pods_follow_the_keys_of_service_accounts() {
     let mut stage = Rotation::default();
     let mut seen = Vec::new();
     for _ in 0..4 {
-        let resources = rotated(Subject::SaKey, stage);
+        let resources = rotated(RotatedKey::SaKey, stage);
         let private = kept_by(find(&resources, "file.cp-1/pki/sa.key"));
         let mut public = Vec::new();
         find(&resources, "file.cp-1/pki/sa.pub")
