@@ -52,9 +52,9 @@ async fn pause(context: &Context, arguments: &PauseArguments) -> Result<ExitCode
     let until = arguments.duration.map(|duration| since.checked_add(duration)).transpose();
     let until = until.map_err(|error| CommandError::internal("the end of the pause is no date", error))?;
     let pause = Pause { who: context.actor()?.who, since, until, reason: arguments.reason.clone() };
-    let told = told(&arguments.cluster, &pause);
+    let sentence = sentence(&arguments.cluster, &pause);
     board::pause(&backend, &arguments.cluster, pause).await?;
-    context.output.outcome(&told)?;
+    context.output.outcome(&sentence)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -94,7 +94,7 @@ async fn check_known(backend: &Arc<dyn Backend>, cluster: &str) -> Result<(), Co
 }
 
 /// The message about a pause.
-fn told(cluster: &str, pause: &Pause) -> String {
+fn sentence(cluster: &str, pause: &Pause) -> String {
     format!("Controllers apply nothing for {cluster}: {pause}")
 }
 
@@ -107,7 +107,7 @@ pub(crate) async fn tell_pauses<'a>(
     let now = Timestamp::now();
     for cluster in clusters {
         if let Some(pause) = board.pause(cluster, now) {
-            context.output.message(&told(cluster, pause));
+            context.output.message(&sentence(cluster, pause));
         }
     }
     Ok(board)

@@ -68,7 +68,7 @@ fn selected() -> Value {
 /// The environment of both forms.
 fn environment(settings: Settings<'_>, probes: bool) -> Vec<Value> {
     let prometheus = settings.flag("prometheusEnable", settings.flag("enablePrometheusMetrics", false));
-    let told = |name: &str, key: &str, default: &str| variable(name, settings.text_or(key, default));
+    let setting = |name: &str, key: &str, default: &str| variable(name, settings.text_or(key, default));
     let mut environment = vec![
         field("NODE_NAME", "spec.nodeName"),
         field("POD_NAME", "metadata.name"),
@@ -83,14 +83,14 @@ fn environment(settings: Settings<'_>, probes: bool) -> Vec<Value> {
         variable("PROMETHEUS_SERVER_PORT", "9092"),
         variable("DRY_RUN", "false"),
         variable("CORDON_ONLY", "false"),
-        told("TAINT_NODE", "taintNode", "false"),
-        told("EXCLUDE_FROM_LOAD_BALANCERS", "excludeFromLoadBalancers", "true"),
+        setting("TAINT_NODE", "taintNode", "false"),
+        setting("EXCLUDE_FROM_LOAD_BALANCERS", "excludeFromLoadBalancers", "true"),
         variable("DELETE_LOCAL_DATA", "true"),
         variable("IGNORE_DAEMON_SETS", "true"),
-        told("POD_TERMINATION_GRACE_PERIOD", "podTerminationGracePeriod", "-1"),
+        setting("POD_TERMINATION_GRACE_PERIOD", "podTerminationGracePeriod", "-1"),
         variable("NODE_TERMINATION_GRACE_PERIOD", "120"),
         variable("EMIT_KUBERNETES_EVENTS", "true"),
-        told("ENABLE_OUT_OF_SERVICE_TAINT", "enableOutOfServiceTaint", "false"),
+        setting("ENABLE_OUT_OF_SERVICE_TAINT", "enableOutOfServiceTaint", "false"),
     ];
     for (name, key) in [("WEBHOOK_URL", "webhookURL"), ("WEBHOOK_TEMPLATE", "webhookTemplate")] {
         environment.extend(settings.text(key).map(|value| variable(name, value)));
@@ -162,14 +162,14 @@ fn deployment(cluster: &ClusterInput, facts: &Facts, family: &Family, queue: &st
 
 fn daemon_set(cluster: &ClusterInput, family: &Family) -> Value {
     let settings = Settings::of(cluster, NAME);
-    let told = |name: &str, key: &str, default: &str| variable(name, settings.text_or(key, default));
+    let setting = |name: &str, key: &str, default: &str| variable(name, settings.text_or(key, default));
     let mut environment = environment(settings, false);
     environment.extend([
         variable("METADATA_TRIES", "3"),
-        told("ENABLE_SPOT_INTERRUPTION_DRAINING", "enableSpotInterruptionDraining", "true"),
-        told("ENABLE_SCHEDULED_EVENT_DRAINING", "enableScheduledEventDraining", "true"),
-        told("ENABLE_REBALANCE_MONITORING", "enableRebalanceMonitoring", "false"),
-        told("ENABLE_REBALANCE_DRAINING", "enableRebalanceDraining", "false"),
+        setting("ENABLE_SPOT_INTERRUPTION_DRAINING", "enableSpotInterruptionDraining", "true"),
+        setting("ENABLE_SCHEDULED_EVENT_DRAINING", "enableScheduledEventDraining", "true"),
+        setting("ENABLE_REBALANCE_MONITORING", "enableRebalanceMonitoring", "false"),
+        setting("ENABLE_REBALANCE_DRAINING", "enableRebalanceDraining", "false"),
         variable("ENABLE_SQS_TERMINATION_DRAINING", "false"),
         variable("UPTIME_FROM_FILE", "/proc/uptime"),
     ]);

@@ -294,9 +294,9 @@ fn names(confirmations: &[Confirmation]) -> String {
 }
 
 fn unresolved(steps: &[crate::Unresolved]) -> String {
-    let told =
+    let sentences =
         steps.iter().map(|step| format!("{} (provider {}: {})", step.address, step.provider, step.error));
-    told.collect::<Vec<_>>().join("; ")
+    sentences.collect::<Vec<_>>().join("; ")
 }
 
 fn count(things: usize) -> String {

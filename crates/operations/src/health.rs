@@ -230,13 +230,13 @@ async fn of_etcd(opened: &Opened, state: &State) -> Vec<String> {
             _ => &[],
         };
         let host = machine_of(address);
-        let told = |member: &str| {
+        let sentence = |member: &str| {
             let id = member.split(' ').next().unwrap_or_default();
             format!(
                 "member {member} was announced and never started: it counts among the members, and no other one can join. `slipway apply` goes on with a host that is joining; a member that nobody will start leaves with `etcdctl member remove {id}` on {host}"
             )
         };
-        let members = members.iter().filter_map(Value::as_str).map(told);
+        let members = members.iter().filter_map(Value::as_str).map(sentence);
         let cluster = opened.spec.cluster.name.as_str();
         let alarms = alarms.iter().filter_map(Value::as_str).map(|alarm| raised(alarm, cluster, host));
         return members.chain(alarms).collect();
@@ -246,7 +246,7 @@ async fn of_etcd(opened: &Opened, state: &State) -> Vec<String> {
 
 /// An alarm of etcd, with its effect and the way out.
 fn raised(alarm: &str, cluster: &str, host: &str) -> String {
-    let told = match alarm.split(' ').next().unwrap_or_default() {
+    let sentence = match alarm.split(' ').next().unwrap_or_default() {
         "NOSPACE" => format!(
             "a database has reached its quota, and etcd refuses writes. `slipway etcd defragment {cluster}` makes room and clears the \
              alarm; then delete objects that nobody needs"
@@ -257,7 +257,7 @@ fn raised(alarm: &str, cluster: &str, host: &str) -> String {
         ),
         _ => format!("`etcdctl alarm list` on {host} shows it"),
     };
-    format!("etcd has raised the alarm {alarm}: {told}")
+    format!("etcd has raised the alarm {alarm}: {sentence}")
 }
 
 /// An object as its provider sees it; `None` where the provider cannot read it.

@@ -72,12 +72,12 @@ async fn from(client: &Client, url: &str, part: &Path, sha256: &str) -> Result<(
 }
 
 async fn receive(client: &Client, url: &str, part: &Path, there: u64) -> Result<(), String> {
-    let told = |error: reqwest::Error| slipway_resource::with_causes(&error.without_url());
+    let reason_of = |error: reqwest::Error| slipway_resource::with_causes(&error.without_url());
     let mut request = client.get(url);
     if there > 0 {
         request = request.header(RANGE, format!("bytes={there}-"));
     }
-    let mut answer = request.send().await.map_err(told)?;
+    let mut answer = request.send().await.map_err(reason_of)?;
     let mut options = OpenOptions::new();
     options.create(true);
     let mut received = match answer.status() {
@@ -97,7 +97,7 @@ async fn receive(client: &Client, url: &str, part: &Path, there: u64) -> Result<
     };
     let unwritable = |error: io::Error| format!("{} cannot be written: {error}", part.display());
     let mut file = options.open(part).map_err(unwritable)?;
-    while let Some(bytes) = answer.chunk().await.map_err(told)? {
+    while let Some(bytes) = answer.chunk().await.map_err(reason_of)? {
         received = received.saturating_add(bytes.len() as u64);
         if received > LARGEST {
             let _ = fs::remove_file(part);

@@ -56,8 +56,8 @@ pub struct Status {
     /// When it is looked at again without a change.
     pub next: Option<Timestamp>,
     /// The digest of what receivers of notifications were told last; `None` when it is over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<String>,
+    #[serde(default, rename = "told", skip_serializing_if = "Option::is_none")]
+    pub notified: Option<String>,
     /// Its place in the order among the clusters of its source; `None` where there is no order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<Rollout>,

@@ -22,7 +22,7 @@ kill -KILL $process
 wait $process"#;
 
 /// Maximum length of the end of a log in a message.
-const TOLD: usize = 2000;
+const REPORTED: usize = 2000;
 
 /// A running process. It is killed with its value.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Process {
     #[must_use]
     pub fn log(&self) -> String {
         let bytes = fs::read(&self.log).unwrap_or_default();
-        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(TOLD)..]).into_owned()
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(REPORTED)..]).into_owned()
     }
 }
 

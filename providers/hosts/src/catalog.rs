@@ -125,7 +125,7 @@ impl HostsSession {
             None if self.offline => facts::of_unseen(host, &self.config),
             None => self.agents.look(&host.name).await.map_err(|error| about_host(error, &host.name))?,
         };
-        let told = seen.node.clone();
+        let reported = seen.node.clone();
         let node = seen.node.filter(|_| adopting);
         let used = node.as_ref().and_then(|node| node.cri_socket.clone());
         let began = node.as_ref().map_or(pinned.is_none(), |node| !node.joined);
@@ -148,7 +148,7 @@ impl HostsSession {
             }),
             found: before.map(|before| before.found.clone()).unwrap_or(node.map(found)),
         };
-        Ok((machine, told))
+        Ok((machine, reported))
     }
 }
 

@@ -73,13 +73,13 @@ fn generation_behind(object: &Json) -> Option<Readiness> {
 /// The conventional conditions: `Stalled`, `Reconciling`, `Ready`.
 fn generic(object: &Json) -> Readiness {
     if let Some(stalled) = condition(object, "Stalled").filter(|condition| condition.is("True")) {
-        return Readiness::Failed(stalled.told());
+        return Readiness::Failed(stalled.sentence());
     }
     if let Some(working) = condition(object, "Reconciling").filter(|condition| condition.is("True")) {
-        return Readiness::InProgress(working.told());
+        return Readiness::InProgress(working.sentence());
     }
     match condition(object, "Ready") {
-        Some(ready) if !ready.is("True") => Readiness::InProgress(ready.told()),
+        Some(ready) if !ready.is("True") => Readiness::InProgress(ready.sentence()),
         _ => Readiness::Ready,
     }
 }
@@ -87,7 +87,7 @@ fn generic(object: &Json) -> Readiness {
 fn must_be_true(object: &Json, kind: &str) -> Readiness {
     match condition(object, kind) {
         Some(condition) if condition.is("True") => Readiness::Ready,
-        Some(condition) => Readiness::InProgress(condition.told()),
+        Some(condition) => Readiness::InProgress(condition.sentence()),
         None => Readiness::InProgress(format!("it does not say {kind} yet")),
     }
 }
@@ -124,12 +124,12 @@ fn service(object: &Json) -> Readiness {
 
 fn definition(object: &Json) -> Readiness {
     if let Some(refused) = condition(object, "NamesAccepted").filter(|condition| condition.is("False")) {
-        return Readiness::Failed(refused.told());
+        return Readiness::Failed(refused.sentence());
     }
     match condition(object, "Established") {
         Some(established) if established.is("True") => Readiness::Ready,
         Some(established) if text_of(established.0, "reason") != "Installing" => {
-            Readiness::InProgress(established.told())
+            Readiness::InProgress(established.sentence())
         }
         _ => Readiness::InProgress("it is not served yet".to_owned()),
     }
@@ -146,7 +146,7 @@ pub fn holders(object: &Json) -> String {
     let conditions = object.pointer("/status/conditions").and_then(Json::as_array).into_iter().flatten();
     for condition in conditions.map(Condition).filter(|condition| condition.is("True")) {
         if text_of(condition.0, "type").starts_with("Namespace") {
-            found.push(condition.told());
+            found.push(condition.sentence());
         }
     }
     if found.is_empty() { "it is going".to_owned() } else { found.join("; ") }
@@ -165,7 +165,7 @@ impl Condition<'_> {
     }
 
     /// The condition as text.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn sentence(&self) -> String {
         let (kind, status) = (text_of(self.0, "type"), text_of(self.0, "status"));
         let (reason, message) = (text_of(self.0, "reason"), text_of(self.0, "message"));
         match (reason, message) {

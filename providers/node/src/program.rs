@@ -56,9 +56,9 @@ pub(crate) async fn run_at(program: &Path, arguments: &[&str]) -> Result<Output,
         Ok(Err(error)) => Err(transient(format!("{name}: {error}"))),
         Ok(Ok(output)) => {
             let out = String::from_utf8_lossy(&output.stdout).into_owned();
-            let told = String::from_utf8_lossy(&output.stderr);
-            let told = if told.trim().is_empty() { out.as_str() } else { &told };
-            let lines: Vec<&str> = told.trim().lines().collect();
+            let printed = String::from_utf8_lossy(&output.stderr);
+            let printed = if printed.trim().is_empty() { out.as_str() } else { &printed };
+            let lines: Vec<&str> = printed.trim().lines().collect();
             let text = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("; ");
             Ok(Output { success: output.status.success(), out, text })
         }

@@ -104,12 +104,12 @@ impl Condition {
             Ok(answer) => {
                 let text = String::from_utf8_lossy(&answer.body);
                 let failed: Vec<&str> = text.lines().filter(|line| line.starts_with("[-]")).collect();
-                let told = if failed.is_empty() {
+                let reported = if failed.is_empty() {
                     text.lines().next().unwrap_or_default()
                 } else {
                     &failed.join(" ")
                 };
-                Err(format!("{url} answers {}: {told}", answer.status))
+                Err(format!("{url} answers {}: {reported}", answer.status))
             }
             Err(error) => Err(format!("{url}: {error}")),
         }
@@ -122,12 +122,12 @@ impl Condition {
         }
         let begun = Instant::now();
         let until = work.deadline.min(begun + self.timeout);
-        let (mut pause, mut told) = (SHORTEST, begun);
+        let (mut pause, mut reported) = (SHORTEST, begun);
         loop {
             let Err(why) = self.look(&work.host().disk).await else { return Ok(()) };
-            if told == begun || told.elapsed() >= TELL {
+            if reported == begun || reported.elapsed() >= TELL {
                 work.tell(format!("waits until it is ready: {why}"));
-                told = Instant::now();
+                reported = Instant::now();
             }
             if Instant::now() + pause >= until {
                 let text = format!(

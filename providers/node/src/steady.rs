@@ -110,7 +110,7 @@ impl Steady {
         let (mut good_since, mut same) = (None::<Instant>, None::<u32>);
         let mut processes = BTreeSet::new();
         let mut seen_at = begun;
-        let mut told = begun;
+        let mut reported = begun;
         loop {
             let state = supervisor.state(work.host(), work.identity()).await?;
             processes.extend(state.as_ref().and_then(|state| state.pid));
@@ -143,9 +143,9 @@ impl Steady {
                     why
                 }
             };
-            if !why.is_empty() && (told == begun || told.elapsed() >= TELL) {
+            if !why.is_empty() && (reported == begun || reported.elapsed() >= TELL) {
                 work.tell(format!("waits until it runs well: {why}"));
-                told = Instant::now();
+                reported = Instant::now();
             }
             if begun.elapsed() >= self.timeout {
                 let seconds = self.timeout.as_secs();
@@ -255,12 +255,12 @@ pub(crate) fn last_errors(lines: &[String]) -> String {
             || line.contains("level=error")
             || line.contains("level=fatal")
     };
-    let mut told: Vec<&String> = lines.iter().rev().filter(is_error).collect();
-    if told.is_empty() {
-        told = lines.iter().rev().filter(|line| !line.trim().is_empty()).collect();
+    let mut reported: Vec<&String> = lines.iter().rev().filter(is_error).collect();
+    if reported.is_empty() {
+        reported = lines.iter().rev().filter(|line| !line.trim().is_empty()).collect();
     }
     let mut texts: Vec<String> = Vec::new();
-    for line in told {
+    for line in reported {
         let text = without_head(line);
         if !texts.contains(&text) {
             texts.push(text);

@@ -63,7 +63,7 @@ async fn intake(
 }
 
 async fn act(open: Arc<OpenSession>, request: proto::ApplyRequest, events: Events) {
-    let mut end = End { token: request.token.clone(), events: events.clone(), told: false };
+    let mut end = End { token: request.token.clone(), events: events.clone(), reported: false };
     let outcome = match ApplyRequest::try_from(request) {
         Ok(request) => {
             let sink = sink(end.token.clone(), events);
@@ -89,12 +89,12 @@ pub(crate) fn sink(token: String, events: Events) -> EventSink {
 struct End {
     token: String,
     events: Events,
-    told: bool,
+    reported: bool,
 }
 
 impl End {
     fn tell(&mut self, event: Event) {
-        self.told = true;
+        self.reported = true;
         // The client may have left.
         let _ = self
             .events
@@ -104,7 +104,7 @@ impl End {
 
 impl Drop for End {
     fn drop(&mut self) {
-        if !self.told {
+        if !self.reported {
             let error =
                 ProviderError::new(ErrorClass::OutcomeUnknown, "the provider failed inside an action");
             self.tell(Event::Failed(error.into()));

@@ -281,9 +281,9 @@ pub(crate) mod tests {
         let head = new_head(&claim("ada"));
         let hold = hold(&head);
         let meta = CommitMeta { outcome: Outcome::Failed, ..CommitMeta::default() };
-        let told = act(&head, &hold, Event::Unfinished(Box::new(meta.clone()))).unwrap();
-        assert_eq!((told.unfinished.clone(), told.generation), (Some(meta.clone()), Generation(0)));
-        let released = act(&told, &hold, Event::Release(None)).unwrap();
+        let noted = act(&head, &hold, Event::Unfinished(Box::new(meta.clone()))).unwrap();
+        assert_eq!((noted.unfinished.clone(), noted.generation), (Some(meta.clone()), Generation(0)));
+        let released = act(&noted, &hold, Event::Release(None)).unwrap();
         let taken = take(&released, &claim("bob"), Presence::Assumed).unwrap();
         assert_eq!(taken.unfinished, Some(meta));
         let hold = super::Hold { epoch: taken.epoch, id: taken.holder.as_ref().unwrap().id.clone() };

@@ -169,7 +169,7 @@ impl Contending<'_> {
                         }
                         None => None,
                     };
-                    let told = kept.as_ref().is_some_and(|(_, is_new)| *is_new);
+                    let is_reported = kept.as_ref().is_some_and(|(_, is_new)| *is_new);
                     if let Some((run, _)) = kept {
                         next.unfinished = Some(run);
                     }
@@ -180,7 +180,7 @@ impl Contending<'_> {
                         let hold = Hold { epoch: next.epoch, id: self.claim.id.clone() };
                         return Ok((head, Taken { head: *next, tag, hold, sent }));
                     }
-                    if let Some(head) = replaced.filter(|_| told) {
+                    if let Some(head) = replaced.filter(|_| is_reported) {
                         runs::take_back(self.writer, head).await?;
                     }
                 }

@@ -83,11 +83,11 @@ pub async fn find(
     let entries = history::list(backend, cluster, usize::MAX).await?;
     let kept = kept(head, &entries, retention, now);
     // For generations without a record, only the number shows the age.
-    let told: BTreeSet<Generation> = entries.iter().map(|entry| entry.generation).collect();
+    let listed: BTreeSet<Generation> = entries.iter().map(|entry| entry.generation).collect();
     let is_kept = |generation: Generation| {
         let distance = head.generation.0.saturating_sub(generation.0);
         kept.contains(&generation)
-            || (!told.contains(&generation) && distance <= retention.generations as u64)
+            || (!listed.contains(&generation) && distance <= retention.generations as u64)
     };
     let mut garbage = Garbage { segments: segments(backend, head).await?, ..Garbage::default() };
     for key in backend.list(&layout::snapshots(cluster)).await? {

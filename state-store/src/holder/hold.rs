@@ -36,13 +36,13 @@ impl Hold {
 
     /// Checks that no takeover is known.
     pub(crate) fn held(&self) -> Result<()> {
-        self.lock().held().map_err(|invalid| self.told(invalid))
+        self.lock().held().map_err(|invalid| self.reported(invalid))
     }
 
     /// Checks that no takeover is possible.
     pub(crate) fn valid(&self) -> Result<()> {
         let now = self.clock.elapsed();
-        self.lock().valid(now).map_err(|invalid| self.told(invalid))
+        self.lock().valid(now).map_err(|invalid| self.reported(invalid))
     }
 
     /// A write of the head that was sent at `sent` succeeded.
@@ -58,10 +58,10 @@ impl Hold {
     /// Records a takeover. The first reported name stays.
     pub(crate) fn lose(&self, by: Option<String>) -> Error {
         let by = self.lock().lose(by);
-        self.told(Invalid::Lost(by))
+        self.reported(Invalid::Lost(by))
     }
 
-    fn told(&self, invalid: Invalid) -> Error {
+    fn reported(&self, invalid: Invalid) -> Error {
         let (cluster, epoch) = (self.cluster.clone(), self.key.epoch);
         match invalid {
             Invalid::Lost(by) => Error::Lost { cluster, epoch, by },

@@ -59,11 +59,11 @@ pub fn difference(old: &Service, new: &Service) -> Option<Difference> {
     }
     let (before, after) = (old.spec.clone().unwrap_or_default(), new.spec.clone().unwrap_or_default());
     if wants_balancer(old) != wants_balancer(new) {
-        return Some(told("Type", text(before.type_.as_ref()), text(after.type_.as_ref())));
+        return Some(differs("Type", text(before.type_.as_ref()), text(after.type_.as_ref())));
     }
     let ranges = |spec: &ServiceSpec| spec.load_balancer_source_ranges.clone().unwrap_or_default();
     if ranges(&before) != ranges(&after) {
-        return Some(told("LoadBalancerSourceRanges", list(&ranges(&before)), list(&ranges(&after))));
+        return Some(differs("LoadBalancerSourceRanges", list(&ranges(&before)), list(&ranges(&after))));
     }
     if ports(&before) != ports(&after)
         || before.session_affinity != after.session_affinity
@@ -73,7 +73,7 @@ pub fn difference(old: &Service, new: &Service) -> Option<Difference> {
     }
     if before.load_balancer_ip != after.load_balancer_ip {
         let (before, after) = (text(before.load_balancer_ip.as_ref()), text(after.load_balancer_ip.as_ref()));
-        return Some(told("LoadbalancerIP", before, after));
+        return Some(differs("LoadbalancerIP", before, after));
     }
     if let Some(difference) = external_ips(&before, &after) {
         return Some(difference);
@@ -85,7 +85,7 @@ pub fn difference(old: &Service, new: &Service) -> Option<Difference> {
     }
     if old.metadata.uid != new.metadata.uid {
         let (before, after) = (text(old.metadata.uid.as_ref()), text(new.metadata.uid.as_ref()));
-        return Some(told("UID", before, after));
+        return Some(differs("UID", before, after));
     }
     of_traffic(&before, &after)
 }
@@ -106,11 +106,11 @@ fn external_ips(before: &ServiceSpec, after: &ServiceSpec) -> Option<Difference>
 fn of_traffic(before: &ServiceSpec, after: &ServiceSpec) -> Option<Difference> {
     if before.external_traffic_policy != after.external_traffic_policy {
         let policy = |spec: &ServiceSpec| text(spec.external_traffic_policy.as_ref());
-        return Some(told("ExternalTrafficPolicy", policy(before), policy(after)));
+        return Some(differs("ExternalTrafficPolicy", policy(before), policy(after)));
     }
     let health = |spec: &ServiceSpec| spec.health_check_node_port.unwrap_or_default();
     if health(before) != health(after) {
-        return Some(told("HealthCheckNodePort", health(before), health(after)));
+        return Some(differs("HealthCheckNodePort", health(before), health(after)));
     }
     let families = |spec: &ServiceSpec| spec.ip_families.as_ref().map_or(0, Vec::len);
     if families(before) != families(after) {
@@ -125,7 +125,7 @@ fn ports(spec: &ServiceSpec) -> Vec<ServicePort> {
     spec.ports.clone().unwrap_or_default()
 }
 
-fn told(reason: &'static str, before: impl Display, after: impl Display) -> Difference {
+fn differs(reason: &'static str, before: impl Display, after: impl Display) -> Difference {
     Difference::Told { reason, note: format!("{before} -> {after}") }
 }
 

@@ -35,18 +35,18 @@ const LONGEST: usize = 1024;
 
 /// Follows the settings until a signal comes.
 pub async fn run(caller: &dyn Caller) -> Result<(), Error> {
-    let mut agent = Agent { caller, failed: None, told: None };
+    let mut agent = Agent { caller, failed: None, reported: None };
     let mut signals = Signals::new()?;
     caller.leave_signals();
     loop {
         if let Err(error) = agent.look().await {
             let text = error.to_string();
-            if agent.told.as_ref() != Some(&text) {
+            if agent.reported.as_ref() != Some(&text) {
                 caller.report(error);
             }
-            agent.told = Some(text);
+            agent.reported = Some(text);
         } else {
-            agent.told = None;
+            agent.reported = None;
         }
         if signals.within(pause()).await {
             return Ok(());
@@ -74,7 +74,7 @@ struct Agent<'a> {
     /// The digest of settings with which the machine did not run well, and why.
     failed: Option<(String, String)>,
     /// The error that was written last.
-    told: Option<String>,
+    reported: Option<String>,
 }
 
 /// The machine and its Node at one look.

@@ -37,12 +37,12 @@ async fn version(root: &Path, etcd: &ExternalEtcd, endpoint: &str) -> Result<Str
     };
     let way = Way { trust, credentials, ..Way::of_caller() };
     let url = format!("{}/version", endpoint.trim_end_matches('/'));
-    let told = match https::get(&url, way).await.map_err(|error| error.to_string())? {
+    let body = match https::get(&url, way).await.map_err(|error| error.to_string())? {
         Document::Text(text) => text,
         Document::Elsewhere(to) => return Err(format!("it is at {to} now")),
     };
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap_or_default();
-    match told.get("etcdserver").and_then(serde_json::Value::as_str) {
+    let body: serde_json::Value = serde_json::from_str(&body).unwrap_or_default();
+    match body.get("etcdserver").and_then(serde_json::Value::as_str) {
         Some(version) => Ok(version.to_owned()),
         None => Err("it does not say its version".to_owned()),
     }

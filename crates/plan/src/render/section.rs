@@ -53,7 +53,7 @@ pub(super) fn gates(view: &View<'_>) -> Section {
     let changed: HashSet<&Address> = plan.changes.iter().map(|change| &change.address).collect();
     let rolled =
         plan.changes.iter().filter(|change| !change.machines.is_empty()).map(|change| &change.address);
-    let told: HashSet<StepId> = rolled
+    let in_rolls: HashSet<StepId> = rolled
         .flat_map(|address| view.steps(address))
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
         .flat_map(|step| prerequisites(step, plan))
@@ -63,7 +63,9 @@ pub(super) fn gates(view: &View<'_>) -> Section {
         .steps
         .iter()
         .filter(|step| matches!(step.action, StepAction::Operation { .. }))
-        .filter(|step| step.roll.is_none() && !changed.contains(&step.address) && !told.contains(&step.id))
+        .filter(|step| {
+            step.roll.is_none() && !changed.contains(&step.address) && !in_rolls.contains(&step.id)
+        })
         .map(|step| Line::at(0).with(Style::Rolled, "» ").text(clean(&view.titles.title(step))))
         .collect();
     Section { title: "Also runs", count: lines.len(), lines }

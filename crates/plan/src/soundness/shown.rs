@@ -65,8 +65,8 @@ fn limits(step: &Step) -> Option<String> {
     let limit = arguments.get("timeout_ms").and_then(Value::as_integer);
     let is_same = limit.and_then(|limit| u64::try_from(limit).ok()) == Some(step.timeout_ms);
     (name == operation::DRAIN && !is_same).then(|| {
-        let told = limit.unwrap_or_default();
-        format!("{} has {} ms, and its argument timeout_ms is {told}", step.title(), step.timeout_ms)
+        let stated = limit.unwrap_or_default();
+        format!("{} has {} ms, and its argument timeout_ms is {stated}", step.title(), step.timeout_ms)
     })
 }
 

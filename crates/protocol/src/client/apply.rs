@@ -33,11 +33,11 @@ const REQUESTS: usize = 256;
 type Outcome = Result<Applied, ProviderError>;
 
 /// Maximum number of events of one action.
-pub(super) const TOLD: u32 = 100_000;
+pub(super) const EVENTS: u32 = 100_000;
 
 struct Waiting {
     events: EventSink,
-    told: u32,
+    reported: u32,
     outcome: oneshot::Sender<Outcome>,
 }
 
@@ -115,7 +115,7 @@ impl Multiplexer {
                         format!("the action with token {token} is under way already"),
                     ));
                 };
-                place.insert(Waiting { events, told: 0, outcome: sender });
+                place.insert(Waiting { events, reported: 0, outcome: sender });
                 // A repeated action has the token of an ended one.
                 table.over.remove(&token);
             }
@@ -173,7 +173,7 @@ impl Ticket {
             Err(_) if self.has_begun() => (&mut self.outcome).await,
             Err(_) => {
                 let text = format!(
-                    "provider {} told nothing of an action within {} s",
+                    "provider {} reported nothing about an action within {} s",
                     life.name(),
                     begins.as_secs()
                 );
@@ -189,7 +189,7 @@ impl Ticket {
     fn has_begun(&self) -> bool {
         let actions = locked(&self.actions);
         let waiting = actions.as_ref().and_then(|table| table.waiting.get(&self.token));
-        waiting.is_none_or(|waiting| waiting.told > 0)
+        waiting.is_none_or(|waiting| waiting.reported > 0)
     }
 }
 
@@ -297,8 +297,8 @@ fn deliver_all(
 ) -> Result<(), ProviderError> {
     let message = checked(life, message)?;
     *empty += u32::from(message.events.is_empty());
-    if *empty > TOLD {
-        return Err(broken(life, format!("it sent more than {TOLD} messages without events")));
+    if *empty > EVENTS {
+        return Err(broken(life, format!("it sent more than {EVENTS} messages without events")));
     }
     message.events.into_iter().try_for_each(|event| deliver(life, actions, event))
 }
@@ -338,9 +338,9 @@ fn deliver(life: &Life, actions: &Actions, event: proto::ApplyEvent) -> Result<(
                     format!("an event for an action that was never sent, token `{token}`"),
                 ));
             };
-            waiting.told += 1;
-            if waiting.told > TOLD {
-                return Err(broken(life, format!("an action told more than {TOLD} events")));
+            waiting.reported += 1;
+            if waiting.reported > EVENTS {
+                return Err(broken(life, format!("an action reported more than {EVENTS} events")));
             }
             if let Some(event) = passing(event) {
                 waiting.events.send(event);

@@ -17,7 +17,7 @@ use slipway_resource::{Address, ErrorClass, Identity, Observed, ProviderError, S
 use zeroize::Zeroizing;
 
 use super::Connection;
-use super::apply::{Multiplexer, TOLD};
+use super::apply::{EVENTS, Multiplexer};
 use super::batch::{Batches, fitting};
 use super::call::{late, malformed};
 use crate::convert::{Malformed, Resumed, planned_from_message};
@@ -357,7 +357,7 @@ impl Session for RemoteSession {
                 Ok(response) => response.into_inner(),
                 Err(status) => return Err(self.connection.failure(&status).await),
             };
-            for _ in 0..=TOLD {
+            for _ in 0..=EVENTS {
                 tokio::task::coop::consume_budget().await;
                 let message = match stream.message().await {
                     Ok(Some(message)) => self.connection.checked(message)?,
@@ -370,7 +370,7 @@ impl Session for RemoteSession {
                     Resumed::End(resolution) => return Ok(resolution),
                 }
             }
-            let text = format!("more than {TOLD} events of one step");
+            let text = format!("more than {EVENTS} events of one step");
             Err(self.malformed(&Malformed::new("answer of Resume", text)))
         };
         match self.connection.alive(tokio::time::timeout(limit, follow)).await? {

@@ -84,7 +84,7 @@ impl Notification {
         }
         let is_told = |word: &String| Reason::ALL.iter().any(|known| known.word() == word && known.is_told());
         if let Some(unknown) = self.reasons.iter().find(|word| !is_told(word)) {
-            return Some(format!("`reasons` has `{unknown}`, which is no reason that is told"));
+            return Some(format!("`reasons` has `{unknown}`, which is no reason of a notification"));
         }
         Template::parse(&self.template).err()
     }

@@ -134,9 +134,9 @@ impl PlanRequest {
         // After a failure, the last plan is one that was made before.
         let is_planned = cluster.problem.is_none();
         status.plan = cluster.plan.as_ref().filter(|_| is_planned).map(PlanSummary::of);
-        let told = (ready.reason.as_str(), ready.message.clone());
+        let reported = (ready.reason.as_str(), ready.message.clone());
         let conditions = if is_planned { ["True", "False", "False"] } else { ["False", "False", "True"] };
-        self.tell(&mut status, conditions, told, now);
+        self.tell(&mut status, conditions, reported, now);
         Some(status)
     }
 

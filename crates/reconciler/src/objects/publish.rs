@@ -53,7 +53,7 @@ struct Written {
     status: Option<Digest>,
     generation: i64,
     /// The subject of the last event.
-    told: Option<String>,
+    published: Option<String>,
 }
 
 /// The result of writing one object.
@@ -216,8 +216,8 @@ impl<'a> Publisher<'a> {
     /// Publishes an event if `Ready` has a new reason, or a failure has another message.
     async fn tell(&self, status: &Status, written: &mut Written, object: &ObjectReference) {
         let Some(ready) = status.ready() else { return };
-        let told = subject(&ready.reason, &ready.message, status.problem.is_some());
-        if written.told.as_ref() == Some(&told) {
+        let published = subject(&ready.reason, &ready.message, status.problem.is_some());
+        if written.published.as_ref() == Some(&published) {
             return;
         }
         let kind = if status.problem.is_some() { EventType::Warning } else { EventType::Normal };
@@ -227,7 +227,7 @@ impl<'a> Publisher<'a> {
         };
         // Nothing depends on an event.
         let _ = timeout(REQUEST, self.connection.events.publish(object, kind, &ready.reason, note)).await;
-        written.told = Some(told);
+        written.published = Some(published);
     }
 
     async fn remove(&self, cluster: &str) -> Result<(), Failure> {
@@ -252,7 +252,7 @@ impl Written {
             spec: Some(digest(&object.spec)),
             status: None,
             generation: object.metadata.generation.unwrap_or_default(),
-            told: ready.map(|ready| subject(&ready.reason, &ready.message, is_problem)),
+            published: ready.map(|ready| subject(&ready.reason, &ready.message, is_problem)),
         }
     }
 }

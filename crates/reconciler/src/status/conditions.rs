@@ -44,13 +44,13 @@ impl Status {
     /// failure of a later attempt is not.
     pub(crate) fn tell_receivers(&mut self) -> bool {
         if self.is(Reason::InSync) {
-            return self.told.take().is_some();
+            return self.notified.take().is_some();
         }
         let is_told = Reason::ALL.iter().any(|reason| reason.is_told() && self.is(*reason));
         let Some(ready) = self.ready().filter(|_| is_told) else { return false };
         let digest = Digest::of(format!("{}\0{}", ready.reason, ready.message).as_bytes()).to_hex();
-        let is_new = self.told.as_ref() != Some(&digest);
-        self.told = Some(digest);
+        let is_new = self.notified.as_ref() != Some(&digest);
+        self.notified = Some(digest);
         is_new
     }
 

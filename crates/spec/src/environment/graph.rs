@@ -263,8 +263,8 @@ impl Builder {
             self.diagnostics.push(diagnostic);
         }
         // One problem tells that the base is not complete; those after as many as are shown tell nothing more.
-        let told = if self.diagnostics.len() > count::PROBLEMS { 1 } else { problems.len() };
-        self.diagnostics.extend(problems.into_iter().take(told).map(|problem| problem.at(file, span)));
+        let most = if self.diagnostics.len() > count::PROBLEMS { 1 } else { problems.len() };
+        self.diagnostics.extend(problems.into_iter().take(most).map(|problem| problem.at(file, span)));
         files
     }
 

@@ -56,8 +56,8 @@ impl Lab {
         let answer = http::request("POST", moto.port(), "/2013-04-01/hostedzone", &SIGNED, ZONE)?;
         ensure!(answer.status == 201, "no hosted zone");
         let latency = Arc::new(AtomicU64::new(0));
-        let told = Arc::clone(&latency);
-        let proxy = Proxy::start(moto.port(), move |_| match told.load(Ordering::Relaxed) {
+        let shared = Arc::clone(&latency);
+        let proxy = Proxy::start(moto.port(), move |_| match shared.load(Ordering::Relaxed) {
             0 => Verdict::Pass,
             milliseconds => Verdict::Delay(Duration::from_millis(milliseconds)),
         })?;

@@ -249,18 +249,18 @@ pub(super) async fn shown(
     let cloud = act.patient();
     let mut lag = Wait::for_at_most(CONSISTENCY);
     let mut long = Wait::for_minutes(Duration::from_secs(3600));
-    let (mut settling, mut told) = (None, None);
+    let (mut settling, mut reported) = (None, None);
     loop {
         match act.rest(kind::read(kind, &cloud, identity)).await {
             Ok(Some(Found { condition: Condition::Failed(reason), .. })) => {
                 return Err(permanent(format!("{identity} will never be ready: {reason}")));
             }
             Ok(Some(Found { condition: Condition::Pending(reason), .. })) => {
-                if told.as_ref() != Some(&reason) {
+                if reported.as_ref() != Some(&reason) {
                     act.progress(reason.clone());
                 }
                 act.pause(&mut long, &format!("{identity} was not ready: {reason}")).await?;
-                told = Some(reason);
+                reported = Some(reason);
             }
             Ok(Some(found)) => {
                 let (paths, is_late) = expected.lacking(kind, &found.attributes);
@@ -300,7 +300,7 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
     act.cloud.shared::<Known>().gone(identity);
     let mut wait = Wait::for_at_most(IN_THE_WAY);
     let mut late = Wait::for_at_most(CONSISTENCY);
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     loop {
         match kind.delete(act, identity).await {
             Ok(()) => break,
@@ -314,7 +314,7 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
             Err(error) if matches!(error.class, ErrorClass::Dependency { .. }) => {
                 let passing = in_the_way(act, kind, identity, error).await?;
                 let names = passing.join(", ");
-                if told != passing && !passing.is_empty() {
+                if reported != passing && !passing.is_empty() {
                     act.progress(format!("waiting for {names}"));
                 }
                 act.pause(&mut wait, &format!("{identity} was still in use by {names}")).await.map_err(
@@ -325,7 +325,7 @@ async fn delete(act: &Act<'_>, kind: &dyn Kind, identity: &Identity) -> Result<A
                         error
                     },
                 )?;
-                told = passing;
+                reported = passing;
             }
             Err(error) => return Err(error),
         }

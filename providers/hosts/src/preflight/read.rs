@@ -31,7 +31,7 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
     let (mut listens, mut options) = (BTreeSet::new(), None::<BTreeSet<String>>);
     let mut owner = None;
     // The facts about a runtime, without its version.
-    let mut told = Runtime::default();
+    let mut reported = Runtime::default();
     for (name, value) in printed.lines().filter_map(|line| line.split_once('=')) {
         let (first, rest) = value.split_once(' ').unwrap_or((value, ""));
         match name {
@@ -81,8 +81,8 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
             }
             "runtime" => facts.runtime = Some(Err(rest.to_owned())),
             "systemd" => facts.systemd = Some(value == "yes"),
-            "driver" => told.cgroup_driver = Some(value.to_owned()),
-            "image" => images::read(value, &mut told),
+            "driver" => reported.cgroup_driver = Some(value.to_owned()),
+            "image" => images::read(value, &mut reported),
             "owned" => drop(facts.owned.insert(value.to_owned())),
             "owner" => owner = of_owner(value),
             _ => {}
@@ -90,10 +90,10 @@ pub(crate) fn read(printed: &str, questions: &Questions, root: &str, now: i64) -
     }
     facts.kernel_options = options;
     // A runtime may report its images without a version.
-    if told != Runtime::default()
+    if reported != Runtime::default()
         && let Ok(runtime) = facts.runtime.get_or_insert_with(|| Ok(Runtime::default()))
     {
-        *runtime = Runtime { version: std::mem::take(&mut runtime.version), ..told };
+        *runtime = Runtime { version: std::mem::take(&mut runtime.version), ..reported };
     }
     let port = |number: u16| {
         let state = if listens.contains(&number) { PortState::Taken(None) } else { PortState::Free };

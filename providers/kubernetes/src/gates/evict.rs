@@ -17,7 +17,7 @@ pub(crate) struct Rules {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Round {
     /// How many pods were told to leave.
-    pub(crate) told: usize,
+    pub(crate) asked: usize,
     /// How many pods are leaving already.
     pub(crate) going: usize,
     /// Which pods may not leave yet, and why: `pod default/web-0: The disruption budget web needs 2 healthy pods`.
@@ -27,7 +27,7 @@ pub(crate) struct Round {
 impl Round {
     /// Whether no pod is left that must leave.
     pub(crate) fn is_empty(&self) -> bool {
-        self.told == 0 && self.going == 0 && self.blocked.is_empty()
+        self.asked == 0 && self.going == 0 && self.blocked.is_empty()
     }
 }
 
@@ -83,8 +83,8 @@ impl Connection {
                 round.going += 1;
                 continue;
             }
-            match self.repeatable(&told(&pod, rules)).await? {
-                Answer::Done { .. } => round.told += 1,
+            match self.repeatable(&eviction(&pod, rules)).await? {
+                Answer::Done { .. } => round.asked += 1,
                 Answer::Refused(refusal) if refusal.is_not_found() => {}
                 Answer::Refused(refusal) if refusal.status == 429 => {
                     round.blocked.push(format!("pod {}/{}: {}", pod.namespace, pod.name, why(refusal)));
@@ -97,7 +97,7 @@ impl Connection {
 }
 
 /// The request that tells a pod to leave.
-fn told(pod: &Pod, rules: Rules) -> Request {
+fn eviction(pod: &Pod, rules: Rules) -> Request {
     let Pod { namespace, name, .. } = pod;
     let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
     if !rules.budgets {

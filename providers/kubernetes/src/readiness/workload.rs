@@ -30,7 +30,7 @@ pub(super) fn deployment(object: &Json) -> Readiness {
     if let Some(stuck) =
         progressing.as_ref().filter(|condition| condition.has_reason("ProgressDeadlineExceeded"))
     {
-        return Readiness::Failed(stuck.told());
+        return Readiness::Failed(stuck.sentence());
     }
     let want = number(object, "/spec/replicas").unwrap_or(1);
     let (total, updated) = (count(object, "/status/replicas"), count(object, "/status/updatedReplicas"));
@@ -46,7 +46,7 @@ pub(super) fn deployment(object: &Json) -> Readiness {
         missing(available, want, "replicas are available")
     } else {
         match condition(object, "Available") {
-            Some(condition) if !condition.is("True") => Readiness::InProgress(condition.told()),
+            Some(condition) if !condition.is("True") => Readiness::InProgress(condition.sentence()),
             _ => Readiness::Ready,
         }
     }
@@ -110,7 +110,7 @@ pub(super) fn daemon_set(object: &Json) -> Readiness {
 
 pub(super) fn replica_set(object: &Json) -> Readiness {
     if let Some(failure) = condition(object, "ReplicaFailure").filter(|condition| condition.is("True")) {
-        return Readiness::InProgress(failure.told());
+        return Readiness::InProgress(failure.sentence());
     }
     if !is_seen(object) {
         return unseen();
@@ -137,7 +137,7 @@ pub(super) fn replica_set(object: &Json) -> Readiness {
 /// A running job is ready. Resources that need its result wait for its completion.
 pub(super) fn job(object: &Json) -> Readiness {
     if let Some(failed) = condition(object, "Failed").filter(|condition| condition.is("True")) {
-        return Readiness::Failed(failed.told());
+        return Readiness::Failed(failed.sentence());
     }
     if condition(object, "Complete").is_some_and(|condition| condition.is("True")) {
         return Readiness::Ready;
@@ -164,7 +164,7 @@ pub(super) fn pod(object: &Json) -> Readiness {
             Some(ready) if ready.is("True") && text(object, "/status/phase") == Some("Running") => {
                 Readiness::Ready
             }
-            Some(condition) => Readiness::InProgress(condition.told()),
+            Some(condition) => Readiness::InProgress(condition.sentence()),
             None => Readiness::InProgress("it does not run yet".to_owned()),
         },
     }

@@ -77,7 +77,7 @@ impl KubernetesSession {
             }
         }
         let mut patience = Patience::new(request.timeout_ms);
-        let mut told = String::new();
+        let mut reported = String::new();
         loop {
             // Some servers answer with the object although it is gone already.
             let now = self.live(connection, key).await;
@@ -88,14 +88,14 @@ impl KubernetesSession {
                 Err(error) => return Err(error),
             }
             let why = holders(&held);
-            if why != told {
+            if why != reported {
                 events.send(ApplyEvent::Progress(format!("waiting until it is gone: {why}")));
-                told = why;
+                reported = why;
             }
             if !patience.pause(ticket).await? {
-                let blockers = told.split("; ").map(str::to_owned).collect();
+                let blockers = reported.split("; ").map(str::to_owned).collect();
                 let seconds = request.timeout_ms / 1000;
-                let text = format!("{key} is not gone after {seconds} s: {told}");
+                let text = format!("{key} is not gone after {seconds} s: {reported}");
                 let mut error = ProviderError::new(ErrorClass::Dependency { blockers }, text).with_hint(
                     "a finalizer is taken away by the controller that has set it; look at that controller",
                 );

@@ -54,7 +54,7 @@ impl KubernetesSession {
         ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
         let mut patience = Patience::new(request.timeout_ms);
-        let mut told: Option<(String, Instant)> = None;
+        let mut reported: Option<(String, Instant)> = None;
         loop {
             let missing = match self.connector.try_at(endpoint, answers).await {
                 Ok(()) => return Ok(()),
@@ -62,10 +62,10 @@ impl KubernetesSession {
                 Err(error) => return Err(error),
             };
             let is_news =
-                told.as_ref().is_none_or(|(text, at)| *text != missing || at.elapsed() >= SAY_AGAIN);
+                reported.as_ref().is_none_or(|(text, at)| *text != missing || at.elapsed() >= SAY_AGAIN);
             if is_news {
                 events.send(ApplyEvent::Progress(format!("waiting until {endpoint} answers: {missing}")));
-                told = Some((missing.clone(), Instant::now()));
+                reported = Some((missing.clone(), Instant::now()));
             }
             if !patience.pause(ticket).await? {
                 let seconds = request.timeout_ms / 1000;

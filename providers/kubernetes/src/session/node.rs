@@ -112,7 +112,7 @@ impl KubernetesSession {
         events: &EventSink,
         ticket: &Ticket<'_>,
     ) -> Result<Json, ProviderError> {
-        let mut told = false;
+        let mut reported = false;
         loop {
             match self.live(connection, key).await {
                 Ok(Some(live)) => return Ok(live),
@@ -120,7 +120,7 @@ impl KubernetesSession {
                 Err(error) if error.class.is_retryable() => {}
                 Err(error) => return Err(error),
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut reported, true) {
                 events.send(ApplyEvent::Progress("waiting until it has registered".to_owned()));
             }
             if !patience.pause(ticket).await? {
@@ -141,7 +141,7 @@ impl KubernetesSession {
         events: &EventSink,
         ticket: &Ticket<'_>,
     ) -> Result<(), ProviderError> {
-        let mut told = String::new();
+        let mut reported = String::new();
         loop {
             let (mut missing, mut denied) = (None, Vec::new());
             match self.live(connection, key).await {
@@ -177,12 +177,12 @@ impl KubernetesSession {
                 )));
             }
             let Some(missing) = missing else { return Ok(()) };
-            if missing != told {
+            if missing != reported {
                 events.send(ApplyEvent::Progress(missing.clone()));
-                told = missing;
+                reported = missing;
             }
             if !patience.pause(ticket).await? {
-                let text = format!("node {} is not ready in time: {told}", key.name);
+                let text = format!("node {} is not ready in time: {reported}", key.name);
                 return Err(ProviderError::new(ErrorClass::Permanent, text)
                     .with_hint("look at its kubelet, and at the network of its pods"));
             }
@@ -208,7 +208,7 @@ impl KubernetesSession {
         let Some(wanted) = wanted.as_str().filter(|_| wanted != before) else { return Ok(()) };
         let name = text(live, "/metadata/name").unwrap_or_default();
         let mut patience = Patience::new(request.timeout_ms);
-        let (begun, mut told) = (Instant::now(), false);
+        let (begun, mut reported) = (Instant::now(), false);
         loop {
             match self.approve_serving(connection, name, &known).await {
                 Ok(approvals) if approvals.are_done(wanted, begun.elapsed()) => return Ok(()),
@@ -217,7 +217,7 @@ impl KubernetesSession {
                 Err(error) if error.class.is_retryable() => {}
                 Err(error) => return Err(error),
             }
-            if !std::mem::replace(&mut told, true) {
+            if !std::mem::replace(&mut reported, true) {
                 let text =
                     format!("waits until its kubelet has a serving certificate of the authority {wanted}");
                 events.send(ApplyEvent::Progress(text));

@@ -313,12 +313,12 @@ impl KubernetesSession {
             let progress = match connection.evict(node, Rules { budgets: !ignore_budgets }).await {
                 Ok(round) if round.is_empty() => return Ok(()),
                 // Its kubelet does not answer: pods that are to be deleted are never reported as deleted.
-                Ok(round) if !node.ready && round.told == 0 && round.blocked.is_empty() => return Ok(()),
+                Ok(round) if !node.ready && round.asked == 0 && round.blocked.is_empty() => return Ok(()),
                 Ok(round) => {
                     blocked = round.blocked;
                     match blocked.first() {
                         Some(first) => format!("{} pods may not leave yet, {first}", blocked.len()),
-                        None => format!("{} pods are leaving", round.told + round.going),
+                        None => format!("{} pods are leaving", round.asked + round.going),
                     }
                 }
                 Err(error) if error.class.is_retryable() => {

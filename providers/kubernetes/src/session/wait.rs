@@ -63,7 +63,7 @@ impl KubernetesSession {
     ) -> Result<(), ProviderError> {
         let uid = text(&live, "/metadata/uid").unwrap_or_default().to_owned();
         let mut patience = Patience::new(request.timeout_ms);
-        let mut told = String::new();
+        let mut reported = String::new();
         let mut failed_since: Option<Instant> = None;
         loop {
             let missing = match assess(&live) {
@@ -86,13 +86,13 @@ impl KubernetesSession {
                     return Err(ProviderError::new(ErrorClass::PreconditionFailed, text));
                 }
             };
-            if missing != told {
+            if missing != reported {
                 events.send(ApplyEvent::Progress(missing.clone()));
-                told = missing;
+                reported = missing;
             }
             if !patience.pause(ticket).await? {
                 let seconds = request.timeout_ms / 1000;
-                let text = format!("{key} is not ready after {seconds} s: {told}");
+                let text = format!("{key} is not ready after {seconds} s: {reported}");
                 return Err(ProviderError::new(ErrorClass::Permanent, text).with_hint(
                     "it exists; apply again when what it waits for is there, or do not wait for it",
                 ));
@@ -104,7 +104,7 @@ impl KubernetesSession {
                     return Err(ProviderError::new(ErrorClass::PreconditionFailed, text));
                 }
                 // The API may be away for a moment, as while it restarts.
-                Err(error) if error.class.is_retryable() => told = error.message,
+                Err(error) if error.class.is_retryable() => reported = error.message,
                 Err(error) => return Err(error),
             }
         }

@@ -146,12 +146,12 @@ mod tests {
 
     #[test]
     fn alarms_are_told_from_other_errors() {
-        let told = |error: &str| alarm(error).unwrap_or_default();
+        let alarm_of = |error: &str| alarm(error).unwrap_or_default();
         assert_eq!(
-            told("memberID:10276657743932975437 alarm:NOSPACE "),
+            alarm_of("memberID:10276657743932975437 alarm:NOSPACE "),
             "NOSPACE of member 8e9e05c52164694d"
         );
-        assert_eq!(told("alarm:CORRUPT"), "CORRUPT");
-        assert_eq!(told("etcdserver: no leader"), "");
+        assert_eq!(alarm_of("alarm:CORRUPT"), "CORRUPT");
+        assert_eq!(alarm_of("etcdserver: no leader"), "");
     }
 }

@@ -98,7 +98,7 @@ impl Kind for ApiServerEncryption {
         let wanted = work.wanted();
         let path = work.identity();
         let limit = wanted.seconds("timeout_seconds", 240);
-        let (begun, mut told) = (Instant::now(), None::<Instant>);
+        let (begun, mut reported) = (Instant::now(), None::<Instant>);
         loop {
             let why = match uses(&work.host().disk, path, wanted).await {
                 Ok(true) => return Ok(Json::Null),
@@ -107,9 +107,9 @@ impl Kind for ApiServerEncryption {
                 }
                 Err(error) => error.message,
             };
-            if told.is_none_or(|told| told.elapsed() >= TELL) {
+            if reported.is_none_or(|reported| reported.elapsed() >= TELL) {
                 work.tell(why.as_str());
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
             }
             if begun.elapsed() >= limit {
                 let text = format!("the API server does not use {path} after {} s: {why}", limit.as_secs());

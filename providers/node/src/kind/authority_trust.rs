@@ -126,16 +126,16 @@ impl Kind for AuthorityTrust {
         let wanted = work.wanted();
         let (disk, path) = (&work.host().disk, work.identity());
         let limit = wanted.seconds("timeout_seconds", 240);
-        let (begun, mut told) = (Instant::now(), None::<Instant>);
+        let (begun, mut reported) = (Instant::now(), None::<Instant>);
         loop {
             let why = match remaining(disk, path, wanted, true).await {
                 Ok(None) => return Ok(Json::Null),
                 Ok(Some(why)) => why,
                 Err(error) => error.message,
             };
-            if told.is_none_or(|told| told.elapsed() >= TELL) {
+            if reported.is_none_or(|reported| reported.elapsed() >= TELL) {
                 work.tell(why.as_str());
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
             }
             if begun.elapsed() >= limit {
                 let text = format!("{path} is not in use by all servers after {} s: {why}", limit.as_secs());

@@ -61,7 +61,7 @@ impl Kind for EtcdVoter {
         let wanted = work.wanted();
         let own = wanted.texts("peer_urls");
         let limit = wanted.seconds("timeout_seconds", 120);
-        let (begun, mut told) = (Instant::now(), None::<Instant>);
+        let (begun, mut reported) = (Instant::now(), None::<Instant>);
         loop {
             let why = match step(work, wanted, &own).await? {
                 Ok(member_id) => {
@@ -70,9 +70,9 @@ impl Kind for EtcdVoter {
                 }
                 Err(why) => why,
             };
-            if told.is_none_or(|told| told.elapsed() >= TELL) {
+            if reported.is_none_or(|reported| reported.elapsed() >= TELL) {
                 work.tell(why.as_str());
-                told = Some(Instant::now());
+                reported = Some(Instant::now());
             }
             if begun.elapsed() >= limit {
                 let text =

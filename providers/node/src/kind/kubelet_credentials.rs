@@ -139,16 +139,16 @@ impl Kind for KubeletCredentials {
             (wanted.text("kubeconfig_path")?.to_owned(), wanted.text("certificate_path")?.to_owned());
         let limit = wanted.seconds("timeout_seconds", 300);
         let begun = Instant::now();
-        let mut told = false;
+        let mut reported = false;
         loop {
             let disk = &work.host().disk;
             let missing = [&kubeconfig, &certificate]
                 .into_iter()
                 .find(|path| !matches!(disk.status(path), Ok(Some(_))));
             let Some(missing) = missing else { break };
-            if !told {
+            if !reported {
                 work.tell(format!("waits for the kubelet to write {missing}"));
-                told = true;
+                reported = true;
             }
             if begun.elapsed() > limit {
                 let text = format!("the kubelet has not written {missing} within {} s", limit.as_secs());

@@ -25,13 +25,13 @@ pub struct Recorded {
 /// When a message is a failure, or breaks the contract: the stream ends there.
 pub fn recorded(token: &str, messages: Vec<proto::ApplyEvents>) -> Result<Recorded, ProviderError> {
     let (sender, mut outcome) = oneshot::channel();
-    let (told, events) = mpsc::channel();
+    let (reported, events) = mpsc::channel();
     let sink = EventSink::new(move |event| {
         // The receiver lives as long as this function runs.
-        let _ = told.send(event);
+        let _ = reported.send(event);
     });
     let mut table = Table::default();
-    table.waiting.insert(token.to_owned(), Waiting { events: sink, told: 0, outcome: sender });
+    table.waiting.insert(token.to_owned(), Waiting { events: sink, reported: 0, outcome: sender });
     let (life, actions) = (Life::unattended("recorded"), Mutex::new(Some(table)));
     let mut empty = 0;
     for message in messages {

@@ -22,7 +22,7 @@ impl Started {
             counter.fetch_add(1, Ordering::Relaxed);
         });
         let mut table = Table::default();
-        table.waiting.insert("known".to_owned(), Waiting { events, told: 0, outcome: sender });
+        table.waiting.insert("known".to_owned(), Waiting { events, reported: 0, outcome: sender });
         let actions = Arc::new(Mutex::new(Some(table)));
         Self { life: Life::unattended("sim"), actions, outcome, received }
     }
@@ -67,14 +67,14 @@ fn an_event_for_an_action_that_was_never_sent_ends_the_stream() {
 #[test]
 fn an_action_has_a_maximum_number_of_events() {
     let stream = Started::new();
-    for _ in 0..TOLD {
+    for _ in 0..EVENTS {
         stream.deliver("known", progress()).unwrap();
     }
-    assert_eq!(stream.received(), TOLD);
+    assert_eq!(stream.received(), EVENTS);
     let error = stream.deliver("known", progress()).unwrap_err();
     assert_eq!(error.class, ErrorClass::OutcomeUnknown);
-    assert!(error.message.contains(&format!("more than {TOLD} events")), "{}", error.message);
-    assert_eq!(stream.received(), TOLD, "the event over the limit is not passed on");
+    assert!(error.message.contains(&format!("more than {EVENTS} events")), "{}", error.message);
+    assert_eq!(stream.received(), EVENTS, "the event over the limit is not passed on");
 }
 
 #[test]

@@ -281,8 +281,8 @@ impl Trial<'_> {
         outcome.dry_run.replace_paths = paths;
         let causes: Vec<String> =
             refusal.causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect();
-        let told = if causes.is_empty() { refusal.message } else { causes.join("; ") };
-        outcome.dry_run.reasons.push(format!("the API does not change it in place: {told}"));
+        let why = if causes.is_empty() { refusal.message } else { causes.join("; ") };
+        outcome.dry_run.reasons.push(format!("the API does not change it in place: {why}"));
         Ok(outcome)
     }
 

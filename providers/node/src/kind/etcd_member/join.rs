@@ -44,23 +44,23 @@ pub(super) fn initial_cluster(members: &[Member], name: &str, peer_urls: &[Strin
 pub(super) struct Patience<'a> {
     work: &'a Work,
     until: Instant,
-    told: Option<Instant>,
+    reported: Option<Instant>,
 }
 
 impl<'a> Patience<'a> {
     fn new(work: &'a Work, wanted: Attributes<'_>) -> Self {
-        Self { work, until: Instant::now() + wanted.seconds("timeout_seconds", 120), told: None }
+        Self { work, until: Instant::now() + wanted.seconds("timeout_seconds", 120), reported: None }
     }
 
     /// Waits in the queue of joining members, whose length is not known: as long as the step may take.
     pub(super) fn of_the_step(work: &'a Work) -> Self {
-        Self { work, until: work.deadline, told: None }
+        Self { work, until: work.deadline, reported: None }
     }
 
     pub(super) async fn wait(&mut self, why: &str) -> Result<(), ProviderError> {
-        if self.told.is_none_or(|told| told.elapsed() >= TELL) {
+        if self.reported.is_none_or(|reported| reported.elapsed() >= TELL) {
             self.work.tell(why);
-            self.told = Some(Instant::now());
+            self.reported = Some(Instant::now());
         }
         if Instant::now() + PAUSE >= self.until {
             let text = format!("{}: {why}", self.work.identity());

@@ -147,7 +147,7 @@ fn embed(disk: &Disk, wanted: Attributes<'_>) -> Result<bool, ProviderError> {
 /// Asks the API for a client certificate until it is one of the desired CA, as a kubelet does shortly before the end of its own.
 /// Returns whether there is another certificate.
 async fn renew(work: &Work, wanted_signer: &str, limit: Duration) -> Result<bool, ProviderError> {
-    let (begun, mut told) = (Instant::now(), false);
+    let (begun, mut reported) = (Instant::now(), false);
     loop {
         let path = work.wanted().text("certificate_path")?.to_owned();
         let is_signed = work.blocking({
@@ -157,9 +157,9 @@ async fn renew(work: &Work, wanted_signer: &str, limit: Duration) -> Result<bool
             }
         });
         if is_signed.await? {
-            return Ok(told);
+            return Ok(reported);
         }
-        if !std::mem::replace(&mut told, true) {
+        if !std::mem::replace(&mut reported, true) {
             work.tell("asks the API for a client certificate of the authority in use");
         }
         let asked = ask(work, &path, begun + limit).await;

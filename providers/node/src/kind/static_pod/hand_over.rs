@@ -263,7 +263,7 @@ impl HandOver<'_> {
     ) -> Result<(), ProviderError> {
         let begun = Instant::now();
         let until = work.deadline.min(begun + self.condition.timeout());
-        let mut told = begun;
+        let mut reported = begun;
         // The containers, and since when these run.
         let mut same: Option<(BTreeSet<String>, Instant)> = None;
         loop {
@@ -279,9 +279,9 @@ impl HandOver<'_> {
             if same.as_ref().is_some_and(|(_, since)| since.elapsed() >= STEADY) {
                 return Ok(());
             }
-            if told.elapsed() >= TELL {
+            if reported.elapsed() >= TELL {
                 work.tell("waits until the pod of the DaemonSet runs");
-                told = Instant::now();
+                reported = Instant::now();
             }
             if Instant::now() + PAUSE >= until {
                 let name = daemon_set_name(&manifest.name, &self.record.node);

@@ -78,7 +78,7 @@ pub(super) async fn wait(
     let begun = Instant::now();
     let until = work.deadline.min(begun + condition.timeout());
     let seen_by = begun + SEEN + Duration::from_secs(manifest.grace_seconds);
-    let mut told = None::<Instant>;
+    let mut reported = None::<Instant>;
     loop {
         let why = match look(runtime, manifest, before).await? {
             progress @ Progress::Runs(_) => match condition.look(&work.host().disk).await {
@@ -104,9 +104,9 @@ pub(super) async fn wait(
                     .with_hint("what the pod says in its log on the node: `slipway node logs COMPONENT`"));
             }
         };
-        if told.is_none_or(|told| told.elapsed() >= TELL) {
+        if reported.is_none_or(|reported| reported.elapsed() >= TELL) {
             work.tell(format!("waits until the new pod is ready: {why}"));
-            told = Some(Instant::now());
+            reported = Some(Instant::now());
         }
         if Instant::now() + PAUSE >= until {
             let seconds = begun.elapsed().as_secs_f64().ceil();
