@@ -339,7 +339,7 @@ pub(crate) struct PlanArguments {
     /// Plan the infrastructure only, without the API and what is installed in the cluster.
     #[arg(long)]
     pub infrastructure_only: bool,
-    /// Treat the specs as untrusted, as in a pull request of somebody else.
+    /// Treat the specs as untrusted, as in a pull request of another person.
     ///
     /// The plan opens no file outside the folder of the specs, and no provider, URL, endpoint or network unless `[trust]` of
     /// your configuration or `--trust` allows it. It reads no environment variable and no secret, and writes nothing.

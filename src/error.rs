@@ -33,7 +33,7 @@ enum Kind {
     Failed,
     /// The result of the command says that it failed.
     Reported,
-    /// The reader of standard output has gone: there is nobody to tell it to.
+    /// The reader of standard output has gone: nothing can be printed.
     ReaderGone,
 }
 

@@ -24,7 +24,7 @@ const BATCH: usize = 512;
 /// How long a request may take.
 const REQUEST: Duration = Duration::from_secs(10);
 
-/// Sends spans until it is told to end.
+/// Sends spans until the program ends it.
 pub(super) struct Exporter {
     settings: Settings,
     spans: Receiver<Span>,

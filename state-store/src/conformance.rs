@@ -60,7 +60,7 @@ async fn check_all(room: &Room) -> Result {
     races::update(room, races::Race { writers: 8, times: 12 }).await
 }
 
-/// How often the probe begins anew when a call did not get through.
+/// How often the probe begins again when a call did not get through.
 const ATTEMPTS: u32 = 5;
 
 /// The rules that a probe proves, with the fewest requests that do.

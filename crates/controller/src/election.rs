@@ -115,7 +115,7 @@ impl Election {
     /// `None` if a stop was requested before this process led.
     ///
     /// # Errors
-    /// If the lease was lost. The work was told to end and its client refuses to write. The process should
+    /// If the lease was lost. The work was cancelled, and its client refuses to write. The process should
     /// end.
     pub async fn lead<F, Work>(
         &self,

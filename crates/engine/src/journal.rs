@@ -137,7 +137,7 @@ pub struct End {
     pub result: EndResult,
 }
 
-/// A step of an earlier plan that is over. Plans number their steps anew, so that its token names it.
+/// A step of an earlier plan that is over. Each plan numbers its own steps, so the token names the step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settled {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use slipway_resource::provider::RateClass;
 use tokio::time::Instant;
 
-/// Pace limits of a run: so many calls a second, and none while a class was told to wait.
+/// Pace limits of a run: a number of calls a second, and no call while a rate class has to wait.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     classes: BTreeMap<String, ClassPace>,
@@ -44,7 +44,7 @@ impl Pace {
         }
     }
 
-    /// Holds a class back: it was told to slow down.
+    /// Holds a rate class back, because the provider asks for fewer calls.
     pub fn hold(&mut self, class: &str, until: Instant) {
         let pace = self.classes.entry(class.to_owned()).or_default();
         pace.next = Some(pace.next.map_or(until, |next| next.max(until)));

@@ -15,7 +15,7 @@ use crate::step::{Call, Failure};
 /// How many attributes a message names.
 const SHOWN: usize = 5;
 
-/// Holds the report of an action against its request. `announced` is the identity that was told before the end.
+/// Holds the report of an action against its request. `announced` is the identity that was reported before the end.
 ///
 /// # Errors
 /// `permanent`, with the identity of the object that may exist, when

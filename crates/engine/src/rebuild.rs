@@ -1,4 +1,4 @@
-//! The state of a cluster made anew from what the cloud says: by ownership alone.
+//! Rebuilds the state of a cluster from the objects in the cloud, by their ownership alone.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub struct Rebuild<'a> {
     pub running: BTreeMap<Address, String>,
 }
 
-/// A state that was made anew.
+/// A state that was rebuilt.
 #[derive(Clone, Debug)]
 pub struct Rebuilt {
     /// The state. Of no resource it has what was applied last.

@@ -17,7 +17,7 @@ pub struct Report {
     pub done_before: usize,
     /// The steps that failed, in the order in which they did.
     pub failures: Vec<StepFailure>,
-    /// Whether it was told to stop before its end.
+    /// Whether the run was stopped before its end.
     pub stopped: bool,
     /// Steps that never began.
     pub not_begun: usize,

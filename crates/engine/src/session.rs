@@ -108,7 +108,7 @@ impl Classes {
 struct Desk {
     provider: String,
     watch: Watch,
-    /// Rate classes that the provider told to wait, with the end of the wait.
+    /// Rate classes that have to wait, as the provider said, with the end of the wait.
     holds: Mutex<BTreeMap<String, Instant>>,
     /// Reported failures, with the end of the wait of their calls: several calls may fail for the same reason
     /// at once.

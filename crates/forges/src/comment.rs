@@ -69,7 +69,7 @@ impl Preview<'_> {
         Ok(format!("{}{weakened}{plan}\n{before}{frame}", marker.line()))
     }
 
-    /// The section about settings that hide or allow changes. It stands above the plan, which may have no changes.
+    /// The section about settings that hide or allow changes. It is above the plan, which may have no changes.
     fn weakened(&self) -> String {
         if self.weakened.is_empty() {
             return String::new();

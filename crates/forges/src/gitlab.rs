@@ -15,7 +15,7 @@ use crate::model::{Comment, CommentId, Posted, PullRequest, Review, Revision, St
 use crate::repository::Repository;
 use crate::wire::{branch_path, present, revision};
 
-/// The largest comment: GitLab takes 1,000,000 characters, and nobody reads as many.
+/// The largest comment: GitLab takes 1,000,000 characters, which are too many to read.
 const COMMENT: usize = 250_000;
 
 /// A project on GitLab.
@@ -237,7 +237,7 @@ impl Forge for GitLab {
         self.client.write::<Json>(Method::PUT, &path, &json!({ "body": body })).await.map(drop)
     }
 
-    /// GitLab names neither the commit nor the plan that somebody saw: its approvals do not count as approvals of a plan,
+    /// GitLab names neither the commit nor the plan that the person saw: its approvals do not count as approvals of a plan,
     /// and are returned so that the reason can be shown.
     async fn reviews(&self, number: u64) -> Result<Vec<Review>, Error> {
         let path = self.path(&format!("merge_requests/{number}/approvals"));

@@ -131,7 +131,7 @@ pub enum Verdict {
     Approved,
     /// The change must not be merged as it is.
     ChangesRequested,
-    /// An approval that was dismissed since, by its author or by somebody else. GitHub does not say what a dismissed review was.
+    /// An approval that was dismissed since, by its author or by another person. GitHub does not say what a dismissed review was.
     Dismissed,
 }
 

@@ -74,7 +74,7 @@ pub struct ApprovalPolicy {
 }
 
 impl ApprovalPolicy {
-    /// Whether somebody may approve. Logins are not case-sensitive.
+    /// Whether a login may approve. Logins are not case-sensitive.
     #[must_use]
     pub fn names(&self, login: &str) -> bool {
         !login.is_empty() && self.people.iter().any(|person| person.to_lowercase() == login.to_lowercase())

@@ -23,7 +23,7 @@ pub const LIMIT: u64 = 1_000_000;
 /// At most one of so many executions has a large input.
 const LARGE: u64 = 10;
 
-/// The number of different outcomes that are told apart.
+/// The number of different outcomes that are counted.
 const OUTCOMES: usize = 1 << 22;
 
 /// The work of a worker.

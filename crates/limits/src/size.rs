@@ -95,7 +95,7 @@ pub const ARCHIVE: Size = Size::mebibytes("an archive of a state", 1024);
 /// The faults of a simulated cloud: tests have errors of providers in it that are as long as a faulty provider makes them.
 pub const FAULTS: Size = Size::mebibytes("the faults of a simulated cloud", 64);
 
-/// The log of a simulated cloud: what it has is at most [`STATE_OBJECT`], and the log is made anew when it is four times as large.
+/// The log of a simulated cloud: what it has is at most [`STATE_OBJECT`], and the log is written again when it is four times as large.
 pub const SIMULATED_CLOUD: Size = Size::mebibytes("the log of a simulated cloud", 2048);
 
 /// A log of a node's component that is shown.

@@ -92,7 +92,7 @@ pub async fn reports(opened: &Opened) -> Result<Vec<Report>, Error> {
     Ok(reports)
 }
 
-/// What stands for a value that was left out.
+/// The text in place of a value that was left out.
 const LEFT_OUT: &str = "(left out)";
 
 /// Parts of field names whose texts are left out. The last is a whole object as one text, as kubectl stores

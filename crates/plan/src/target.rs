@@ -1,4 +1,4 @@
-//! `--target` and `--replace`: patterns of addresses, where `*` stands for anything.
+//! `--target` and `--replace`: patterns of addresses, where `*` matches any characters.
 
 use slipway_resource::pattern::matches;
 use slipway_resource::{Address, validate};

@@ -22,7 +22,7 @@ pub(crate) fn graph(nodes: usize, edges: impl Iterator<Item = (usize, usize)>) -
 /// Nodes of a circle, and those behind one, are left out.
 ///
 /// The orders of petgraph (`toposort`, `Topo`) leave the choice to a search in depth: the same plan with one resource more
-/// would then number all of its steps anew.
+/// would then give all of its steps other numbers.
 pub(crate) fn ordered(graph: &DiGraph<(), ()>) -> Vec<usize> {
     let mut waits: Vec<usize> =
         graph.node_indices().map(|node| graph.neighbors_directed(node, Incoming).count()).collect();

@@ -27,7 +27,7 @@ pub struct Pause {
     pub who: String,
     /// Since when.
     pub since: Timestamp,
-    /// Until when; without it until somebody resumes the cluster.
+    /// When the pause ends; without it, the pause ends when a person resumes the cluster.
     pub until: Option<Timestamp>,
     /// Why.
     pub reason: String,

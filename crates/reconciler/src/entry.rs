@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub due: Instant,
     /// Whether it is looked at then whatever its status says.
     pub forced: bool,
-    /// The cluster that it waits for, if its status has to be told.
+    /// The cluster that it waits for, if its status has to name it.
     pub wait: Option<Wait>,
     /// The head as the last look found it; `None` if it did not read it.
     pub mark: Option<Mark>,

@@ -38,7 +38,7 @@ pub(crate) struct Watched {
 pub(crate) struct Noticed {
     pub cluster: String,
     pub mark: Mark,
-    /// Whether somebody has worked on the cluster since its last look.
+    /// Whether another actor has worked on the cluster since its last look.
     pub is_changed: bool,
 }
 

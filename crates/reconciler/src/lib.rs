@@ -14,7 +14,7 @@
 //! | webhooks, which let a source be looked at now | `webhooks` |
 //! | watches of objects that sources name, which do the same | `watches` |
 //! | reviews of pull requests | `reviews` |
-//! | what receivers of notifications are told | `notify` |
+//! | what notifications say | `notify` |
 //! | what is looked at when | `entry`, `controller` |
 //! | the objects that run it in a cluster | `manifest` |
 //! | the objects that show clusters and take requests | [`objects`] |

@@ -44,7 +44,7 @@ impl Notices {
         Self(Arc::new(receivers.iter().map(queue).collect()))
     }
 
-    /// Whether nobody is told anything.
+    /// Whether no notifications are sent.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -79,7 +79,7 @@ fn by_confirmation(Question { facts, place, policy, .. }: Question<'_>) -> Optio
     Some(Waiting::new(Reason::ConfirmationNeeded, message))
 }
 
-/// Drift alone is reported, also where somebody has approved the plan: a person reverts it with `slipway apply`.
+/// Drift alone is reported, also where a person has approved the plan: a person reverts it with `slipway apply`.
 fn by_drift(Question { facts, policy, place, .. }: Question<'_>) -> Option<Waiting> {
     if !policy.reports_only(facts) {
         return None;

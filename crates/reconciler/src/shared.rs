@@ -26,7 +26,7 @@ pub(crate) struct Shared {
     pub backend: Arc<dyn Backend>,
     pub metrics: Metrics,
     pub health: Health,
-    /// What receivers of notifications are told.
+    /// The notifications that are sent.
     pub notices: Notices,
     /// What waits to be written to objects in Kubernetes, if there are such objects.
     pub objects: Option<Waiting>,

@@ -45,7 +45,7 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// A folder of somebody else.
+    /// A folder that others write.
     #[must_use]
     pub fn of(path: PathBuf) -> Self {
         Self { path, is_own: false }

@@ -55,7 +55,7 @@ pub struct Status {
     pub checked: Option<Timestamp>,
     /// When it is looked at again without a change.
     pub next: Option<Timestamp>,
-    /// The digest of what receivers of notifications were told last; `None` when it is over.
+    /// The digest of the last notification; `None` after its reason is over.
     #[serde(default, rename = "told", skip_serializing_if = "Option::is_none")]
     pub notified: Option<String>,
     /// Its place in the order among the clusters of its source; `None` where there is no order.

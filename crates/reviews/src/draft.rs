@@ -9,7 +9,7 @@ use slipway_plan::Plan;
 
 use crate::error::Error;
 
-/// What the comment and the status of a cluster with a plan are rendered from. Rendering calls nobody. It may take long, so that a
+/// What the comment and the status of a cluster with a plan are rendered from. Rendering sends no requests. It may take long, so that a
 /// controller renders on another thread than it waits for the forge.
 #[derive(Clone, Debug)]
 pub struct Draft {

@@ -65,7 +65,7 @@ pub enum Error {
         /// The limit.
         limit: Duration,
     },
-    /// A command of git was ended early, because nobody waits for it any more.
+    /// A command of git was ended early, because its caller was dropped.
     #[error("`git {command}` was interrupted")]
     Interrupted {
         /// The command.

@@ -201,7 +201,7 @@ impl Review<'_> {
         approvals::count(&(self.approvals)(cluster), digest, cluster, &evidence)
     }
 
-    /// Stores the approvals of the plans that the comments of a merged pull request show: somebody may approve and merge within
+    /// Stores the approvals of the plans that the comments of a merged pull request show: a person may approve and merge within
     /// one moment. Those of a pull request that was closed without a merge are not taken any more. Approvals that were taken back are
     /// removed in both cases.
     ///

@@ -1,4 +1,4 @@
-//! Secrets in a state store: under a hold, never overwritten, sealed anew.
+//! Secrets in a state store: under a hold, never overwritten, and sealed again.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails in a test ends it")]
 

@@ -1,4 +1,4 @@
-//! JSON schemas of the documents, for editors. They are checked in under `specs/schema/`; `xtask` writes them anew.
+//! JSON schemas of the documents, for editors. They are checked in under `specs/schema/`; `cargo xtask schemas` writes them.
 
 use serde_json::{Map, Value as Json, json};
 

@@ -302,7 +302,7 @@ impl Machine {
         self.start()
     }
 
-    /// Installs it anew while it runs: its disks have nothing but what a new machine has. Its addresses and its host key stay.
+    /// Installs the machine again while it runs: its disks have nothing but what a new machine has. Its addresses and its host key stay.
     ///
     /// # Errors
     /// When it does not run, or does not start again.

@@ -96,7 +96,7 @@ fn is_installed(target: &str) -> Result<bool> {
     Ok(Path::new(String::from_utf8(output.stdout)?.trim()).is_dir())
 }
 
-/// The folders whose paths would be in the files, and what stands there instead.
+/// The folders whose paths would be in the files, and the text that replaces them.
 fn paths(build: &Path) -> Result<Vec<(PathBuf, &'static str)>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));

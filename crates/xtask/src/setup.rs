@@ -28,7 +28,7 @@ pub struct Setup {
 /// What is installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// What stands in for clouds and forges, age, and promtool.
+    /// Emulators of clouds, a forge, age, and promtool.
     Clouds,
     /// A browser, from the system's packages.
     Browser,

@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::Clock;
 
-/// A clock that moves only when it is told to; clones do not share it, put it into an `Arc`.
+/// A clock that moves only when a test moves it; clones do not share it, put it into an `Arc`.
 #[derive(Debug)]
 pub struct ManualClock {
     now: watch::Sender<Duration>,

@@ -211,7 +211,7 @@ impl Contending<'_> {
     /// Whether another holder took the cluster since the head was read.
     ///
     /// # Errors
-    /// [`Error::HeadReplaced`] when the head shows nothing of a later holder: somebody put it back.
+    /// [`Error::HeadReplaced`] when the head shows nothing of a later holder: an old head was put back.
     async fn is_replaced(&self, stored: Option<&(Head, Tag)>) -> Result<bool> {
         let Some((head, tag)) = stored else { return Ok(false) };
         let Some(evidence) = state::later_than(&*self.writer.backend, head).await? else { return Ok(false) };

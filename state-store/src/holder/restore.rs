@@ -23,7 +23,7 @@ pub enum HeadStands {
     Lost,
     /// It cannot be decoded, or names an epoch that the journal does not lead to.
     Damaged,
-    /// It is an earlier head, which somebody put back in the place of a later one.
+    /// It is an earlier head, which was put back in the place of a later one.
     Old,
 }
 

@@ -146,7 +146,7 @@ fn data_on_volume(configuration: &Configuration) -> Option<(&'static str, Value)
 }
 
 /// The folder of etcd's data. On a volume it may have data already, and stays when the node is deleted. Otherwise it is deleted with
-/// the node only if Slipway has made it. In the profile `hardened` it belongs to an account that nobody logs in with; etcd itself runs
+/// the node only if Slipway has made it. In the profile `hardened` it belongs to an account without a login; etcd itself runs
 /// as root in its container, and can read what it has written.
 fn data_folder(
     resources: &mut Resources,

@@ -27,7 +27,7 @@ pub struct Inputs {
     pub encryption: Option<Value>,
     /// The audit policy, where requests are logged.
     pub audit: Option<crate::audit::Audit>,
-    /// The Pod Security Standards of namespaces without labels, where the API server is told any.
+    /// The Pod Security Standards of namespaces without labels, where the API server has any.
     pub pod_security: Option<slipway_cluster_input::PodSecurity>,
     /// The network of pods, if it is flannel.
     pub flannel: Option<Flannel>,

@@ -1,4 +1,4 @@
-//! What is pending on the base branch already, told apart from what a pull request changes.
+//! Separates the changes that are pending on the base branch from those of a pull request.
 
 use slipway_plan::render::code;
 use slipway_plan::{Plan, ResourceChange};

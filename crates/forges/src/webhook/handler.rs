@@ -56,7 +56,7 @@ pub enum Taken {
     Accepted,
     /// It is of no interest.
     Ignored,
-    /// Too many others wait. The sender is told to try again.
+    /// Too many others wait. The answer asks the sender to try again.
     Full,
 }
 

@@ -65,7 +65,7 @@ pub(super) fn is_promising(sender: Sender, secrets: &[Secret], headers: &HeaderM
     }
 }
 
-/// Whether a delivery comes from somebody who knows one of the secrets. All are tried, in constant time each.
+/// Whether the sender of a delivery knows one of the secrets. All are tried, in constant time each.
 pub(super) fn is_valid(sender: Sender, secrets: &[Secret], headers: &HeaderMap, body: &[u8]) -> bool {
     let Some(proof) = proof(sender, headers) else { return false };
     let valid = secrets.iter().filter(|secret| {

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The settings for the provider, with the field names of kOps: `{ "kops": { … } }` with every carried field
-/// at its place in `spec`. Items of lists keep their `name` (or `device`), so that they can be told apart.
+/// at its place in `spec`. Items of lists keep their `name` (or `device`), so that each of them is found again.
 /// `null` when there are none. The position of each field is recorded at `path`, which contains it in the
 /// model.
 pub(super) fn kops(

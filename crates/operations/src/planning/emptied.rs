@@ -113,7 +113,7 @@ impl Members {
         self.found.iter().map(describe).collect()
     }
 
-    /// The placement in which machines without data join the others, and a machine that stands is the endpoint.
+    /// The placement in which machines without data join the others, and a machine with data is the endpoint.
     fn place(&self, emptied: &[Address], placement: &mut Placement) {
         let emptied: BTreeSet<&str> = emptied.iter().map(machine_of).collect();
         for machine in &mut placement.machines {

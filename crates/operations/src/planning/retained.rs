@@ -11,7 +11,7 @@ use slipway_spec::model::{Cluster, EtcdCluster};
 use crate::error::Error;
 use crate::opened::Opened;
 
-/// Refuses a deletion whose spec keeps backups that the hosts delete: they do what the last apply told them.
+/// Refuses a deletion whose spec keeps backups that the hosts delete: they follow the settings of the last apply.
 ///
 /// # Errors
 /// [`Error::BackupsNotKept`].

@@ -65,7 +65,7 @@ fn plan(change: &ResourceChange) -> Plan {
     Plan { changes: vec![change.clone()], ..examples::plan() }
 }
 
-/// What is found of a change that is planned anew with these answers.
+/// The fault of a change that is planned again with these answers.
 fn found(change: &ResourceChange, planned: &Planned, has_dry_run: bool) -> Option<String> {
     let (kind, record) = (kind(), applied());
     let subject = ReadChange { change, kind: &kind, record: Some(&record), has_dry_run };

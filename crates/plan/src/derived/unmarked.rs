@@ -11,7 +11,7 @@ use crate::irreplaceable::is_unknown;
 use crate::soundness::unmarked;
 use crate::state::Snapshot;
 
-/// The machines on which a member of etcd begins anew, as a confirmation by name says. It is the confirmation of all that was on
+/// The machines on which a member of etcd begins without data, as a confirmation by name says. It is the confirmation of all that was on
 /// them: the rest comes from the state and from the other members.
 pub(super) fn emptied<'a>(subjects: &[ReadChange<'a>]) -> BTreeSet<&'a str> {
     let is_confirmed = |subject: &&ReadChange<'a>| {

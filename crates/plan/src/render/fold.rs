@@ -29,7 +29,7 @@ const NAMES: usize = 24;
 /// Changes that look the same.
 pub(super) struct Fold<'p> {
     blocks: Vec<Block<'p>>,
-    /// The field of the spec that asks for all of them, where their attributes are not told.
+    /// The field of the spec that asks for all of them, where their attributes are not shown.
     field: Option<String>,
 }
 

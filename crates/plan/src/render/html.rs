@@ -28,7 +28,7 @@ use section::Section;
 const OPTIONS: TextOptions =
     TextOptions { color: false, width: 1_000_000, fits: false, verbose: true, notes: true, several: false };
 
-/// The plan as an HTML document that stands alone: counts, dangerous changes first, the other changes, the rolls on a time
+/// The plan as an HTML document that loads no other files: counts, dangerous changes first, the other changes, the rolls on a time
 /// axis, the graph of steps, prices, and all remarks.
 ///
 /// The document has no reference to anything outside of it.

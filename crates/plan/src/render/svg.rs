@@ -15,7 +15,7 @@ const BOXES: usize = 400;
 /// How many boxes a chain has at most before the gates of one machine, then of one resource, are gathered.
 const CHAIN: usize = 12;
 
-/// The graph of the steps as an SVG document that stands alone. Large plans are gathered: first the gates of
+/// The graph of the steps as an SVG document that loads no other files. Large plans are gathered: first the gates of
 /// each machine, then those of each resource, then the steps of each type.
 #[must_use]
 pub fn svg(plan: &Plan) -> String {

@@ -28,7 +28,7 @@ pub struct Notification {
     /// The clusters: names, in which `*` matches any characters.
     #[serde(default = "everything")]
     pub clusters: Vec<String>,
-    /// The reasons of the condition `Ready` that are told.
+    /// The reasons of the condition `Ready` for which a notification is sent.
     #[serde(default = "usual_reasons")]
     pub reasons: Vec<String>,
     /// The text, with fields such as `{cluster}`.
@@ -65,7 +65,7 @@ fn usual_template() -> String {
 }
 
 impl Notification {
-    /// Whether a reason of a cluster is told.
+    /// Whether a notification is sent for a reason of a cluster.
     pub(crate) fn wants(&self, cluster: &str, reason: &str) -> bool {
         self.reasons.iter().any(|known| known == reason)
             && self.clusters.iter().any(|name| matches(name, cluster))

@@ -30,7 +30,7 @@ impl Controller {
         waiting
     }
 
-    /// Lets clusters be planned on which somebody has worked.
+    /// Lets clusters be planned on which another actor has worked.
     pub(super) fn take_heads(&mut self, noticed: Vec<Noticed>, now: Instant) {
         for Noticed { cluster, mark, is_changed } in noticed {
             let Some(entry) = self.clusters.get_mut(&cluster).filter(|entry| entry.running.is_none()) else {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::job::Content;
 use crate::source::Reader;
 
-/// The shortest time between the beginnings of two reads when somebody asks for one.
+/// The shortest time between the beginnings of two reads on request.
 const GAP: Duration = Duration::from_secs(1);
 
 /// A source as the controller knows it.
@@ -27,7 +27,7 @@ pub(super) struct SourceState {
     pub due: Instant,
     /// When the last read began.
     began: Option<Instant>,
-    /// Whether somebody asked for a read while one ran.
+    /// Whether a read was requested while one ran.
     is_asked: bool,
     /// Whether the clusters of the source are planned after the next read that begins.
     with_clusters: bool,

@@ -25,7 +25,7 @@ use crate::status::Status;
 const AT_ONCE: usize = 8;
 /// How long writes may go on when the controller ends.
 const LAST: Duration = Duration::from_secs(5);
-/// How often an object is written again that somebody changes meanwhile.
+/// How often an object is written again that another client changes meanwhile.
 const ATTEMPTS: u32 = 3;
 /// The most bytes of an event's note; the API refuses more than 1024.
 const NOTE: usize = 1_000;

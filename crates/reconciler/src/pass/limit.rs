@@ -13,7 +13,7 @@ use crate::configuration::Source;
 use crate::status::{Problem, Reason};
 use crate::threads::Slot;
 
-/// How long a run has to give back the cluster after it was told to stop.
+/// How long a run has to give back the cluster after it was stopped.
 const GIVE_BACK: Duration = Duration::from_secs(10);
 
 /// Planning of a cluster: the right to it, and its end.

@@ -43,7 +43,7 @@ impl Attempts<'_> {
 pub(super) struct Answered(BTreeSet<String>);
 
 impl Answered {
-    /// Whether somebody waits for an answer.
+    /// Whether a caller waits for an answer.
     pub fn lacks(&self, attempts: &Attempts<'_>) -> bool {
         self.0.len() < STRANGERS && attempts.strangers().iter().any(|login| !self.0.contains(*login))
     }

@@ -124,7 +124,7 @@ fn without_result(lost: Lost) -> slipway_reviews::Error {
     slipway_operations::Error::internal("a pull request was not read", lost).into()
 }
 
-/// Ends calls of git when nobody waits for them any more.
+/// Ends calls of git whose caller was dropped.
 struct Interrupts(Interrupt);
 
 impl Drop for Interrupts {

@@ -20,7 +20,7 @@ pub(crate) use pull_requests::Commits;
 /// The reference in the local repository to what was fetched last.
 const FETCHED: &str = "refs/slipway/fetched";
 
-/// After how many fetches the local repository is made anew, since shallow fetches leave objects behind.
+/// After how many fetches the local repository is made again, since shallow fetches leave objects behind.
 const FETCHES: u32 = 64;
 
 /// A repository, with its local copy.

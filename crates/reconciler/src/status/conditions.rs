@@ -40,8 +40,8 @@ impl Status {
         is_new
     }
 
-    /// Takes note that receivers of notifications are told the present reason. Returns whether that is anything new: the same
-    /// failure of a later attempt is not.
+    /// Notes that a notification is sent for the present reason. Returns whether the reason is new: the same failure of a later
+    /// attempt is not.
     pub(crate) fn tell_receivers(&mut self) -> bool {
         if self.is(Reason::InSync) {
             return self.notified.take().is_some();
@@ -71,7 +71,7 @@ impl Status {
         Reason::ALL.iter().any(|reason| reason.is_about_spec() && self.is(*reason))
     }
 
-    /// Whether the next look has been due for so long that nobody seems to look.
+    /// Whether the next look has been due for so long that no controller seems to run.
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         self.next.is_some_and(|next| now.duration_since(next) > OVERDUE)

@@ -109,7 +109,7 @@ impl Reason {
         }
     }
 
-    /// Whether receivers of notifications can be told it. The others come and go within each attempt.
+    /// Whether a notification can be sent for it. The others come and go within each attempt.
     pub(crate) fn is_told(self) -> bool {
         !matches!(self, Self::Applying | Self::Held | Self::Stopped)
     }
@@ -145,7 +145,7 @@ impl Reason {
         )
     }
 
-    /// Whether receivers are told it that name no reasons: what a person has to look at, and its end.
+    /// Whether receivers that name no reasons get a notification for it: a person has to act, or this is over.
     pub(crate) fn is_told_by_default(self) -> bool {
         let waits = [Self::PlanOnly, Self::Paused, Self::OutsideWindow, Self::Frozen, Self::WaitsFor];
         self.is_told() && !waits.contains(&self)

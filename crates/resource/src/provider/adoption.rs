@@ -33,7 +33,7 @@ pub struct LocateItem {
 pub struct Located {
     /// The address asked for.
     pub address: Address,
-    /// The objects that fit: none, one, or several when it cannot be told which.
+    /// The objects that fit: none, one, or several when it is not known which one.
     pub identities: Vec<Identity>,
     /// The attributes that were read, when there is exactly one object; else null.
     pub attributes: Value,

@@ -9,7 +9,7 @@ use crate::{
     model::{Host, HostSsh, NodePool},
 };
 
-/// Hosts can be told apart and reached, and pools find as many as they ask for.
+/// Hosts have different names and can be reached, and pools find as many hosts as they ask for.
 pub(super) fn check(context: &mut Context<'_>) {
     let cluster = context.cluster;
     let mut addresses: BTreeMap<std::net::IpAddr, &str> = BTreeMap::new();

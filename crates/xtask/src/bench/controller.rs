@@ -225,7 +225,7 @@ fn shares(all: &[Controller]) -> Result<Vec<usize>> {
     all.iter().map(Controller::clusters).collect()
 }
 
-/// Whether these replicas know each other and nobody else, and have all clusters.
+/// Whether these replicas know each other and no other replica, and have all clusters.
 fn has_all(all: &[Controller], clusters: usize) -> Result<bool> {
     let known = all.first().context("a replica")?.metric("replicas", "")? as usize;
     Ok(known == all.len() && shares(all)?.iter().sum::<usize>() == clusters)

@@ -283,7 +283,7 @@ async fn is_version(work: &Work, program: &FilePath) -> Result<(), ProviderError
     Err(permanent(text).with_hint(hint))
 }
 
-/// The version that a program prints for `--version`; otherwise why it cannot be told.
+/// The version that a program prints for `--version`; otherwise why it is not known.
 async fn version_of(program: &FilePath) -> Result<String, String> {
     let output = program::run_at(program, &["--version"]).await.map_err(|error| error.message)?;
     if !output.success {

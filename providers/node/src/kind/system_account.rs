@@ -1,4 +1,4 @@
-//! An account that files belong to and that nobody logs in with.
+//! An account that owns files, and that has no login.
 
 use async_trait::async_trait;
 use serde_json::Value as Json;

@@ -25,7 +25,7 @@ fn nodes(names: &[&str]) -> BalancedNodes {
     BalancedNodes::of(&nodes)
 }
 
-/// A desk with one Service, which is told of each outcome.
+/// A desk with one Service, which receives each outcome.
 struct Scene {
     desk: Desk,
     nodes: BalancedNodes,

@@ -4,7 +4,7 @@ use super::super::line::{Line, Style};
 use super::super::{markup, section};
 use super::section::Section;
 
-/// A section of lines in a box, which nobody may overlook; `None` without lines.
+/// A section of important lines in a box; `None` without lines.
 pub(super) fn callout(id: &'static str, section: &section::Section) -> Option<Section> {
     Some(Section { is_urgent: true, ..listing(id, section)? })
 }

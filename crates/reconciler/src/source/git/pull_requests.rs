@@ -9,7 +9,7 @@ use super::command::Call;
 use crate::configuration::{Git, Reference};
 use crate::error::Error;
 
-/// After how many fetches the local repository is made anew, since commits of closed pull requests stay in it.
+/// After how many fetches the local repository is made again, since commits of closed pull requests stay in it.
 const FETCHES: u32 = 1_000;
 
 /// The local repository with the commits of pull requests.

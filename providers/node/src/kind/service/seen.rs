@@ -49,7 +49,7 @@ impl Seen {
         Self { process: pid.and_then(Process::of), ..self }
     }
 
-    /// Whether a running program has read the desired contents, as far as this can be told.
+    /// Whether a running program has read the desired contents, as far as this is known.
     pub(super) fn is_current(
         &self,
         disk: &Disk,

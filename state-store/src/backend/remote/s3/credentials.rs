@@ -21,7 +21,7 @@ use super::sso::SingleSignOn;
 use crate::backend::Result;
 use crate::backend::settings::Settings;
 
-/// A credential that ends so soon is made anew.
+/// A credential that ends so soon is renewed.
 const MARGIN: SignedDuration = SignedDuration::from_mins(5);
 
 /// How long a process may take.
@@ -52,7 +52,7 @@ pub(super) struct Fresh {
     pub(super) ends: Option<Timestamp>,
 }
 
-/// Gives the credential of a profile, made anew before it ends.
+/// Gives the credential of a profile, which is renewed before it ends.
 #[derive(Debug)]
 pub(super) struct Shared {
     source: Source,
