@@ -2,10 +2,12 @@
 
 mod explain;
 mod problem;
+mod version;
 
 pub use explain::store_hint;
 pub use problem::{DownloadProblem, KubeletProblem};
-use problem::{about, approvals, at, found, of_another, of_name, problems};
+use problem::{approvals, found, of_another, of_name, problems};
+pub use version::VersionError;
 
 use std::path::PathBuf;
 
@@ -15,7 +17,6 @@ use slipway_plan::Confirmation;
 use slipway_resource::provider::PreflightFinding;
 use slipway_resource::{Address, AddressError, Identity, ProviderError};
 use slipway_spec::diagnostic::Diagnostic;
-use slipway_spec::source::Location;
 use slipway_spec::stored::Unreadable;
 use slipway_spec::value::KubernetesVersion;
 use slipway_trust::Refusal;
@@ -59,6 +60,9 @@ pub enum Error {
     /// The decision was negative, or could not be made.
     #[error(transparent)]
     Declined(#[from] Declined),
+    /// The version of Kubernetes is not changed.
+    #[error(transparent)]
+    Version(#[from] VersionError),
     /// Problems of the specs, each with its place.
     #[error("the specs have {}; nothing was done", problems(.0))]
     Specs(Vec<Diagnostic>),
@@ -141,12 +145,6 @@ pub enum Error {
         /// The cluster.
         cluster: String,
     },
-    /// The state does not have the spec that an upgrade starts from.
-    #[error("{cluster}: the state does not have the spec that was applied last")]
-    NoAppliedSpec {
-        /// The cluster.
-        cluster: String,
-    },
     /// The state has a spec that this version cannot read.
     #[error("{cluster}: the spec in the state cannot be read")]
     UnreadableSpec {
@@ -164,12 +162,6 @@ pub enum Error {
         /// Why.
         #[source]
         source: serde_json::Error,
-    },
-    /// Another spec was applied while an upgrade was under way.
-    #[error("{cluster}: another spec was applied since this upgrade began")]
-    OtherSpecApplied {
-        /// The cluster.
-        cluster: String,
     },
     /// A key of the cluster cannot be rotated.
     #[error("{subject} of {cluster} cannot be rotated: {why}")]
@@ -253,123 +245,6 @@ pub enum Error {
     /// A key differs although the state is whole.
     #[error(transparent)]
     SoundState(Box<slipway_plan::Error>),
-    /// A plan of a part of the cluster would change its version.
-    #[error(
-        "{cluster}: the spec asks for Kubernetes {to} and {from} is applied; a part of the cluster cannot change the version"
-    )]
-    PartialVersion {
-        /// The cluster.
-        cluster: String,
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The version of the spec.
-        to: KubernetesVersion,
-    },
-    /// Kubernetes does not support a lower version.
-    #[error("{}Kubernetes cannot go back from {from} to {to}{}", about(cluster), at(place))]
-    VersionBack {
-        /// The cluster, where one is meant.
-        cluster: Option<String>,
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The requested version.
-        to: KubernetesVersion,
-        /// Where the spec asks for it.
-        place: Option<Location>,
-    },
-    /// An upgrade did not complete, and the spec has an older version than it.
-    #[error(
-        "{cluster}: its upgrade from Kubernetes {from} to {to} did not complete, and cannot go back to {requested}{}",
-        at(place)
-    )]
-    UpgradeUnfinished {
-        /// The cluster.
-        cluster: String,
-        /// The version of the last run that is complete.
-        from: KubernetesVersion,
-        /// The version of the upgrade.
-        to: KubernetesVersion,
-        /// The requested version.
-        requested: KubernetesVersion,
-        /// Where the spec asks for it.
-        place: Option<Location>,
-    },
-    /// Kubernetes is upgraded one minor version at a time.
-    #[error("{cluster}: Kubernetes cannot go from {from} to {to} in one step")]
-    VersionSkipped {
-        /// The cluster.
-        cluster: String,
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The version of the spec.
-        to: KubernetesVersion,
-    },
-    /// There is no way to another major version.
-    #[error("there is no way from {from} to {to}")]
-    NoWay {
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The requested version.
-        to: KubernetesVersion,
-    },
-    /// An upgrade to a version that this version of Slipway does not support.
-    #[error("Kubernetes {to}, to which the cluster would be upgraded, is not supported; nothing was done")]
-    UnsupportedVersion {
-        /// The requested version.
-        to: KubernetesVersion,
-    },
-    /// A version that an upgrade is asked to take is none of its steps.
-    #[error("Kubernetes {version} is no step of an upgrade from {from} to {to}")]
-    NotOnTheWay {
-        /// The version that the caller names.
-        version: KubernetesVersion,
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The requested version.
-        to: KubernetesVersion,
-    },
-    /// Another change of version while an upgrade is reversible.
-    #[error(
-        "{cluster} has Kubernetes {version} and emulates {emulated}: this upgrade is not final; nothing was done"
-    )]
-    UpgradeUnderWay {
-        /// The cluster.
-        cluster: String,
-        /// The version of its control plane.
-        version: KubernetesVersion,
-        /// The version that its control plane emulates.
-        emulated: KubernetesVersion,
-    },
-    /// A control plane cannot emulate the version before.
-    #[error("the upgrade of {cluster} cannot be reversible: {why}; nothing was done")]
-    CannotReverse {
-        /// The cluster.
-        cluster: String,
-        /// Why not.
-        why: String,
-    },
-    /// There is no reversible upgrade to finalise or to take back.
-    #[error("no upgrade of {cluster} can be {verb}: {why}; nothing was done")]
-    NoReversibleUpgrade {
-        /// The cluster.
-        cluster: String,
-        /// What cannot be done: finalised, or taken back.
-        verb: &'static str,
-        /// Why not.
-        why: String,
-    },
-    /// Kubelets on hosts would be left too far behind.
-    #[error("{cluster}: Kubernetes cannot go from {from} to {to}: its kubelets stand in the way")]
-    Kubelets {
-        /// The cluster.
-        cluster: String,
-        /// The version that is applied.
-        from: KubernetesVersion,
-        /// The version of the spec.
-        to: KubernetesVersion,
-        /// Which, or why that is not known.
-        problem: KubeletProblem,
-    },
     /// Fields of the spec that have no effect on machines that exist already.
     #[error(
         "{cluster}: {} no effect on machines that exist already; nothing was done",

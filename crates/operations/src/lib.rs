@@ -57,7 +57,7 @@ pub use adopting::{Adopting, KeyProblem, KeySource, KeysetError};
 pub use applying::{Applied, Manner, Outcome, bring, stop_at_findings};
 pub use decide::{Approve, Decide, Decline, Declined, Names, Occasion};
 pub use environment::{Download, Environment, Identities, NoDownload, Processes, Store};
-pub use error::{DownloadProblem, Error, KubeletProblem, store_hint};
+pub use error::{DownloadProblem, Error, KubeletProblem, VersionError, store_hint};
 pub use holding::{Holding, commit, lost_head, meta};
 pub use observe::{Event, Ignore, Observer};
 pub use opened::Opened;

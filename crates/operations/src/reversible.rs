@@ -8,7 +8,7 @@ use slipway_bootstrap::from_cluster::EMULATED_VERSION;
 use slipway_spec::model::{Cluster, ComponentName};
 use slipway_spec::value::KubernetesVersion;
 
-use crate::error::Error;
+use crate::error::{Error, VersionError};
 use crate::opened::Opened;
 use crate::spec::ClusterSpec;
 use crate::version_change::at_version;
@@ -62,7 +62,7 @@ pub(crate) fn turn(from: &Release, to: &Release) -> Option<Turn> {
 /// Refuses a spec whose release does not follow the applied one while an upgrade is reversible, and a stage that does not follow.
 ///
 /// # Errors
-/// [`Error::UpgradeUnderWay`] or [`Error::CannotReverse`].
+/// [`VersionError::UnderWay`] or [`VersionError::CannotReverse`].
 pub(crate) fn check(applied: &Cluster, spec: &ClusterSpec) -> Result<Option<Turn>, Error> {
     let (from, to) = (Release::of(applied), Release::of(&spec.cluster));
     let turn = turn(&from, &to);
@@ -70,16 +70,18 @@ pub(crate) fn check(applied: &Cluster, spec: &ClusterSpec) -> Result<Option<Turn
         (None, None, _) | (_, _, Some(Turn::Back)) => Ok(turn),
         (None, Some(emulated), _) if *emulated == from.version && is_next(emulated, &to.version) => {
             let own_flag = sets_flag(&spec.cluster);
-            own_flag
-                .map_or(Ok(turn), |why| Err(Error::CannotReverse { cluster: spec.cluster.name.clone(), why }))
+            own_flag.map_or(Ok(turn), |why| {
+                Err(VersionError::CannotReverse { cluster: spec.cluster.name.clone(), why }.into())
+            })
         }
-        (None, Some(emulated), _) => Err(Error::CannotReverse {
+        (None, Some(emulated), _) => Err(VersionError::CannotReverse {
             cluster: spec.cluster.name.clone(),
             why: format!(
                 "{} is applied, and the control plane would emulate {emulated} with {}",
                 from.version, to.version
             ),
-        }),
+        }
+        .into()),
         (Some(before), after, _)
             if after.as_ref().is_none_or(|after| after == before)
                 && is_same_minor(&from.version, &to.version) =>
@@ -92,11 +94,12 @@ pub(crate) fn check(applied: &Cluster, spec: &ClusterSpec) -> Result<Option<Turn
 
 /// The refusal of another change of version before the upgrade is final.
 pub(crate) fn under_way(cluster: &str, version: &KubernetesVersion, emulated: &KubernetesVersion) -> Error {
-    Error::UpgradeUnderWay {
+    VersionError::UnderWay {
         cluster: cluster.to_owned(),
         version: version.clone(),
         emulated: emulated.clone(),
     }
+    .into()
 }
 
 /// The stage of a spec from files, which do not have it. A spec keeps the stage of the applied one: with the version that is emulated, it
@@ -131,7 +134,7 @@ pub(crate) fn turned_back(spec: &ClusterSpec, emulated: &KubernetesVersion) -> C
 /// The first stage of an upgrade to this version.
 ///
 /// # Errors
-/// [`Error::CannotReverse`] if the control plane cannot emulate the present version.
+/// [`VersionError::CannotReverse`] if the control plane cannot emulate the present version.
 pub(crate) fn first_stage(
     opened: &Opened,
     from: &KubernetesVersion,
@@ -140,7 +143,7 @@ pub(crate) fn first_stage(
     let cluster = &opened.spec.cluster;
     match why_not(cluster, opened.is_on_hosts(), from, &to) {
         None => Ok(Release { version: to, emulated: Some(from.clone()) }),
-        Some(why) => Err(Error::CannotReverse { cluster: cluster.name.clone(), why }),
+        Some(why) => Err(VersionError::CannotReverse { cluster: cluster.name.clone(), why }.into()),
     }
 }
 

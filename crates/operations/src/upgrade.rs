@@ -12,7 +12,7 @@ use slipway_spec::validate::{NEWEST_MINOR, is_supported};
 use slipway_spec::value::KubernetesVersion;
 
 use crate::environment::Environment;
-use crate::error::Error;
+use crate::error::{Error, VersionError};
 use crate::opened::Opened;
 use crate::request::Request;
 use crate::reversible::{self, Release, is_same_minor};
@@ -244,7 +244,7 @@ fn has_begun_stage(opened: &Opened) -> Result<bool, Error> {
 fn check_supported(way: &[KubernetesVersion]) -> Result<(), Error> {
     // The last one first: it is the one that was asked for.
     match way.iter().rev().find(|version| !is_supported(version)) {
-        Some(version) => Err(Error::UnsupportedVersion { to: version.clone() }),
+        Some(version) => Err(VersionError::Unsupported { to: version.clone() }.into()),
         None => Ok(()),
     }
 }

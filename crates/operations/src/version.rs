@@ -10,7 +10,7 @@ use slipway_spec::releases::newest_patch;
 use slipway_spec::value::KubernetesVersion;
 use slipway_state_store::Head;
 
-use crate::error::{Error, KubeletProblem};
+use crate::error::{Error, KubeletProblem, VersionError};
 use crate::reversible::{self, Turn};
 use crate::spec::ClusterSpec;
 use crate::state::spec_of;
@@ -29,7 +29,7 @@ pub(crate) fn applied_version(prior: Option<&Snapshot>) -> Result<Option<Kuberne
 pub(crate) fn check_partial(prior: Option<&Snapshot>, cluster: &Cluster) -> Result<(), Error> {
     match (applied_version(prior)?, cluster.kubernetes_version.clone()) {
         (Some(from), to) if from != to => {
-            Err(Error::PartialVersion { cluster: cluster.name.to_string(), from, to })
+            Err(VersionError::Partial { cluster: cluster.name.to_string(), from, to }.into())
         }
         _ => Ok(()),
     }
@@ -51,18 +51,19 @@ pub(crate) fn check_version_change(
     let (name, to) = (spec.cluster.name.to_string(), spec.cluster.kubernetes_version.clone());
     if to < from {
         return Err(match head.and_then(|head| unfinished(head, &applied)) {
-            Some(complete) => Error::UpgradeUnfinished {
+            Some(complete) => VersionError::Unfinished {
                 cluster: name,
                 from: complete,
                 to: from,
                 requested: to,
                 place: spec.place("kubernetesVersion").cloned(),
-            },
+            }
+            .into(),
             None => back(spec, from),
         });
     }
     if to.major != from.major || to.minor > from.minor + 1 {
-        return Err(Error::VersionSkipped { cluster: name, from, to });
+        return Err(VersionError::Skipped { cluster: name, from, to }.into());
     }
     check_pools(&applied, spec)
 }
@@ -95,12 +96,13 @@ fn check_pools(applied: &Cluster, spec: &ClusterSpec) -> Result<(), Error> {
         let before = applied.pools.iter().find(|before| before.name == pool.name);
         let Some(from) = before.map(|before| &before.kubernetes_version) else { continue };
         if pool.kubernetes_version < *from {
-            return Err(Error::VersionBack {
+            return Err(VersionError::Back {
                 cluster: Some(format!("pool {}", pool.name)),
                 from: from.clone(),
                 to: pool.kubernetes_version.clone(),
                 place: spec.place(&format!("pools[{}].kubernetesVersion", pool.name)).cloned(),
-            });
+            }
+            .into());
         }
     }
     Ok(())
@@ -126,12 +128,13 @@ pub(crate) fn check_existing(plan: &Plan, spec: &ClusterSpec) -> Result<(), Erro
 
 /// The refusal of a spec whose version is older than the one that the cluster has.
 fn back(spec: &ClusterSpec, from: KubernetesVersion) -> Error {
-    Error::VersionBack {
+    VersionError::Back {
         cluster: Some(spec.cluster.name.to_string()),
         from,
         to: spec.cluster.kubernetes_version.clone(),
         place: spec.place("kubernetesVersion").cloned(),
     }
+    .into()
 }
 
 /// The version in a value that differs from another one by its version only, and that other has this version.
@@ -174,10 +177,12 @@ pub(crate) fn hops(
     choices: &Choices<'_>,
 ) -> Result<Vec<KubernetesVersion>, Error> {
     if to < from {
-        return Err(Error::VersionBack { cluster: None, from: from.clone(), to: to.clone(), place: None });
+        return Err(
+            VersionError::Back { cluster: None, from: from.clone(), to: to.clone(), place: None }.into()
+        );
     }
     if to.major != from.major {
-        return Err(Error::NoWay { from: from.clone(), to: to.clone() });
+        return Err(VersionError::OtherMajor { from: from.clone(), to: to.clone() }.into());
     }
     let mut hops: Vec<KubernetesVersion> =
         (from.minor + 1..to.minor).map(|minor| choices.of(minor)).collect();
@@ -186,7 +191,8 @@ pub(crate) fn hops(
     }
     match choices.via.iter().find(|version| *version > from && !hops.contains(version)) {
         Some(version) => {
-            Err(Error::NotOnTheWay { version: version.clone(), from: from.clone(), to: to.clone() })
+            Err(VersionError::NotOnTheWay { version: version.clone(), from: from.clone(), to: to.clone() }
+                .into())
         }
         None => Ok(hops),
     }
@@ -259,11 +265,9 @@ pub(crate) fn check_kubelets(
     (from, to): (&KubernetesVersion, &KubernetesVersion),
     kubelets: &Result<BTreeMap<String, String>, String>,
 ) -> Result<String, Error> {
-    let refused = |problem: KubeletProblem| Error::Kubelets {
-        cluster: cluster.to_owned(),
-        from: from.clone(),
-        to: to.clone(),
-        problem,
+    let refused = |problem: KubeletProblem| {
+        let (from, to) = (from.clone(), to.clone());
+        Error::from(VersionError::Kubelets { cluster: cluster.to_owned(), from, to, problem })
     };
     match kubelets {
         Ok(kubelets) => {

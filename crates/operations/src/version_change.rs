@@ -11,7 +11,7 @@ use slipway_spec::model::{Cluster, Manifest};
 use slipway_spec::source::Origin;
 use slipway_spec::value::KubernetesVersion;
 
-use crate::error::Error;
+use crate::error::{Error, VersionError};
 use crate::opened::Opened;
 use crate::request::Request;
 use crate::reversible::Release;
@@ -74,7 +74,7 @@ pub(crate) fn narrowed(
 /// When the state does not have the spec.
 pub(crate) fn applied_here(written: &ClusterSpec, state: Option<&State>) -> Result<ClusterSpec, Error> {
     let applied = state.map(|state| spec_of(&state.snapshot)).transpose()?.flatten();
-    let missing = || Error::NoAppliedSpec { cluster: written.cluster.name.clone() };
+    let missing = || VersionError::NoAppliedSpec { cluster: written.cluster.name.clone() };
     let mut applied = applied.ok_or_else(missing)?;
     where_things_are_now(&mut applied, &written.cluster);
     let mut here = written.clone();
@@ -144,7 +144,7 @@ impl VersionChange {
         let recorded = prior.map(|prior| &prior.spec);
         let own = to_json(&opened.spec.cluster)?;
         if recorded.is_none_or(|recorded| *recorded != self.found && *recorded != own) {
-            return Err(Error::OtherSpecApplied { cluster: opened.spec.cluster.name.clone() });
+            return Err(VersionError::OtherSpecApplied { cluster: opened.spec.cluster.name.clone() }.into());
         }
         let pinned = || prior.map(|prior| prior.catalogs.clone()).unwrap_or_default();
         let mut at_from = opened.expand_as(&self.from, pinned()).await?;

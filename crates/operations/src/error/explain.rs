@@ -3,10 +3,8 @@
 use slipway_engine::{Foreign, Owner};
 use slipway_limits::Exceeded;
 use slipway_resource::ErrorClass;
-use slipway_spec::diagnostic::code::UNSUPPORTED_VERSION;
-use slipway_spec::validate::{NEWEST_MINOR, OLDEST_MINOR};
 
-use super::{DownloadProblem, Error, KubeletProblem};
+use super::{DownloadProblem, Error};
 use crate::adopting::KeyProblem;
 use crate::code;
 use crate::decide::Declined;
@@ -25,6 +23,7 @@ impl Error {
             Self::Provider(error) => crate::diagnose::code_of(error).id,
             Self::Refused(refusal) => refusal.code(),
             Self::Import(refusal) => refusal.code(),
+            Self::Version(error) => error.code(),
             Self::Expansion(error) => error.code(),
             Self::Declined(declined) => return declined.code(),
             Self::Specs(_) => return None,
@@ -36,10 +35,6 @@ impl Error {
             Self::BadRename(_) => "CLI0008",
             Self::UnknownCluster { .. } | Self::NoRecordedSpec { .. } | Self::NoState { .. } => "CLI0009",
             Self::Protected { .. } => "CLI0010",
-            Self::VersionBack { .. } => "CLI0011",
-            Self::UpgradeUnfinished { .. } => "CLI0078",
-            Self::VersionSkipped { .. } | Self::NoWay { .. } => "CLI0012",
-            Self::UnsupportedVersion { .. } => UNSUPPORTED_VERSION.id,
             Self::CannotWork(_) => "CLI0013",
             Self::UnknownPool { .. } => "CLI0016",
             Self::Interrupted { .. } => "CLI0030",
@@ -53,13 +48,6 @@ impl Error {
             Self::MissingFiles { .. } | Self::NothingToAdopt { .. } => "CLI0052",
             Self::KeyStore { .. } => "CLI0053",
             Self::NotMadeYet { .. } => "CLI0070",
-            Self::PartialVersion { .. } => "CLI0071",
-            Self::NotOnTheWay { .. } => "CLI0072",
-            Self::UpgradeUnderWay { .. } => "CLI0074",
-            Self::CannotReverse { .. } => "CLI0075",
-            Self::NoReversibleUpgrade { .. } => "CLI0076",
-            Self::NoAppliedSpec { .. } => "CLI0080",
-            Self::OtherSpecApplied { .. } => "CLI0081",
             Self::NotBuilt { .. } => "CLI0082",
             Self::RollOnHosts { .. } => "CLI0092",
             Self::NoBackups { .. } => "ETCD0001",
@@ -74,7 +62,6 @@ impl Error {
             Self::AmbiguousActor { .. } => code::ACTOR,
             Self::UnapprovedChange { .. } => "RUN0042",
             Self::WithoutEffect { .. } => "HOST0001",
-            Self::Kubelets { .. } => "HOST0002",
             Self::InfrastructureOnly { .. } => "PLAN0030",
             Self::CannotRotate { .. } => "ROTATE0001",
             Self::RotationInterrupted { .. } => "ROTATE0002",
@@ -93,6 +80,7 @@ impl Error {
     pub fn causes(&self) -> Vec<String> {
         match self {
             Self::Provider(error) => vec![format!("class {}", error.class)],
+            Self::Version(error) => error.causes(),
             Self::Foreign { objects, .. } => objects
                 .iter()
                 .map(|Foreign { address, identity, owner }| match owner {
@@ -106,10 +94,6 @@ impl Error {
             Self::Protected { lifted_since: Some(generation), .. } => vec![format!(
                 "generation {generation}, the last that is complete, has deletionProtection: true; the run that sets it to false did not complete"
             )],
-            Self::Kubelets { problem: KubeletProblem::TooOld(nodes), .. } => nodes.clone(),
-            Self::Kubelets { problem: KubeletProblem::Unknown(reason), .. } => {
-                vec![format!("the versions of the kubelets cannot be read: {reason}")]
-            }
             Self::WithoutEffect { fields: all, .. }
             | Self::InfrastructureOnly { missing: all, .. }
             | Self::StoredPlan { candidates: all, .. } => all.clone(),
@@ -166,6 +150,7 @@ impl Error {
                 store_hint(source).into_iter().collect()
             }
             Self::Engine(error) => error.hint().into_iter().collect(),
+            Self::Version(error) => error.hints(),
             Self::Plan(error) => error.hint().into_iter().collect(),
             Self::Secrets(error) => error.hint().into_iter().collect(),
             Self::Protocol(error) => error.hint().into_iter().collect(),
@@ -222,16 +207,10 @@ impl Error {
                 )]
             }
             Self::NoRecordedSpec { .. } => one("name the spec with `-f FILE`"),
-            Self::NoAppliedSpec { .. } => one(
-                "`slipway apply -f …` with the version that the cluster has records it; upgrade after that",
-            ),
             Self::UnreadableSpec { cluster, .. } | Self::UnreadableHosts { cluster, .. } => vec![
                 "use the version of Slipway that applied it, or a newer one".to_owned(),
                 format!("`slipway state show {cluster}` shows the state, and who wrote it"),
             ],
-            Self::OtherSpecApplied { .. } => {
-                one("run `slipway upgrade` again: it starts from the spec that is applied now")
-            }
             Self::RotationInterrupted { subject, .. } => vec![
                 format!("`slipway rotate {subject} -f …` goes on with the stage"),
                 format!("`slipway rotate {subject} -f … --back` goes back to the stage before"),
@@ -261,44 +240,6 @@ impl Error {
                      {cluster} -f …` makes a state from what exists"
                 ),
             ],
-            Self::PartialVersion { to, .. } => vec![format!(
-                "`slipway upgrade -f … --to {to}` changes it for the whole cluster; do the part before or after"
-            )],
-            Self::VersionBack { cluster: Some(_), from, place, .. } => vec![match place {
-                Some(place) => format!("write `kubernetesVersion: {from}` into {}", place.file),
-                None => format!("set `kubernetesVersion` to {from} or later"),
-            }],
-            Self::UpgradeUnfinished { to, .. } => {
-                vec![format!("`slipway upgrade -f … --to {to}` continues the upgrade, and then writes the version into the spec")]
-            }
-            Self::VersionBack { cluster: None, from, .. } => {
-                vec![format!("the cluster has {from}: name a later version with `--to`; {}", supported())]
-            }
-            Self::NoWay { .. } | Self::UnsupportedVersion { .. } => {
-                vec![format!("name another version with `--to`; {}", supported())]
-            }
-            Self::VersionSkipped { to, .. } => {
-                vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
-            }
-            Self::NotOnTheWay { .. } => {
-                one("name one patch release of each minor version between the two, or none: `slipway upgrade -f …` lists them")
-            }
-            Self::UpgradeUnderWay { emulated, .. } => vec![
-                "`slipway upgrade -f … --finalise` makes the upgrade final; upgrade further after that".to_owned(),
-                format!("`slipway upgrade -f … --back` goes back to {emulated}"),
-            ],
-            Self::CannotReverse { .. } => {
-                one("without `--reversible`, `slipway upgrade -f … --to VERSION` upgrades in one plan, without a way back")
-            }
-            Self::NoReversibleUpgrade { .. } => {
-                one("`slipway upgrade -f …` says which version the cluster has, and which one its control plane emulates")
-            }
-            Self::Kubelets { problem: KubeletProblem::TooOld(_), .. } => {
-                one("upgrade the kubelet's package on these hosts first, one host after the other")
-            }
-            Self::Kubelets { problem: KubeletProblem::Unknown(_), .. } => {
-                one("bring the cluster's API back first: `slipway validate` says what is wrong")
-            }
             Self::WithoutEffect { .. } => one("remove these fields, or do what stands behind each of them"),
             Self::UnknownPool { pools, .. } => vec![format!("its pools are {}", pools.join(", "))],
             Self::RollOnHosts { .. } => one(
@@ -415,11 +356,6 @@ impl Error {
             _ => None,
         }
     }
-}
-
-/// The supported versions of Kubernetes, as a part of a hint.
-fn supported() -> String {
-    format!("supported are 1.{OLDEST_MINOR} to 1.{NEWEST_MINOR}")
 }
 
 /// The chain of sources, without texts that say the same as the error before.

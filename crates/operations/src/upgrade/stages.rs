@@ -4,7 +4,7 @@ use slipway_spec::model::Cluster;
 
 use super::{UpgradeStep, complete_spec};
 use crate::environment::Environment;
-use crate::error::Error;
+use crate::error::{Error, VersionError};
 use crate::opened::Opened;
 use crate::reversible::Release;
 use crate::spec::ClusterSpec;
@@ -49,7 +49,7 @@ async fn specs(
 ) -> Result<(Opened, Cluster, Cluster), Error> {
     let opened = Opened::open(environment, written.clone()).await?;
     opened.check_exists("upgrade")?;
-    let missing = || Error::NoAppliedSpec { cluster: written.cluster.name.clone() };
+    let missing = || VersionError::NoAppliedSpec { cluster: written.cluster.name.clone() };
     let complete = complete_spec(environment, written).await?.ok_or_else(missing)?;
     let present = opened.prior().map(spec_of).transpose()?.flatten().ok_or_else(missing)?;
     Ok((opened, complete, present))
@@ -99,7 +99,7 @@ fn way_back(complete: &Cluster, present: &Cluster) -> Result<(Release, Release),
 }
 
 fn none(cluster: &Cluster, verb: &'static str, why: String) -> Error {
-    Error::NoReversibleUpgrade { cluster: cluster.name.clone(), verb, why }
+    VersionError::NotReversible { cluster: cluster.name.clone(), verb, why }.into()
 }
 
 #[cfg(test)]
