@@ -98,7 +98,7 @@ impl Opened {
         let members = members.filter(|address| stage.providers.part(address) == Some(Part::EtcdMember));
         found.extend(gates::etcd::of_members(members, observations, etcd_tag(provided)));
         if turn(&from, &to) == Some(Turn::Finalises) {
-            found.extend(gates::soak::look(&stage.access, &from).await);
+            found.extend(gates::soak::look(&stage.access, &from).await.gates);
             found.extend(self.time_gate(&from).await?);
         }
         Ok(gates::closed(found, &self.spec.cluster.provider.config))

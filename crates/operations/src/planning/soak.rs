@@ -10,7 +10,7 @@ use slipway_spec::model::BrokenGate;
 use slipway_state_store::{ClusterName, history};
 use tokio::time::Instant;
 
-use super::gates::soak::{has_credentials, is_reached, look_at_all, time};
+use super::gates::soak::{has_credentials, look_at_all, time};
 use super::gates::{self, Gate};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -81,12 +81,14 @@ impl Opened {
             return Vec::new();
         }
         let until = Instant::now() + PATIENCE;
-        let mut broken = gates::unwaived(look_at_all(access, release).await, config);
+        let mut look = look_at_all(access, release).await;
+        let mut broken = gates::unwaived(look.gates, config);
         while !broken.is_empty() && Instant::now() < until {
             tokio::time::sleep(PERIOD).await;
-            broken = gates::still_broken(&broken, look_at_all(access, release).await);
+            look = look_at_all(access, release).await;
+            broken = gates::still_broken(&broken, look.gates);
         }
-        if is_reached(access).await { broken } else { Vec::new() }
+        if look.is_reached { broken } else { Vec::new() }
     }
 
     /// The gate of the time that a version is to be emulated, if the applied spec has a soak.

@@ -28,21 +28,20 @@ pub(in crate::planning) async fn has_credentials(access: &ClusterAccess) -> bool
     }
 }
 
-/// Whether any API server answers. If none does, this process may have no way to the cluster.
-pub(in crate::planning) async fn is_reached(access: &ClusterAccess) -> bool {
-    let ask = async |endpoint: &LocalEndpoint| match reader_at(access, endpoint).await {
-        Ok(reader) => reader.get("/version").await.is_ok(),
-        Err(_) => false,
-    };
-    join_all(access.endpoints().iter().map(ask)).await.contains(&true)
+/// A look at the API servers of a cluster.
+pub(in crate::planning) struct Look {
+    /// The gates that do not hold.
+    pub(in crate::planning) gates: Vec<Gate>,
+    /// Whether any API server answered. If none did, this process may have no way to the cluster.
+    pub(in crate::planning) is_reached: bool,
 }
 
-/// Asks all API servers, and reads the cluster as before an upgrade. Returns the gates that do not hold.
-pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
+/// Asks all API servers, and reads the cluster as before an upgrade.
+pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Look {
     let (objects, servers) = tokio::join!(of_objects(access), look(access, release));
     let mut gates = objects.unwrap_or_else(|reason| vec![unreadable("ClusterState", &reason)]);
-    gates.extend(servers);
-    gates
+    gates.extend(servers.gates);
+    Look { gates, is_reached: servers.is_reached }
 }
 
 /// The gate of a soak that is not over. `since` is the time since which the control plane emulates the version before; `None` if that is
@@ -66,26 +65,35 @@ pub(in crate::planning) fn time(soak: Duration, since: Option<Timestamp>, now: T
     Some(Gate { name: "Soak".to_owned(), message, hint: "finalise the upgrade after that" })
 }
 
-/// Asks all API servers, and returns the gates that do not hold.
-pub(in crate::planning) async fn look(access: &ClusterAccess, release: &Release) -> Vec<Gate> {
+/// Asks all API servers.
+pub(in crate::planning) async fn look(access: &ClusterAccess, release: &Release) -> Look {
     let servers = access.endpoints().iter().map(|endpoint| at_server(access, endpoint, release));
-    join_all(servers).await.into_iter().flatten().collect()
+    let servers = join_all(servers).await;
+    let is_reached = servers.iter().any(|server| server.is_reached);
+    Look { gates: servers.into_iter().flat_map(|server| server.gates).collect(), is_reached }
 }
 
-/// The gates of one API server that do not hold.
-async fn at_server(access: &ClusterAccess, endpoint: &LocalEndpoint, release: &Release) -> Vec<Gate> {
+/// A look at one API server. It is reached if it reports its version, whatever it says about its requests.
+async fn at_server(access: &ClusterAccess, endpoint: &LocalEndpoint, release: &Release) -> Look {
     let host = &endpoint.host;
-    let read = async || {
-        let reader = reader_at(access, endpoint).await?;
-        let version = reader.get("/version").await.map_err(|error| error.message)?;
-        let metrics = reader.text("/metrics").await.map_err(|error| error.message)?;
-        Ok::<_, String>((version, metrics))
+    let silent = |is_reached: bool, reason: String| {
+        let message = format!("the API server at {host} does not answer: {reason}");
+        Look { gates: vec![api_server(host, message)], is_reached }
     };
-    match read().await {
-        Ok((version, metrics)) => {
-            other_version(host, &version, release).into_iter().chain(failing(host, &metrics)).collect()
+    let reader = match reader_at(access, endpoint).await {
+        Ok(reader) => reader,
+        Err(reason) => return silent(false, reason),
+    };
+    let version = match reader.get("/version").await {
+        Ok(version) => version,
+        Err(error) => return silent(false, error.message),
+    };
+    match reader.text("/metrics").await {
+        Ok(metrics) => {
+            let gates = other_version(host, &version, release).into_iter().chain(failing(host, &metrics));
+            Look { gates: gates.collect(), is_reached: true }
         }
-        Err(reason) => vec![api_server(host, format!("the API server at {host} does not answer: {reason}"))],
+        Err(error) => silent(true, error.message),
     }
 }
 
