@@ -11,12 +11,14 @@ mod document;
 mod effects;
 mod expansion;
 mod labels;
+mod pools;
 mod programs;
 mod settings;
 
 pub use document::{DocumentError, ETCD, NodeBootstrap};
 pub use effects::NOT_CARRIED_OUT;
 pub use expansion::{ETCD_DATA, ETCD_MOUNT, Part, ThisMachine, key_files};
+pub use pools::{POOLS, role_key, template_key};
 pub use programs::{Layout, ProgramFile, ProgramName, Programs};
 pub use settings::{
     NEXT_SETTINGS, NodeSettings, SETTINGS, SETTINGS_KIND, SETTINGS_OF, SETTINGS_REPORT, SETTINGS_VERSION,

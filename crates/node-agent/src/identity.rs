@@ -6,6 +6,7 @@
 //! the certificate that it renews from then on. The provider knows the cloud; this endpoint knows none.
 
 pub mod desk;
+mod pools;
 mod program;
 mod registry;
 pub mod server;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use slipway_bootstrap::boot::POOLS;
 use slipway_bootstrap::pki::{Certificate, Pin, PublicKey, Subject, Template, Usage};
 use slipway_bootstrap::token::Token;
 use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest};
@@ -96,6 +97,7 @@ impl<R: Registry> Desk<R> {
         let now = Timestamp::now();
         let node = &wanted.node;
         is_allowed(&verified, node, now)?;
+        self.is_of_a_pool(&verified).await?;
         if self.registry.is_live(node).await.map_err(|error| unavailable(&error))? {
             return Err(refused(format!("the cluster has a node {node}, and it is ready")));
         }
@@ -114,6 +116,18 @@ impl<R: Registry> Desk<R> {
             sign(node, &key, authority, now).map_err(|error| Refusal::Unavailable(error.to_string()))?;
         tracing::info!(machine = binding.machine, %node, pool = verified.pool, "a machine gets the credential of its node");
         Ok(Grant { certificate: certificate.to_pem() })
+    }
+
+    /// Checks that a machine is one of a pool that the plan of the cluster lists.
+    async fn is_of_a_pool(&self, verified: &VerifiedNode) -> Result<(), Refusal> {
+        let pools = self.registry.pools().await.map_err(|error| unavailable(&error))?;
+        let pools = pools.ok_or_else(|| {
+            let text = format!(
+                "the ConfigMap {POOLS} in kube-system, which `slipway apply` creates, does not exist yet"
+            );
+            Refusal::Unavailable(text)
+        })?;
+        pools.check(verified).map_err(refused)
     }
 
     async fn verified(&self, ask: &Ask) -> Result<VerifiedNode, Refusal> {

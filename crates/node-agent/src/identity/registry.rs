@@ -5,13 +5,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
+use slipway_bootstrap::boot::POOLS;
 use slipway_resource::Digest;
 
+use super::pools::Pools;
 use crate::api::{Api, ApiError};
 use crate::join;
 
-/// The objects that bind a machine to one node and one key.
-const BINDINGS: &str = "/api/v1/namespaces/kube-system/configmaps";
+/// The ConfigMaps with the list of pools, and those that bind a machine to one node and one key.
+const CONFIG_MAPS: &str = "/api/v1/namespaces/kube-system/configmaps";
 /// The label of these objects.
 const LABEL: &str = "slipway.dev/machine-binding";
 
@@ -32,6 +34,9 @@ pub trait Registry: Send + Sync {
     /// Whether a node of this name is ready.
     async fn is_live(&self, node: &str) -> Result<bool, ApiError>;
 
+    /// The pools whose machines may become nodes; `None` while the cluster has no list of them.
+    async fn pools(&self) -> Result<Option<Pools>, ApiError>;
+
     /// Binds a machine. The answer is the binding that it has, from now or from before.
     async fn bind(&self, wanted: &Binding, now: Timestamp) -> Result<Binding, ApiError>;
 
@@ -45,6 +50,10 @@ impl Registry for Api {
         join::is_ready(node, self).await
     }
 
+    async fn pools(&self) -> Result<Option<Pools>, ApiError> {
+        Ok(self.find(&format!("{CONFIG_MAPS}/{POOLS}")).await?.as_ref().map(Pools::of))
+    }
+
     async fn bind(&self, wanted: &Binding, now: Timestamp) -> Result<Binding, ApiError> {
         let Binding { machine, node, key } = wanted;
         let name = name_of(machine);
@@ -54,10 +63,10 @@ impl Registry for Api {
             "metadata": {"name": name, "namespace": "kube-system", "labels": {LABEL: "true"}},
             "data": {"machine": machine, "node": node, "key": key, "at": now.as_second().to_string()},
         });
-        match self.post(BINDINGS, &object).await {
+        match self.post(CONFIG_MAPS, &object).await {
             Ok(_) => Ok(wanted.clone()),
             Err(error) if error.status() == Some(409) => {
-                let found = self.get(&format!("{BINDINGS}/{name}")).await?.body;
+                let found = self.get(&format!("{CONFIG_MAPS}/{name}")).await?.body;
                 let text = |field: &str| found["data"][field].as_str().unwrap_or_default().to_owned();
                 Ok(Binding { machine: text("machine"), node: text("node"), key: text("key") })
             }
@@ -66,11 +75,11 @@ impl Registry for Api {
     }
 
     async fn forget(&self, age: Duration, now: Timestamp) -> Result<(), ApiError> {
-        let found = self.get(&format!("{BINDINGS}?labelSelector={LABEL}%3Dtrue")).await?.body;
+        let found = self.get(&format!("{CONFIG_MAPS}?labelSelector={LABEL}%3Dtrue")).await?.body;
         let before = now.as_second().saturating_sub(i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let objects = found["items"].as_array().map(Vec::as_slice).unwrap_or_default();
         for name in objects.iter().filter(|object| is_older(object, before)).filter_map(name) {
-            match self.delete(&format!("{BINDINGS}/{name}")).await {
+            match self.delete(&format!("{CONFIG_MAPS}/{name}")).await {
                 Err(error) if error.status() != Some(404) => return Err(error),
                 _ => {}
             }

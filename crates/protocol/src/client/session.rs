@@ -465,12 +465,14 @@ impl Session for RemoteSession {
         let session = self.id.clone();
         let call = rpc.verify_node(proto::VerifyNodeRequest { session, challenge, credential, cluster });
         let answer = self.connection.unary(self.connection.deadlines.observe, call).await?;
-        let proto::VerifyNodeResponse { machine, nodes, pool, started, error: _ } = answer;
+        let proto::VerifyNodeResponse { machine, nodes, pool, started, role, template, error: _ } = answer;
         if machine.is_empty() || nodes.is_empty() || nodes.iter().any(String::is_empty) {
             let text = "a machine was verified that has no id, or no name for its node";
             return Err(ProviderError::new(ErrorClass::Permanent, text));
         }
-        Ok(VerifiedNode { machine, nodes, pool: Some(pool).filter(|pool| !pool.is_empty()), started })
+        let given = |text: String| Some(text).filter(|text| !text.is_empty());
+        let (pool, role, template) = (given(pool), given(role), given(template));
+        Ok(VerifiedNode { machine, nodes, pool, role, template, started })
     }
 
     async fn instances(&self, request: InstancesRequest) -> Result<Vec<InstanceAnswer>, ProviderError> {

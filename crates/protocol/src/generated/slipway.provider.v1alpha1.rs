@@ -1316,6 +1316,12 @@ pub struct VerifyNodeResponse {
     /// When the machine was started, in seconds since 1970.
     #[prost(int64, tag = "4")]
     pub started: i64,
+    /// The name of the role that the machine has in the cloud; empty when the cloud has no roles of machines.
+    #[prost(string, tag = "5")]
+    pub role: ::prost::alloc::string::String,
+    /// The id of the template that the cloud launched the machine from; empty when the cloud does not know.
+    #[prost(string, tag = "6")]
+    pub template: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "15")]
     pub error: ::core::option::Option<Error>,
 }

@@ -38,6 +38,10 @@ pub struct VerifiedNode {
     pub nodes: Vec<String>,
     /// The pool that it belongs to, if the cloud knows it.
     pub pool: Option<String>,
+    /// The name of the role that it has in the cloud, if the cloud has roles of machines.
+    pub role: Option<String>,
+    /// The id of the template that the cloud launched it from, if the cloud knows it.
+    pub template: Option<String>,
     /// Start time of the machine, in seconds since 1970.
     pub started: i64,
 }

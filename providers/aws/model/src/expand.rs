@@ -11,6 +11,7 @@ mod key_pair;
 mod key_service;
 mod keys;
 mod links;
+mod listed_pools;
 mod network;
 mod node_settings;
 mod not_carried_out;

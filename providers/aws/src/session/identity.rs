@@ -44,6 +44,8 @@ const BROUGHT: [&str; 7] = [
 const COVERED: [&str; 3] = ["host", "x-amz-date", CHALLENGE];
 /// The tag in which Auto Scaling names the group of an instance. Only AWS can set it.
 const GROUP: &str = "aws:autoscaling:groupName";
+/// The tag in which EC2 identifies the launch template of an instance. Only AWS can set it.
+const TEMPLATE: &str = "aws:ec2launchtemplate:id";
 /// The tag of workers.
 const NODE: &str = "k8s.io/role/node";
 
@@ -96,7 +98,14 @@ pub(super) async fn verify(
     has_role(cloud, &instance, role, id).await?;
     let pool = pool(&instance, &request.cluster).map(str::to_owned);
     let started = instance.launch_time().ok_or_else(|| incomplete("DescribeInstances", "time"))?.secs();
-    Ok(VerifiedNode { machine: id.to_owned(), nodes: names(&instance, id), pool, started })
+    Ok(VerifiedNode {
+        machine: id.to_owned(),
+        nodes: names(&instance, id),
+        pool,
+        role: Some(role.to_owned()),
+        template: tag(&instance, TEMPLATE).map(str::to_owned),
+        started,
+    })
 }
 
 /// The role and the instance of an ARN such as `arn:aws:sts::123456789012:assumed-role/nodes.example.com/i-0abc`: EC2

@@ -111,6 +111,7 @@ async fn only_its_own_network_is_the_clusters(endpoint: &str, port: u16) {
     let own = launched(port, "others", &control_plane.subnet);
     let text = refusal(&cloud, shown(&session(port, &role("nodes"), &own))).await;
     assert!(text.contains("does not have the role"), "{text}");
+    with_the_role_it_is_verified(&cloud, port, &own).await;
     cloud.end().await;
 
     // Somebody who is no instance does not know the network of the cluster, and verifies nobody.
@@ -121,6 +122,25 @@ async fn only_its_own_network_is_the_clusters(endpoint: &str, port: u16) {
     assert_eq!(error.class, ErrorClass::Permanent, "{error:?}");
     assert!(error.message.contains("is no instance"), "{error:?}");
     cloud.end().await;
+}
+
+/// A machine with the role of workers is verified. The answer has its pool, its role and its launch template.
+async fn with_the_role_it_is_verified(cloud: &Cloud, port: u16, id: &str) {
+    let name = format!("nodes.{CLUSTER}");
+    let create = format!("Action=CreateInstanceProfile&Version=2010-05-08&InstanceProfileName={name}");
+    answer(port, "iam", &create);
+    let associate = format!(
+        "Action=AssociateIamInstanceProfile&Version=2016-11-15&IamInstanceProfile.Name={name}&InstanceId={id}"
+    );
+    answer(port, "ec2", &associate);
+    let credential = shown(&session(port, &format!("arn:aws:iam::123456789012:role/{name}"), id));
+    let request = VerifyNodeRequest { challenge: challenge(), credential, cluster: CLUSTER.to_owned() };
+    let verified = cloud.session.verify_node(request).await.unwrap();
+    let described =
+        format!("Action=DescribeLaunchTemplates&Version=2016-11-15&LaunchTemplateName.1=others.{CLUSTER}");
+    let template = ask(port, "ec2", &described, "launchTemplateId");
+    assert_eq!((verified.machine.as_str(), verified.pool.as_deref()), (id, Some("others")));
+    assert_eq!((verified.role, verified.template), (Some(name), Some(template)));
 }
 
 /// An instance in a network of its own.

@@ -57,6 +57,8 @@ impl Service {
             nodes: verified.nodes,
             pool: verified.pool.unwrap_or_default(),
             started: verified.started,
+            role: verified.role.unwrap_or_default(),
+            template: verified.template.unwrap_or_default(),
             error: None,
         })
     }

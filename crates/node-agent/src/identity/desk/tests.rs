@@ -1,9 +1,11 @@
 use async_trait::async_trait;
+use serde_json::{Value as Json, json};
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
 use slipway_bootstrap::pki::PrivateKey;
 use slipway_resource::provider::*;
 use slipway_resource::{Observed, Token as StepToken, Value};
 
+use super::super::pools::Pools;
 use super::*;
 
 const HOST: &str = "api.example.com";
@@ -70,6 +72,8 @@ impl Session for Cloud {
             machine: "i-1".to_owned(),
             nodes: vec![format!("{NODE}.internal"), NODE.to_owned()],
             pool: Some("nodes".to_owned()),
+            role: Some("nodes.example.com".to_owned()),
+            template: Some("lt-1".to_owned()),
             started: self.started,
         })
     }
@@ -83,16 +87,30 @@ fn unasked() -> ProviderError {
     ProviderError::new(ErrorClass::Permanent, "the endpoint does not ask this")
 }
 
-#[derive(Default)]
 struct Known {
     live: Vec<String>,
     bound: Mutex<Option<Binding>>,
+    pools: Option<Json>,
+}
+
+/// A cluster without nodes, which lists the pool of the machine.
+fn known() -> Known {
+    Known { live: Vec::new(), bound: Mutex::default(), pools: Some(listed("lt-1")) }
+}
+
+/// A list with the pool of the machine, and the template of the pool.
+fn listed(template: &str) -> Json {
+    json!({"data": {"nodes.template": template, "nodes.role": "nodes.example.com"}})
 }
 
 #[async_trait]
 impl Registry for Known {
     async fn is_live(&self, node: &str) -> Result<bool, ApiError> {
         Ok(self.live.iter().any(|live| live == node))
+    }
+
+    async fn pools(&self) -> Result<Option<Pools>, ApiError> {
+        Ok(self.pools.as_ref().map(Pools::of))
     }
 
     async fn bind(&self, wanted: &Binding, _: Timestamp) -> Result<Binding, ApiError> {
@@ -143,7 +161,7 @@ fn reason<T>(result: Result<T, Refusal>) -> String {
 
 #[tokio::test]
 async fn a_machine_gets_the_certificate_of_its_node_and_the_same_again() {
-    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let (desk, authority, key) = (desk(0, known()), authority(), key());
     for _ in 0..2 {
         let nonce = desk.challenge().unwrap().nonce;
         let grant = desk.grant(&ask(HOST, &nonce, NODE, &key), &authority).await.unwrap();
@@ -159,7 +177,7 @@ async fn a_machine_gets_the_certificate_of_its_node_and_the_same_again() {
 
 #[tokio::test]
 async fn a_nonce_counts_once_and_a_strange_one_never() {
-    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let (desk, authority, key) = (desk(0, known()), authority(), key());
     let nonce = desk.challenge().unwrap().nonce;
     let ask = ask(HOST, &nonce, NODE, &key);
     assert!(desk.grant(&ask, &authority).await.is_ok());
@@ -170,7 +188,7 @@ async fn a_nonce_counts_once_and_a_strange_one_never() {
 
 #[tokio::test]
 async fn an_ask_is_worth_nothing_at_another_control_plane() {
-    let (one, other, authority) = (desk(0, Known::default()), desk(0, Known::default()), authority());
+    let (one, other, authority) = (desk(0, known()), desk(0, known()), authority());
     let ask = ask(HOST, &one.challenge().unwrap().nonce, NODE, &key());
     assert!(matches!(other.grant(&ask, &authority).await, Err(Refusal::Nonce)));
     assert!(one.grant(&ask, &authority).await.is_ok());
@@ -178,7 +196,7 @@ async fn an_ask_is_worth_nothing_at_another_control_plane() {
 
 #[tokio::test]
 async fn a_refused_ask_has_used_up_its_nonce() {
-    let (desk, authority) = (desk(0, Known::default()), authority());
+    let (desk, authority) = (desk(0, known()), authority());
     let ask = ask(HOST, &desk.challenge().unwrap().nonce, "control-plane-1", &key());
     assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Refused(_))));
     assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Nonce)));
@@ -186,7 +204,7 @@ async fn a_refused_ask_has_used_up_its_nonce() {
 
 #[tokio::test(start_paused = true)]
 async fn a_nonce_ends() {
-    let (desk, authority) = (desk(0, Known::default()), authority());
+    let (desk, authority) = (desk(0, known()), authority());
     let ask = ask(HOST, &desk.challenge().unwrap().nonce, NODE, &key());
     tokio::time::advance(NONCE + Duration::from_secs(1)).await;
     assert!(matches!(desk.grant(&ask, &authority).await, Err(Refusal::Nonce)));
@@ -194,7 +212,7 @@ async fn a_nonce_ends() {
 
 #[tokio::test]
 async fn a_proof_is_for_one_body_and_one_server() {
-    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let (desk, authority, key) = (desk(0, known()), authority(), key());
     let mut altered = ask(HOST, &desk.challenge().unwrap().nonce, NODE, &key);
     let other = self::key();
     altered.request = altered.request.replace(
@@ -210,7 +228,7 @@ async fn a_proof_is_for_one_body_and_one_server() {
 
 #[tokio::test]
 async fn a_machine_is_one_node_with_one_key() {
-    let (desk, authority, key) = (desk(0, Known::default()), authority(), key());
+    let (desk, authority, key) = (desk(0, known()), authority(), key());
     let nonce = || desk.challenge().unwrap().nonce;
     let text = reason(desk.grant(&ask(HOST, &nonce(), "control-plane-1", &key), &authority).await);
     assert!(text.contains("is called") && text.contains("not control-plane-1"), "{text}");
@@ -222,19 +240,37 @@ async fn a_machine_is_one_node_with_one_key() {
 #[tokio::test]
 async fn neither_a_live_node_nor_an_old_machine_gets_one() {
     let (authority, key) = (authority(), key());
-    let live = desk(0, Known { live: vec![NODE.to_owned()], ..Known::default() });
+    let live = desk(0, Known { live: vec![NODE.to_owned()], ..known() });
     let nonce = live.challenge().unwrap().nonce;
     let text = reason(live.grant(&ask(HOST, &nonce, NODE, &key), &authority).await);
     assert!(text.contains("it is ready"), "{text}");
-    let old = desk(25, Known::default());
+    let old = desk(25, known());
     let nonce = old.challenge().unwrap().nonce;
     let text = reason(old.grant(&ask(HOST, &nonce, NODE, &key), &authority).await);
     assert!(text.contains("25 hours ago"), "{text}");
 }
 
 #[tokio::test]
+async fn a_machine_of_another_template_gets_none_and_without_a_list_every_machine_waits() {
+    let (authority, key) = (authority(), key());
+    let foreign = desk(0, Known { pools: Some(listed("lt-2")), ..known() });
+    let nonce = foreign.challenge().unwrap().nonce;
+    let text = reason(foreign.grant(&ask(HOST, &nonce, NODE, &key), &authority).await);
+    assert!(
+        text.contains("launched from lt-1, and machines of the pool nodes are launched from lt-2"),
+        "{text}"
+    );
+    assert!(foreign.registry.bound.lock().unwrap().is_none());
+    let early = desk(0, Known { pools: None, ..known() });
+    let nonce = early.challenge().unwrap().nonce;
+    let granted = early.grant(&ask(HOST, &nonce, NODE, &key), &authority).await;
+    let Err(Refusal::Unavailable(text)) = granted else { panic!("a machine does not wait") };
+    assert!(text.contains("slipway-pools"), "{text}");
+}
+
+#[tokio::test]
 async fn nonces_are_bounded() {
-    let desk = desk(0, Known::default());
+    let desk = desk(0, known());
     for _ in 0..NONCES {
         desk.challenge().unwrap();
     }

@@ -131,6 +131,12 @@ fn existing_profile(builder: &Builder<'_>, pool: &NodePool) -> Option<String> {
     profile.rsplit('/').next().filter(|name| !name.is_empty()).map(str::to_owned)
 }
 
+/// The role of a pool's machines; `None` if the pool brings a profile, whose role is not known.
+pub(super) fn pool_role(builder: &Builder<'_>, pool: &NodePool) -> Option<String> {
+    let own = || role_name(&builder.named(names::instance_role(pool.role)));
+    existing_profile(builder, pool).is_none().then(own)
+}
+
 /// The instance profile of a pool's machines, by name.
 pub(super) fn pool_profile(builder: &Builder<'_>, pool: &NodePool) -> Value {
     match existing_profile(builder, pool) {

@@ -7,7 +7,7 @@ use slipway_resource::{Address, Desired, Path, Value};
 
 use super::build::{Builder, address};
 use super::iam::has_termination_queue;
-use super::{compute, node_settings, service_accounts, termination, user_data};
+use super::{compute, listed_pools, node_settings, service_accounts, termination, user_data};
 use crate::names;
 
 /// The field of the spec that decides where the API is.
@@ -29,6 +29,12 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
             desired.depends_on.clone_from(&behind);
             builder.add_other(desired);
         }
+    }
+    if let Some((name, manifest)) = listed_pools::object(builder) {
+        let mut desired = Desired::new(Address::new(OBJECT, name), Value::map([("manifest", manifest)]));
+        desired.origins.insert(Path::root(), "assets.programs".to_owned());
+        desired.depends_on.clone_from(&behind);
+        builder.add_other(desired);
     }
     // One control plane changes at a time, and workers after all of them.
     let mut behind_settings = behind;

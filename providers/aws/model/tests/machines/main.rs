@@ -8,6 +8,7 @@ mod harness;
 
 mod identities;
 mod key_service;
+mod listed_pools;
 mod not_carried_out;
 mod pools;
 mod settings;

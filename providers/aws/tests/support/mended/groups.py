@@ -112,6 +112,11 @@ def emptiest(group, launched, subnets):
     return min(subnets[first:] + subnets[:first], key=used.count)
 
 
+def launched_from(template, version):
+    """The tags that EC2 gives an instance of a launch template."""
+    return {"aws:ec2launchtemplate:id": template.id, "aws:ec2launchtemplate:version": str(version)}
+
+
 def launch(group, count, lifecycle_state):
     subnets = (group.vpc_zone_identifier or "").split(",")
     tags = group.get_propagated_tags()
@@ -130,7 +135,7 @@ def launch(group, count, lifecycle_state):
             group.user_data,
             group.security_groups,
             instance_type=group.instance_type or "m5.large",
-            tags={"instance": dict(tags)},
+            tags={"instance": {**tags, **launched_from(group.ec2_launch_template, version)}},
             placement=zone,
             launch_template={"LaunchTemplateId": group.ec2_launch_template.id, "Version": version},
             is_instance_type_default=False,
