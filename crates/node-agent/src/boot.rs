@@ -16,6 +16,7 @@ mod key_service;
 mod keys;
 pub mod machine;
 mod programs;
+mod reference;
 mod report;
 mod settings;
 pub mod unit;

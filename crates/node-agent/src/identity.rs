@@ -2,7 +2,7 @@
 //!
 //! `POST /v1/challenge` answers with a [`Challenge`]. The cloud proves the machine's identity for this
 //! challenge and for the machine's request. The machine sends the proof as an [`Ask`] to `POST
-//! /v1/credential`. It gets a [`Grant`]: a client certificate of its node. With that, its kubelet requests
+//! /v1/credential`. It gets a [`Grant`]: a client certificate of its node, and the bootstrap document of its pool if it asks for that. With that, its kubelet requests
 //! the certificate that it renews from then on. The provider knows the cloud; this endpoint knows none.
 
 pub mod desk;
@@ -59,6 +59,9 @@ pub struct Wanted {
     pub node: String,
     /// The public key for its certificate, in PEM.
     pub public_key: String,
+    /// The digest of the bootstrap document of its pool, if it needs that, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }
 
 /// The credential of a node.
@@ -67,4 +70,7 @@ pub struct Wanted {
 pub struct Grant {
     /// The client certificate, in PEM.
     pub certificate: String,
+    /// The bootstrap document, if the machine asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
 }

@@ -32,7 +32,7 @@ pub(super) async fn run(context: &Context, arguments: &BootArguments) -> Result<
         machine::run(context, &boot, &arguments.console).await?;
         return Ok(ExitCode::SUCCESS);
     }
-    attempt::document(&boot)?;
+    attempt::bootstrap(&boot)?;
     unit::BOOT.install(root, &command(&boot, &arguments.console)?).await?;
     context.output.message(&format!(
         "{} makes this machine a node; `journalctl --unit {}` shows how far it is.",

@@ -226,23 +226,37 @@ pub(super) struct Issuer {
     pub additional_audiences: Vec<String>,
 }
 
+/// The JSON of a file whose digest is known.
+pub(super) fn json_of(bytes: &[u8], digest: &str) -> Result<Json, DocumentError> {
+    let found = Digest::of_bytes(bytes).to_string();
+    if found != digest {
+        return Err(DocumentError::OtherDigest { expected: digest.to_owned(), found });
+    }
+    serde_json::from_slice(bytes).map_err(unreadable)
+}
+
+/// Refuses a file of another kind or version.
+pub(super) fn has_kind(json: &Json, expected: &str) -> Result<(), DocumentError> {
+    let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or("nothing").to_owned();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if kind != expected || version != API_VERSION {
+        return Err(DocumentError::OtherKind { kind, version });
+    }
+    Ok(())
+}
+
+fn unreadable(error: serde_json::Error) -> DocumentError {
+    DocumentError::Unreadable(error.to_string())
+}
+
 impl NodeBootstrap {
     /// Reads a document whose digest is known, as `sha256:` and 64 hexadecimal digits.
     ///
     /// # Errors
     /// When the bytes have another digest, or are no document that this program reads.
     pub fn read(bytes: &[u8], digest: &str) -> Result<Self, DocumentError> {
-        let found = Digest::of_bytes(bytes).to_string();
-        if found != digest {
-            return Err(DocumentError::OtherDigest { expected: digest.to_owned(), found });
-        }
-        let unreadable = |error: serde_json::Error| DocumentError::Unreadable(error.to_string());
-        let json: Json = serde_json::from_slice(bytes).map_err(unreadable)?;
-        let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or("nothing").to_owned();
-        let (kind, version) = (text("kind"), text("apiVersion"));
-        if kind != KIND || version != API_VERSION {
-            return Err(DocumentError::OtherKind { kind, version });
-        }
+        let json = json_of(bytes, digest)?;
+        has_kind(&json, KIND)?;
         let document: Self = serde_json::from_value(json).map_err(unreadable)?;
         match document.node.role {
             Role::ControlPlane if document.control_plane.is_none() => {

@@ -4,9 +4,7 @@ mod etcd;
 
 use std::path::Path;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use slipway_bootstrap::boot::{NodeBootstrap, Part, ThisMachine};
+use slipway_bootstrap::boot::{Bootstrap, NodeBootstrap, Part, ThisMachine};
 use slipway_bootstrap::configuration::{Configuration, Detected, LocalEndpoint};
 use slipway_bootstrap::expand::{Facts, Phased};
 use slipway_bootstrap::preflight::Purpose;
@@ -18,7 +16,7 @@ use super::addresses::Addresses;
 use super::claim::{self, Claim, Founder, Seen};
 use super::control_plane::{Administrator, secret, waits};
 use super::keys::{self, Keys};
-use super::{Stop, credential, identity, settings, volume};
+use super::{Stop, credential, identity, reference, settings, volume};
 use crate::api::{Api, Credentials, Trust};
 use crate::caller::Caller;
 use crate::code;
@@ -59,8 +57,22 @@ enum Entry {
     Joins,
 }
 
-/// Reads the document of a machine.
+/// The document of a machine that has it.
 pub fn document(boot: &Boot) -> Result<NodeBootstrap, Error> {
+    match bootstrap(boot)? {
+        Bootstrap::Document(document) => Ok(*document),
+        Bootstrap::Reference(found) => reference::kept(&found, Path::new("/"))?.ok_or_else(|| {
+            Error::new(
+                code::DOCUMENT,
+                "this machine has not got its bootstrap document from a control plane yet",
+            )
+            .hint("`journalctl --unit slipway-boot` shows what it waits for")
+        }),
+    }
+}
+
+/// Reads the file that the user data of a machine wrote.
+pub fn bootstrap(boot: &Boot) -> Result<Bootstrap, Error> {
     let path = Path::new(&boot.document);
     let bytes = slipway_limits::file::read_given(path, slipway_limits::size::SPEC)
         .map_err(|error| Error::file("the bootstrap document", path, &error))?;
@@ -68,21 +80,21 @@ pub fn document(boot: &Boot) -> Result<NodeBootstrap, Error> {
         Error::new(code::DOCUMENT, text)
             .hint("replace the machine: a new one gets the document of the last apply")
     };
-    let document = NodeBootstrap::read(&bytes, &boot.digest).map_err(|error| unusable(error.to_string()))?;
+    let found = Bootstrap::read(&bytes, &boot.digest).map_err(|error| unusable(error.to_string()))?;
     let own = match std::env::consts::ARCH {
         "x86_64" => Some(Architecture::Amd64),
         "aarch64" => Some(Architecture::Arm64),
         _ => None,
     };
-    if own.is_some_and(|own| own != document.architecture()) {
+    if own.is_some_and(|own| own != found.architecture()) {
         let text = format!(
             "the bootstrap document is for {:?}, and this machine is {}",
-            document.architecture(),
+            found.architecture(),
             std::env::consts::ARCH
         );
         return Err(unusable(text));
     }
-    Ok(document)
+    Ok(found)
 }
 
 /// Learns everything that the machine's plan needs. Changes nothing on the machine. A boot says what it has `seen` of the
@@ -97,7 +109,10 @@ pub async fn prepare(
     let detected = settled(machine)?;
     let facts = begin::expansion(&machine.root, &Configuration::new(&detected))?;
     let (member, former_address) = match document.is_control_plane() {
-        true => (volume::member(&machine.root)?, volume::former(&machine.root)?),
+        true => {
+            volume::is_there(&machine.root)?;
+            (volume::member(&machine.root)?, volume::former(&machine.root)?)
+        }
         false => (None, None),
     };
     let provider_id = boot.provider_id.clone();
@@ -388,20 +403,19 @@ impl Preparing<'_> {
             let name = executable_name(provider);
             return Err(Stop::Waits(format!("waits for the program {name}: it is not on the path")));
         }
-        let text = STANDARD.decode(authority).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let authority = text.ok_or_else(|| {
-            Stop::Refused(Error::new(code::DOCUMENT, "the authority of the cluster is no PEM in base64"))
-        })?;
+        let authority = reference::authorities(authority)?;
         let cluster = identity::Cluster {
-            document: self.document,
+            cloud: (provider, self.document.region()),
             host: endpoint.host.clone(),
             authority: authority.clone(),
+            document: None,
         };
         let root = &self.machine.root;
-        let recent = identity::recent(root).filter(|_| self.document.settings_name().is_some());
-        let path = match recent {
+        // It came with the document, or the machine waited for its settings since then.
+        let is_kept = self.document.settings_name().is_some() || reference::is_given(root);
+        let path = match identity::recent(root).filter(|_| is_kept) {
             Some(path) => path,
-            None => identity::ask(cluster, &self.this.detected.hostname, root).await?,
+            None => identity::ask(cluster, &self.this.detected.hostname, root).await?.credential,
         };
         Ok(Joined { server: endpoint.url(), authority, client_certificate: Some(path), ..Joined::default() })
     }
@@ -412,12 +426,7 @@ impl Preparing<'_> {
     }
 
     fn endpoint(&self) -> Result<LocalEndpoint, Stop> {
-        let named = self.boot.endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
-        let named = named.ok_or_else(|| {
-            let error = Error::new(code::DOCUMENT, "nothing says at which address the cluster is reached");
-            Stop::Refused(error.hint("name it with --endpoint"))
-        })?;
-        parsed(named, self.document.api_port())
+        endpoint(self.boot, self.document.api_port())
     }
 
     fn done(
@@ -440,6 +449,16 @@ impl Preparing<'_> {
         let (secrets, addresses) = (self.secrets, self.addresses);
         Ok(Prepared { spec, phased, secrets, founding, joining, continues, addresses })
     }
+}
+
+/// The address of the cluster, with this port unless it has one.
+pub(super) fn endpoint(boot: &Boot, port: u16) -> Result<LocalEndpoint, Stop> {
+    let named = boot.endpoint.as_deref().filter(|endpoint| !endpoint.is_empty());
+    let named = named.ok_or_else(|| {
+        let error = Error::new(code::DOCUMENT, "nothing says at which address the cluster is reached");
+        Stop::Refused(error.hint("name it with --endpoint"))
+    })?;
+    parsed(named, port)
 }
 
 /// Where the state of the cluster is.

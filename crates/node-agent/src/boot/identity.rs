@@ -8,7 +8,6 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use slipway_bootstrap::boot::NodeBootstrap;
 use slipway_bootstrap::configuration::{EncryptionAlgorithm, LocalEndpoint};
 use slipway_bootstrap::pki::{Certificate, PrivateKey};
 use slipway_limits::replace::{self, Readers};
@@ -32,31 +31,41 @@ const RECENT: Duration = Duration::from_secs(900);
 
 /// The facts about its cluster that a machine has before it has joined.
 pub(super) struct Cluster<'a> {
-    /// Its document.
-    pub document: &'a NodeBootstrap,
+    /// The provider and the region of the cloud.
+    pub cloud: (&'a str, Option<&'a str>),
     /// The name of the endpoint.
     pub host: String,
     /// The authorities of the cluster, in PEM.
     pub authority: String,
+    /// The digest of the bootstrap document, on machines that need it, too.
+    pub document: Option<&'a str>,
 }
 
-/// Gets the credential of a node. The path of the file with the client certificate and its key.
-pub(super) async fn ask(cluster: Cluster<'_>, node: &str, root: &Path) -> Result<String, Stop> {
+/// The answer of a control plane.
+pub(super) struct Answer {
+    /// The path of the file with the client certificate of the node and its key.
+    pub credential: String,
+    /// The bootstrap document, if it was asked for. Its digest is not checked yet.
+    pub document: Option<String>,
+}
+
+/// Gets the credential of a node, and writes it.
+pub(super) async fn ask(cluster: Cluster<'_>, node: &str, root: &Path) -> Result<Answer, Stop> {
     let key = key(root)?;
-    let Cluster { document, host, authority } = cluster;
+    let Cluster { cloud: (provider, region), host, authority, document } = cluster;
     let endpoint = LocalEndpoint { host, port: identity::PORT };
     let url = endpoint.url();
     let api = Api::new(&url, &Trust::Authorities(authority), &Credentials::Anonymous).map_err(Error::from)?;
-    let identifier = Identifier::start(document.provider(), document.region()).await?;
-    let asked = exchange(&api, &url, &identifier, &endpoint.host, (node, &key)).await;
+    let identifier = Identifier::start(provider, region).await?;
+    let asked = exchange(&api, &url, &identifier, &endpoint.host, (node, &key, document)).await;
     identifier.end().await;
-    let certificate = asked?;
+    let Grant { certificate, document } = asked?;
     let text = key.to_pem().map_err(|error| unusable(&error))?;
     let pem = SecretText::new(format!("{certificate}{}", text.expose()));
     let path = below(root, CREDENTIAL);
     replace::write(&path, pem.expose().as_bytes(), Readers::Owner)
         .map_err(|error| Error::file("the credential", &path, &error))?;
-    Ok(CREDENTIAL.to_owned())
+    Ok(Answer { credential: CREDENTIAL.to_owned(), document })
 }
 
 /// The credential that this machine got a moment ago. While it waits for something else, it does not ask again.
@@ -78,11 +87,12 @@ async fn exchange(
     url: &str,
     identifier: &Identifier,
     server: &str,
-    (node, key): (&str, &PrivateKey),
-) -> Result<String, Stop> {
+    (node, key, document): (&str, &PrivateKey, Option<&str>),
+) -> Result<Grant, Stop> {
     let challenge: Challenge = post(api, url, identity::CHALLENGE, &serde_json::json!({})).await?;
     agree(Timestamp::now().as_second(), challenge.now)?;
-    let wanted = Wanted { node: node.to_owned(), public_key: key.public_key().to_pem() };
+    let document = document.map(str::to_owned);
+    let wanted = Wanted { node: node.to_owned(), public_key: key.public_key().to_pem(), document };
     let request = serde_json::to_string(&wanted).map_err(|error| unusable(&error))?;
     let proved = NodeChallenge {
         server: server.to_owned(),
@@ -103,7 +113,7 @@ async fn exchange(
     if certificate.public_key() != key.public_key() {
         return Err(unusable(&"the certificate is for another key").into());
     }
-    Ok(certificate.to_pem())
+    Ok(Grant { certificate: certificate.to_pem(), document: grant.document })
 }
 
 /// Holds that the clock of this machine and that of a control plane agree, both in seconds since 1970: otherwise the cloud would

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use slipway_bootstrap::boot::NodeBootstrap;
+use slipway_bootstrap::boot::Bootstrap;
 use slipway_bootstrap::preflight::{Purpose, Questions};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -11,7 +11,7 @@ use super::Stop;
 use super::attempt::{self, Prepared};
 use super::claim::{self, Seen};
 use super::report::{Phase, Report};
-use super::{detours, identity, programs, unit, volume};
+use super::{detours, identity, programs, reference, unit, volume};
 use crate::caller::Caller;
 use crate::code;
 use crate::error::Error;
@@ -39,20 +39,16 @@ pub async fn run(caller: &dyn Caller, boot: &Boot, console: &Path) -> Result<(),
     let notice = |text: &str| caller.notice(text);
     let mut report = Report::new(&notice, console, Path::new(super::report::STATUS));
     report.document.clone_from(&boot.digest);
-    let document = attempt::document(boot).inspect_err(|error| {
+    let bootstrap = attempt::bootstrap(boot).inspect_err(|error| {
         report.say(Phase::Refused, &format!("this machine does not become a node: {error}"));
     })?;
-    report.names = (document.cluster_name().to_owned(), document.pool().to_owned());
-    report.without_effect = document.without_effect();
-    for remark in &report.without_effect {
-        caller.message(remark);
-    }
+    report.names = (bootstrap.cluster_name().to_owned(), bootstrap.pool().to_owned());
     let mut signals = Signals::new()?;
     caller.leave_signals();
     let mut pause = AGAIN;
     let mut seen = Seen::default();
     loop {
-        let stop = match once(caller, &document, boot, (&mut report, &mut seen)).await {
+        let stop = match once(caller, &bootstrap, boot, (&mut report, &mut seen)).await {
             Ok(()) => return Ok(()),
             Err(stop) => stop,
         };
@@ -83,7 +79,7 @@ pub async fn run(caller: &dyn Caller, boot: &Boot, console: &Path) -> Result<(),
 /// One attempt.
 async fn once(
     caller: &dyn Caller,
-    document: &NodeBootstrap,
+    bootstrap: &Bootstrap,
     boot: &Boot,
     (report, seen): (&mut Report<'_>, &mut Seen),
 ) -> Result<(), Stop> {
@@ -92,6 +88,19 @@ async fn once(
     if before.as_ref().is_some_and(|before| before.boot.is_none()) {
         let error = Error::new(code::OTHER_ROLE, "another command made this machine a node already");
         return Err(Stop::Refused(error.hint("`slipway node reset` takes it out of its cluster")));
+    }
+    let given;
+    let document = match bootstrap {
+        Bootstrap::Document(document) => document.as_ref(),
+        Bootstrap::Reference(found) => {
+            given = reference::document(found, boot, &machine).await?;
+            &given
+        }
+    };
+    let without_effect = document.without_effect();
+    if report.without_effect != without_effect {
+        without_effect.iter().for_each(|remark| caller.message(remark));
+        report.without_effect = without_effect;
     }
     attempt::has_address(&machine)?;
     let pause = attempt::pause_image(document);

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-use slipway_bootstrap::boot::{Layout, NodeBootstrap, ProgramFile, ProgramName};
+use slipway_bootstrap::boot::{DocumentReference, Layout, NodeBootstrap, ProgramFile, ProgramName, Programs};
 use slipway_bootstrap::container_runtime;
 use slipway_limits::replace::{self, Readers};
 use slipway_programs::Contents;
@@ -29,33 +29,83 @@ const PLUGINS: [&str; 3] = ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"];
 /// Installs what the document names and the image lacks. Starts a container runtime that was installed.
 pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) -> Result<(), Stop> {
     let programs = document.programs();
+    let wanted = Wanted { programs, provider: document.provider(), kubelet: document.kubelet_version() };
     for file in &programs.files {
-        if !is_plain(&file.sha256) {
-            let text =
-                format!("the digest of {} in the bootstrap document is no SHA-256", file.name.as_str());
-            return Err(Stop::Refused(Error::new(code::DOCUMENT, text)));
-        }
-        if is_installed(root, file)? || is_in_image(document, file.name, root).await {
-            continue;
-        }
-        let layout = layout(root)?;
-        let folder = below(root, DOWNLOADS);
-        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-        let fetched = slipway_programs::fetch(&programs.urls(file), &file.sha256, &folder).await;
-        let download = fetched.map_err(|reasons| {
-            let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
-            Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))
-        })?;
-        place(root, &layout, (file, document.provider()), &download)
-            .map_err(|error| failed(&download, &error))?;
-        record(root, file)?;
-        let _ = fs::remove_file(&download);
+        wanted.install(file, root).await?;
     }
     let is_ours = programs.files.iter().any(|file| file.name == ProgramName::Containerd);
     if is_ours && below(root, &record_of(ProgramName::Containerd)).exists() {
         start_containerd(document.runtime(), root, &layout(root)?, pause).await?;
     }
     Ok(())
+}
+
+/// Installs one of the programs of a machine that has no document yet, if its image lacks the program.
+pub(super) async fn install_one(
+    reference: &DocumentReference,
+    name: ProgramName,
+    root: &Path,
+) -> Result<(), Stop> {
+    let programs = reference.programs();
+    let wanted = Wanted { programs, provider: reference.provider(), kubelet: reference.kubelet_version() };
+    match programs.files.iter().find(|file| file.name == name) {
+        Some(file) => wanted.install(file, root).await,
+        None => Ok(()),
+    }
+}
+
+/// The programs of a machine.
+struct Wanted<'a> {
+    programs: &'a Programs,
+    /// The provider of the cloud.
+    provider: &'a str,
+    /// The version of the kubelet.
+    kubelet: String,
+}
+
+impl Wanted<'_> {
+    /// Installs the programs of a file, unless the image has them.
+    async fn install(&self, file: &ProgramFile, root: &Path) -> Result<(), Stop> {
+        if !is_plain(&file.sha256) {
+            let text =
+                format!("the digest of {} in the bootstrap document is no SHA-256", file.name.as_str());
+            return Err(Stop::Refused(Error::new(code::DOCUMENT, text)));
+        }
+        if is_installed(root, file)? || self.is_in_image(file.name, root).await {
+            return Ok(());
+        }
+        let layout = layout(root)?;
+        let folder = below(root, DOWNLOADS);
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        let fetched = slipway_programs::fetch(&self.programs.urls(file), &file.sha256, &folder).await;
+        let download = fetched.map_err(|reasons| {
+            let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
+            Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))
+        })?;
+        place(root, &layout, (file, self.provider), &download).map_err(|error| failed(&download, &error))?;
+        record(root, file)?;
+        let _ = fs::remove_file(&download);
+        Ok(())
+    }
+
+    /// Whether the image has the program. A program that Slipway has installed there, with another digest, is not
+    /// the image's.
+    async fn is_in_image(&self, name: ProgramName, root: &Path) -> bool {
+        if below(root, &record_of(name)).exists() {
+            return false;
+        }
+        let Some(wanted) = name.program(self.provider) else {
+            return PLUGINS.iter().any(|folder| below(root, folder).join("loopback").exists());
+        };
+        let Some(path) = program(&wanted) else { return false };
+        if name != ProgramName::Kubelet {
+            return true;
+        }
+        let output = tokio::process::Command::new(path).arg("--version").output().await;
+        let said =
+            output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+        said.split_whitespace().last() == Some(format!("v{}", self.kubelet).as_str())
+    }
 }
 
 fn is_plain(sha256: &str) -> bool {
@@ -101,24 +151,6 @@ fn record(root: &Path, file: &ProgramFile) -> Result<(), Error> {
         replace::write(&path, format!("{}\n", file.sha256).as_bytes(), Readers::AsUsual)
     };
     write().map_err(|error| failed(&path, &error))
-}
-
-/// Whether the image has the program. A program that Slipway has installed there, with another digest, is not
-/// the image's.
-async fn is_in_image(document: &NodeBootstrap, name: ProgramName, root: &Path) -> bool {
-    if below(root, &record_of(name)).exists() {
-        return false;
-    }
-    let Some(wanted) = name.program(document.provider()) else {
-        return PLUGINS.iter().any(|folder| below(root, folder).join("loopback").exists());
-    };
-    let Some(path) = program(&wanted) else { return false };
-    if name != ProgramName::Kubelet {
-        return true;
-    }
-    let output = tokio::process::Command::new(path).arg("--version").output().await;
-    let said = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    said.split_whitespace().last() == Some(format!("v{}", document.kubelet_version()).as_str())
 }
 
 /// Puts the programs of a file into their places.

@@ -98,6 +98,7 @@ impl<R: Registry> Desk<R> {
         let node = &wanted.node;
         is_allowed(&verified, node, now)?;
         self.is_of_a_pool(&verified).await?;
+        let document = self.document(&verified, wanted.document.as_deref()).await?;
         if self.registry.is_live(node).await.map_err(|error| unavailable(&error))? {
             return Err(refused(format!("the cluster has a node {node}, and it is ready")));
         }
@@ -115,7 +116,7 @@ impl<R: Registry> Desk<R> {
         let certificate =
             sign(node, &key, authority, now).map_err(|error| Refusal::Unavailable(error.to_string()))?;
         tracing::info!(machine = binding.machine, %node, pool = verified.pool, "a machine gets the credential of its node");
-        Ok(Grant { certificate: certificate.to_pem() })
+        Ok(Grant { certificate: certificate.to_pem(), document })
     }
 
     /// Checks that a machine is one of a pool that the plan of the cluster lists.
@@ -128,6 +129,25 @@ impl<R: Registry> Desk<R> {
             Refusal::Unavailable(text)
         })?;
         pools.check(verified).map_err(refused)
+    }
+
+    /// The bootstrap document of a machine that asks for one with a digest.
+    async fn document(
+        &self,
+        verified: &VerifiedNode,
+        digest: Option<&str>,
+    ) -> Result<Option<String>, Refusal> {
+        let (Some(digest), Some(pool)) = (digest, &verified.pool) else { return Ok(None) };
+        let found = self.registry.document(pool).await.map_err(|error| unavailable(&error))?;
+        let found = found.filter(|text| Digest::of_bytes(text.as_bytes()).as_str() == digest);
+        // A plan that changes the document creates machines that ask for it a moment before the cluster has it.
+        found.map(Some).ok_or_else(|| {
+            let text = format!(
+                "the cluster does not have the bootstrap document {} of the pool {pool}: `slipway apply` writes it",
+                digest.escape_debug()
+            );
+            Refusal::Unavailable(text)
+        })
     }
 
     async fn verified(&self, ask: &Ask) -> Result<VerifiedNode, Refusal> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
-use slipway_bootstrap::boot::POOLS;
+use slipway_bootstrap::boot::{DOCUMENT, POOLS, document_name};
 use slipway_resource::Digest;
 
 use super::pools::Pools;
@@ -37,6 +37,9 @@ pub trait Registry: Send + Sync {
     /// The pools whose machines may become nodes; `None` while the cluster has no list of them.
     async fn pools(&self) -> Result<Option<Pools>, ApiError>;
 
+    /// The bootstrap document of a pool; `None` while the cluster has none.
+    async fn document(&self, pool: &str) -> Result<Option<String>, ApiError>;
+
     /// Binds a machine. The answer is the binding that it has, from now or from before.
     async fn bind(&self, wanted: &Binding, now: Timestamp) -> Result<Binding, ApiError>;
 
@@ -52,6 +55,11 @@ impl Registry for Api {
 
     async fn pools(&self) -> Result<Option<Pools>, ApiError> {
         Ok(self.find(&format!("{CONFIG_MAPS}/{POOLS}")).await?.as_ref().map(Pools::of))
+    }
+
+    async fn document(&self, pool: &str) -> Result<Option<String>, ApiError> {
+        let found = self.find(&format!("{CONFIG_MAPS}/{}", document_name(pool))).await?;
+        Ok(found.and_then(|object| object["data"][DOCUMENT].as_str().map(str::to_owned)))
     }
 
     async fn bind(&self, wanted: &Binding, now: Timestamp) -> Result<Binding, ApiError> {

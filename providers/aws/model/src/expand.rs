@@ -79,7 +79,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     compute::pools(&mut builder)?;
     keys::keys(&mut builder);
     termination::termination(&mut builder);
-    inside::add_ons(&mut builder);
+    inside::add_ons(&mut builder)?;
     unused::name(&mut builder);
     node_settings::name(&mut builder);
     not_carried_out::name(&mut builder);

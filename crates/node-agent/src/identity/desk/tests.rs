@@ -91,11 +91,12 @@ struct Known {
     live: Vec<String>,
     bound: Mutex<Option<Binding>>,
     pools: Option<Json>,
+    document: Option<&'static str>,
 }
 
 /// A cluster without nodes, which lists the pool of the machine.
 fn known() -> Known {
-    Known { live: Vec::new(), bound: Mutex::default(), pools: Some(listed("lt-1")) }
+    Known { live: Vec::new(), bound: Mutex::default(), pools: Some(listed("lt-1")), document: None }
 }
 
 /// A list with the pool of the machine, and the template of the pool.
@@ -111,6 +112,10 @@ impl Registry for Known {
 
     async fn pools(&self) -> Result<Option<Pools>, ApiError> {
         Ok(self.pools.as_ref().map(Pools::of))
+    }
+
+    async fn document(&self, pool: &str) -> Result<Option<String>, ApiError> {
+        Ok(self.document.filter(|_| pool == "nodes").map(str::to_owned))
     }
 
     async fn bind(&self, wanted: &Binding, _: Timestamp) -> Result<Binding, ApiError> {
@@ -140,7 +145,11 @@ fn key() -> PublicKey {
 
 /// The request of a machine that proves its identity for a challenge.
 fn ask(server: &str, nonce: &str, node: &str, key: &PublicKey) -> Ask {
-    let wanted = Wanted { node: node.to_owned(), public_key: key.to_pem() };
+    ask_with(server, nonce, Wanted { node: node.to_owned(), public_key: key.to_pem(), document: None })
+}
+
+/// The same for any request.
+fn ask_with(server: &str, nonce: &str, wanted: Wanted) -> Ask {
     let request = serde_json::to_string(&wanted).unwrap();
     let challenge = NodeChallenge {
         server: server.to_owned(),
@@ -266,6 +275,25 @@ async fn a_machine_of_another_template_gets_none_and_without_a_list_every_machin
     let granted = early.grant(&ask(HOST, &nonce, NODE, &key), &authority).await;
     let Err(Refusal::Unavailable(text)) = granted else { panic!("a machine does not wait") };
     assert!(text.contains("slipway-pools"), "{text}");
+}
+
+#[tokio::test]
+async fn a_machine_gets_the_document_of_its_pool_and_waits_for_another_one() {
+    let (authority, key) = (authority(), key());
+    let desk = desk(0, Known { document: Some("the document"), ..known() });
+    let wanted = |text: &str| {
+        let document = Some(Digest::of_bytes(text.as_bytes()).to_string());
+        Wanted { node: NODE.to_owned(), public_key: key.to_pem(), document }
+    };
+    let nonce = || desk.challenge().unwrap().nonce;
+    let early = desk.grant(&ask_with(HOST, &nonce(), wanted("the next document")), &authority).await;
+    let Err(Refusal::Unavailable(text)) = early else { panic!("a machine gets another document") };
+    assert!(text.contains("bootstrap document sha256:"), "{text}");
+    assert!(desk.registry.bound.lock().unwrap().is_none(), "it is bound when it gets its credential");
+    let grant = desk.grant(&ask_with(HOST, &nonce(), wanted("the document")), &authority).await.unwrap();
+    assert_eq!(grant.document.as_deref(), Some("the document"));
+    let grant = desk.grant(&ask(HOST, &nonce(), NODE, &key), &authority).await.unwrap();
+    assert_eq!(grant.document, None);
 }
 
 #[tokio::test]

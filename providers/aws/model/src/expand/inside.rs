@@ -1,9 +1,9 @@
-//! The objects inside the cluster: the API that the control planes serve, the objects of its add-ons, and the settings of its
-//! nodes that change in place.
+//! The objects inside the cluster: the API that the control planes serve, the objects of its add-ons, and what its nodes read when
+//! they join and when their settings change in place.
 
 use slipway_addons::{Facts, NodeGroup, address_name, install};
 use slipway_cluster_input::{ClusterInput, Endpoint, Role};
-use slipway_resource::{Address, Desired, Path, Value};
+use slipway_resource::{Address, Desired, Path, ProviderError, Value};
 
 use super::build::{Builder, address};
 use super::iam::has_termination_queue;
@@ -18,7 +18,7 @@ const API: &str = "kubernetes_api";
 const OBJECT: &str = "kubernetes_object";
 
 /// The API, and the objects of all add-ons that Slipway knows. The others are named.
-pub(super) fn add_ons(builder: &mut Builder<'_>) {
+pub(super) fn add_ons(builder: &mut Builder<'_>) -> Result<(), ProviderError> {
     let addons = install(builder.cluster, &facts(builder));
     let behind: Vec<Address> = api(builder).into_iter().collect();
     for addon in addons.installed {
@@ -30,9 +30,10 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
             builder.add_other(desired);
         }
     }
-    if let Some((name, manifest)) = listed_pools::object(builder) {
-        let mut desired = Desired::new(Address::new(OBJECT, name), Value::map([("manifest", manifest)]));
-        desired.origins.insert(Path::root(), "assets.programs".to_owned());
+    for object in listed_pools::objects(builder)? {
+        let attributes = Value::map([("manifest", object.manifest)]);
+        let mut desired = Desired::new(Address::new(OBJECT, object.name), attributes);
+        desired.origins.insert(Path::root(), object.field);
         desired.depends_on.clone_from(&behind);
         builder.add_other(desired);
     }
@@ -56,6 +57,7 @@ pub(super) fn add_ons(builder: &mut Builder<'_>) {
     for remark in addons.remarks {
         builder.note(remark.field, remark.message);
     }
+    Ok(())
 }
 
 /// Adds the API that the control planes serve, at the address by which machines find it. It answers once the machines, the load

@@ -1,37 +1,66 @@
-//! The list of pools whose machines may become nodes. Control planes give the credential of a node to machines of these pools only.
+//! The pools whose machines ask control planes for the credential of their node: the list of them, and the bootstrap documents that
+//! the machines get with the credential. Control planes answer machines of these pools only.
 
-use slipway_bootstrap::boot::{POOLS, role_key, template_key};
-use slipway_cluster_input::Role;
-use slipway_resource::Value;
+use slipway_bootstrap::boot::{DOCUMENT, POOLS, document_name, role_key, template_key};
+use slipway_cluster_input::{NodePool, Role};
+use slipway_resource::{ProviderError, Value};
 
 use super::build::{Builder, address, id_of};
 use super::topology::names_machines;
-use super::{compute, iam};
+use super::{compute, iam, user_data};
 use crate::names;
 
-/// The name and the manifest of the ConfigMap with the list. `None` where no machine asks a control plane for a credential.
-pub(super) fn object(builder: &Builder<'_>) -> Option<(String, Value)> {
+/// Whether the machines of a pool ask control planes for the credential of their node.
+pub(super) fn has(builder: &Builder<'_>, pool: &NodePool) -> bool {
+    pool.role == Role::Worker && names_machines(builder.cluster) && compute::is_group(builder, pool)
+}
+
+/// A ConfigMap in `kube-system`.
+pub(super) struct ConfigMap {
+    /// The name of its resource.
+    pub name: String,
+    /// The field that it comes from.
+    pub field: String,
+    /// The manifest.
+    pub manifest: Value,
+}
+
+impl ConfigMap {
+    fn new(name: &str, field: impl Into<String>, data: Vec<(String, Value)>) -> Self {
+        let metadata = Value::map([("name", name), ("namespace", "kube-system")]);
+        let manifest = Value::map([
+            ("apiVersion", Value::from("v1")),
+            ("kind", "ConfigMap".into()),
+            ("metadata", metadata),
+            ("data", Value::map(data)),
+        ]);
+        Self { name: format!("ConfigMap/kube-system/{name}"), field: field.into(), manifest }
+    }
+}
+
+/// The list, and the documents. Nothing where no machine asks a control plane for a credential.
+pub(super) fn objects(builder: &Builder<'_>) -> Result<Vec<ConfigMap>, ProviderError> {
     let cluster = builder.cluster;
-    if !names_machines(cluster) {
-        return None;
+    let pools: Vec<&NodePool> = cluster.pools.iter().filter(|pool| has(builder, pool)).collect();
+    if pools.is_empty() {
+        return Ok(Vec::new());
     }
-    let mut data: Vec<(String, Value)> = Vec::new();
-    for pool in cluster.pools_with(Role::Worker).filter(|pool| compute::is_group(builder, pool)) {
+    let mut list: Vec<(String, Value)> = Vec::new();
+    let mut documents = Vec::new();
+    for pool in pools {
         let template = id_of(&address("aws_launch_template", &names::group(pool, &cluster.name)));
-        data.push((template_key(&pool.name), template));
+        list.push((template_key(&pool.name), template));
         if let Some(role) = iam::pool_role(builder, pool) {
-            data.push((role_key(&pool.name), role.into()));
+            list.push((role_key(&pool.name), role.into()));
         }
+        let text = user_data::text_of_document(builder, pool)?;
+        let data = vec![(DOCUMENT.to_owned(), text.into())];
+        documents.push(ConfigMap::new(
+            &document_name(&pool.name),
+            format!("pools[{}].name", pool.name),
+            data,
+        ));
     }
-    if data.is_empty() {
-        return None;
-    }
-    let metadata = Value::map([("name", POOLS), ("namespace", "kube-system")]);
-    let manifest = Value::map([
-        ("apiVersion", Value::from("v1")),
-        ("kind", "ConfigMap".into()),
-        ("metadata", metadata),
-        ("data", Value::map(data)),
-    ]);
-    Some((format!("ConfigMap/kube-system/{POOLS}"), manifest))
+    let list = ConfigMap::new(POOLS, "assets.programs", list);
+    Ok(std::iter::once(list).chain(documents).collect())
 }

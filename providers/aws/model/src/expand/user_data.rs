@@ -1,4 +1,4 @@
-//! The user data of a new machine: a script that writes the bootstrap document to the disk and runs `slipway
+//! The user data of a new machine: a script that writes the bootstrap document, or a reference to it, to the disk and runs `slipway
 //! node boot`, and the further parts of the pool's user data.
 
 mod document;
@@ -10,8 +10,8 @@ use slipway_cluster_input::{NodePool, Role, UserData, UserDataType};
 use slipway_resource::{ProviderError, TemplatePart, Value};
 
 use super::build::Builder;
-use super::refuse;
-pub(super) use document::prune;
+use super::{listed_pools, refuse};
+pub(super) use document::{prune, text as text_of_document};
 use script::Payload;
 
 /// EC2's limit for user data, before base64.
@@ -33,7 +33,10 @@ pub(super) fn of_pool(builder: &mut Builder<'_>, pool: &NodePool) -> Result<Valu
         });
     }
     let endpoint = document::endpoint(builder);
-    let json = document::of_pool(builder, pool)?;
+    let json = match listed_pools::has(builder, pool) {
+        true => document::reference(builder, pool)?,
+        false => document::of_pool(builder, pool)?,
+    };
     let own = document::own_program(builder, pool);
     let authority = document::authority(builder, pool);
     let found = script::Found { endpoint: &endpoint, authority: authority.as_ref() };

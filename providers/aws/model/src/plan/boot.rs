@@ -7,7 +7,7 @@
 //!
 //! Settings of control planes that change in place are in the user data for the machine that begins the cluster. A template
 //! keeps its user data if only they differ, because a new version replaces machines. For the same reason, a template of an
-//! earlier version leaves the data of etcd where it is, if nothing else differs.
+//! earlier version leaves the data of etcd where it is, if nothing else differs, and keeps a document that new versions refer to.
 
 use std::io::Read as _;
 
@@ -15,8 +15,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use serde_json::Value as Json;
+use slipway_bootstrap::boot::document_text;
 use slipway_resource::provider::PlanItem;
-use slipway_resource::{ErrorClass, Path, ProviderError, TemplatePart, Value};
+use slipway_resource::{Digest, ErrorClass, Path, ProviderError, TemplatePart, Value};
 
 use super::etcd::{ETCD_DATA, EtcdData};
 
@@ -49,6 +50,8 @@ const NO_VOLUME: &str = "control planes need the volumes of their members of etc
                          `provider`";
 /// The field of the document that has members of etcd keep their data on volumes, and its path in reasons.
 const VOLUMES: &str = "/controlPlane/etcdVolumes";
+/// The field of a reference to a document with the digest of the document.
+const REFERENCE: &str = "/document/digest";
 const VOLUMES_PATH: &str = "controlPlane.etcdVolumes";
 /// Programs that an image may lack, and the line of the script that downloads the first of them.
 pub(super) const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
@@ -146,12 +149,15 @@ pub(super) fn kept(
 }
 
 /// Whether two versions of Slipway's user data differ in what makes no new version of a template: the settings with which a control
-/// plane begins the cluster, and that a version before had no volumes for members of etcd.
+/// plane begins the cluster, that a version before had no volumes for members of etcd, or no references to documents.
 fn differ_as_expected(before: &str, after: &str) -> bool {
     let on_volumes = |text: &str| document(text).is_some_and(|document| has_volumes(&document));
     let (had, has) = (on_volumes(before), on_volumes(after));
     if had && !has {
         return false;
+    }
+    if refers_to(after, before) {
+        return true;
     }
     // The document without these fields, and the script without the document, the way in which it is written, and its digest:
     // a document that grows is compressed.
@@ -163,16 +169,29 @@ fn differ_as_expected(before: &str, after: &str) -> bool {
         if has_first {
             document.pointer_mut("/settings")?.as_object_mut()?.remove("first")?;
         }
-        let (head, behind) = text.split_once("<<'DOCUMENT'")?;
-        let (head, _) = head.rsplit_once('\n')?;
-        let (_, tail) = behind.split_once("\nDOCUMENT\n")?;
-        let (command, digest) = tail.split_once(DIGEST)?;
-        let (_, end) = digest.split_once('\n')?;
-        Some((document, [head, command, end].map(str::to_owned)))
+        Some((document, around(text)?))
     };
     let is_same =
         |has_first| rest(before, has_first).is_some_and(|before| rest(after, has_first) == Some(before));
     before != after && (is_same(true) || had != has && is_same(false))
+}
+
+/// The script without the document, the way in which it is written, and its digest; and the parts beside it.
+fn around(text: &str) -> Option<[String; 3]> {
+    let (head, behind) = text.split_once("<<'DOCUMENT'")?;
+    let (head, _) = head.rsplit_once('\n')?;
+    let (_, tail) = behind.split_once("\nDOCUMENT\n")?;
+    let (command, digest) = tail.split_once(DIGEST)?;
+    let (_, end) = digest.split_once('\n')?;
+    Some([head, command, end].map(str::to_owned))
+}
+
+/// Whether user data has a reference to the very document that user data of an earlier version has, and nothing else differs.
+fn refers_to(after: &str, before: &str) -> bool {
+    let (Some(reference), Some(whole)) = (document(after), document(before)) else { return false };
+    let digest = Digest::of_bytes(document_text(&whole).as_bytes());
+    reference.pointer(REFERENCE).and_then(Json::as_str) == Some(digest.as_str())
+        && around(before).is_some_and(|before| around(after) == Some(before))
 }
 
 /// Refuses a new template of a cluster whose machines boot by the user data of another tool: Slipway does not write that user
@@ -426,6 +445,27 @@ mod tests {
         // The machines of another tool are none of this.
         let (wanted, reasons) = kept(with(volumes, ""), &template(NODEUP), Some(&before)).unwrap();
         assert_eq!((wanted, reasons.len()), (template(NODEUP), 0));
+    }
+
+    #[test]
+    fn a_template_keeps_the_document_that_new_user_data_refers_to() {
+        let whole = r#"{"node":{"labels":{"tier":"gold"},"pool":"nodes"}}"#;
+        let digest = Digest::of_bytes(document_text(&serde_json::from_str(whole).unwrap()).as_bytes());
+        let reference = |digest: &str| {
+            ours(&format!(r#"{{"document":{{"digest":"{digest}"}},"node":{{"pool":"nodes"}}}}"#))
+        };
+        let new = reference(digest.as_str());
+        for before in [template(&ours(whole)), template(&packed(whole))] {
+            let (wanted, reasons) = kept(template(&new), &before, Some(&before)).unwrap();
+            assert_eq!((&wanted, reasons.len()), (&before, 0));
+            // With another document or another script it is a new version.
+            let others = [reference("sha256:0"), new.replace("\"api\"", "\"another\"")];
+            for other in others.map(|text| template(&text)) {
+                assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
+            }
+            // A reference does not become a document again.
+            assert_eq!(kept(before.clone(), &template(&new), None).unwrap().0, before);
+        }
     }
 
     #[test]

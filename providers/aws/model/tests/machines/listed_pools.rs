@@ -1,11 +1,18 @@
-//! The list of pools whose machines get the credential of a node.
+//! The list of pools whose machines get the credential of a node, and the documents that they get with it.
 
-use slipway_spec::model::{Architecture, Cluster, ProgramFile, ProgramName, Programs};
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::boot::{Bootstrap, NodeBootstrap};
+use slipway_resource::Digest;
+use slipway_spec::model::{Architecture, Cluster, FileAsset, ProgramFile, ProgramName, Programs};
 
-use crate::harness::{inside, shown};
+use crate::harness::{inside, offline, shown};
 use crate::kops;
+use crate::user_data::{text, written};
 
 const LIST: &str = "kubernetes_object.ConfigMap/kube-system/slipway-pools";
+const DOCUMENT: &str = "kubernetes_object.ConfigMap/kube-system/slipway-document-nodes";
+const TEMPLATE: &str = "aws_launch_template.nodes-m-example-com";
+const CONTROL_PLANES: &str = "aws_launch_template.masters-masters-m-example-com";
 
 /// A cluster whose machines have a program, and whose pool of workers has further lines.
 fn cluster(program: ProgramName, workers: &str) -> Cluster {
@@ -46,5 +53,62 @@ fn the_role_of_a_profile_of_the_user_is_not_listed() {
 #[test]
 fn without_the_program_of_the_provider_no_machine_asks_and_there_is_no_list() {
     let objects = inside(&cluster(ProgramName::Slipway, ""));
-    assert!(objects.0.iter().all(|object| object.address.to_string() != LIST));
+    let mut names = objects.0.iter().map(|object| object.address.to_string());
+    assert!(names.all(|name| name != LIST && name != DOCUMENT));
+}
+
+/// The file that the user data of a template writes, and its digest in the script.
+fn file(cluster: &Cluster, template: &str) -> (String, String) {
+    let script = text(offline(cluster).get(template).get("user_data").unwrap());
+    let digest = script.rsplit_once("--digest ").unwrap().1.lines().next().unwrap().to_owned();
+    (written(&script), digest)
+}
+
+#[test]
+fn user_data_of_workers_has_only_what_finds_the_cluster_and_the_digest_of_the_rest() {
+    let cluster = cluster(ProgramName::Provider, "nodeLabels: { tier: gold }\nkubelet: { maxPods: 50 }\n");
+    let manifest = inside(&cluster).get(DOCUMENT).get("manifest").unwrap().to_json();
+    let document = manifest["data"]["document"].as_str().unwrap();
+    let (written, digest) = file(&cluster, TEMPLATE);
+    let json: Json = serde_json::from_str(&written).unwrap();
+    let expected = json!({
+        "apiVersion": "slipway.dev/v1alpha1",
+        "kind": "NodeBootstrapReference",
+        "cluster": { "name": "m.example.com", "provider": "aws", "region": "eu-west-1" },
+        "node": { "pool": "nodes", "role": "worker", "architecture": "amd64", "kubernetesVersion": "1.35.2" },
+        "document": { "digest": Digest::of_bytes(document.as_bytes()).to_string() },
+        "programs": {
+            "mirrors": ["https://mirror.example.com"],
+            "files": [{ "name": "provider", "path": "program", "sha256": "0".repeat(64) }],
+        },
+    });
+    assert_eq!(json, expected);
+    let Bootstrap::Reference(reference) = Bootstrap::read(written.as_bytes(), &digest).unwrap() else {
+        panic!("the user data has the document itself")
+    };
+    assert_eq!(reference.document(document).unwrap().pool(), "nodes");
+    // Control planes read their document from the user data.
+    let (written, digest) = file(&cluster, CONTROL_PLANES);
+    assert!(NodeBootstrap::read(written.as_bytes(), &digest).unwrap().is_control_plane());
+}
+
+#[test]
+fn a_document_of_any_size_has_the_same_user_data_but_for_its_digest() {
+    let small = cluster(ProgramName::Provider, "");
+    let mut large = small.clone();
+    let pool = large.pools.iter_mut().find(|pool| pool.name == "nodes").unwrap();
+    let noise = (0..6_000_u64).map(|number| format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    pool.node_files.files.push(FileAsset {
+        name: "data".to_owned(),
+        path: "/srv/data".to_owned(),
+        content: noise.collect(),
+        mode: "0644".to_owned(),
+    });
+    let parts = |cluster: &Cluster| {
+        let mut json: Json = serde_json::from_str(&file(cluster, TEMPLATE).0).unwrap();
+        (json["document"].take(), json)
+    };
+    let ((one, rest), (other, others)) = (parts(&small), parts(&large));
+    assert_ne!(one, other);
+    assert_eq!(rest, others);
 }

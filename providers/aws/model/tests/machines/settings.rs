@@ -16,6 +16,7 @@ use crate::user_data::{text, written};
 const TEMPLATE: &str = "aws_launch_template.nodes-m-example-com";
 const GROUP: &str = "aws_autoscaling_group.nodes-m-example-com";
 const MAP: &str = "kubernetes_object.ConfigMap/kube-system/slipway-settings-nodes";
+const DOCUMENT: &str = "kubernetes_object.ConfigMap/kube-system/slipway-document-nodes";
 const CONTROL_PLANES: &str = "aws_launch_template.masters-masters-m-example-com";
 const MAP_OF_CONTROL_PLANES: &str = "kubernetes_object.ConfigMap/kube-system/slipway-settings-masters";
 
@@ -48,9 +49,14 @@ fn workers(cluster: &mut Cluster) -> &mut NodePool {
     cluster.pools.iter_mut().find(|pool| pool.name == "nodes").unwrap()
 }
 
-/// The bootstrap document of the workers.
+/// The bootstrap document of the workers: in the cluster, or in their user data.
 fn document(cluster: &Cluster) -> String {
-    written(&text(offline(cluster).get(TEMPLATE).get("user_data").unwrap()))
+    let objects = inside(cluster);
+    if !objects.0.iter().any(|object| object.address.to_string() == DOCUMENT) {
+        return written(&text(offline(cluster).get(TEMPLATE).get("user_data").unwrap()));
+    }
+    let manifest = objects.get(DOCUMENT).get("manifest").unwrap().to_json();
+    manifest["data"]["document"].as_str().unwrap().to_owned()
 }
 
 fn read(document: &str) -> NodeBootstrap {

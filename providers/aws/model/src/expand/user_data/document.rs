@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use serde_json::Value as Json;
-use slipway_bootstrap::boot::{ETCD, settings_name};
+use serde_json::{Value as Json, json};
+use slipway_bootstrap::boot::{ETCD, REFERENCE_KIND, document_text, settings_name};
 use slipway_cluster_input::value::{Cidr, KubernetesVersion, PortRange};
 use slipway_cluster_input::{
     Addon, Architecture, Assets, Audit, Authentication, ClusterInput, Component, ComponentName,
     ContainerRuntime, EgressProxy, Endpoint, EtcdCluster, IpFamily, Kubelet, Network, NodePool, PodSecurity,
     ProgramFile, ProgramName, Programs, ProxyMode, Role, ServiceAccounts, Taint,
 };
-use slipway_resource::{Address, ErrorClass, Path, ProviderError, Reference, TemplatePart};
+use slipway_resource::{Address, Digest, ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
 use super::script::OwnProgram;
 use crate::expand::addons::is_enabled;
@@ -198,8 +198,42 @@ struct Autoscaling {
     priority: Option<i64>,
 }
 
-/// The JSON of a pool's document, without what is empty.
+/// The JSON of a pool's document in one line, without what is empty.
 pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, ProviderError> {
+    serde_json::to_string(&whole(builder, pool)?).map_err(unwritable)
+}
+
+/// A pool's document as the cluster has it.
+pub(in crate::expand) fn text(builder: &Builder<'_>, pool: &NodePool) -> Result<String, ProviderError> {
+    Ok(document_text(&whole(builder, pool)?))
+}
+
+/// The reference to a pool's document: what a machine needs to find its cluster and to prove its identity. It gets the document
+/// from a control plane.
+pub(super) fn reference(builder: &Builder<'_>, pool: &NodePool) -> Result<String, ProviderError> {
+    let whole = whole(builder, pool)?;
+    let part = |name: &str, fields: &[&str]| -> Json {
+        let field = |field: &&str| Some(((*field).to_owned(), whole[name].get(*field)?.clone()));
+        Json::Object(fields.iter().filter_map(field).collect())
+    };
+    let mut reference = json!({
+        "apiVersion": whole["apiVersion"],
+        "kind": REFERENCE_KIND,
+        "cluster": part("cluster", &["name", "provider", "region"]),
+        "node": part("node", &["pool", "role", "architecture", "kubernetesVersion"]),
+        "document": { "digest": Digest::of_bytes(document_text(&whole).as_bytes()).to_string() },
+        "programs": whole["programs"],
+    });
+    prune(&mut reference);
+    serde_json::to_string(&reference).map_err(unwritable)
+}
+
+fn unwritable(error: serde_json::Error) -> ProviderError {
+    ProviderError::new(ErrorClass::Permanent, format!("the bootstrap document cannot be written: {error}"))
+}
+
+/// The JSON of a pool's document, without what is empty.
+fn whole(builder: &Builder<'_>, pool: &NodePool) -> Result<Json, ProviderError> {
     let document = NodeBootstrap {
         api_version: "slipway.dev/v1alpha1",
         kind: "NodeBootstrap",
@@ -215,15 +249,9 @@ pub(super) fn of_pool(builder: &Builder<'_>, pool: &NodePool) -> Result<String, 
         addons: addons(builder, pool),
         control_plane: has_api_server(pool).then(|| control_plane(builder, pool)),
     };
-    let unwritable = |error: serde_json::Error| {
-        ProviderError::new(
-            ErrorClass::Permanent,
-            format!("the bootstrap document cannot be written: {error}"),
-        )
-    };
     let mut json = serde_json::to_value(&document).map_err(unwritable)?;
     prune(&mut json);
-    serde_json::to_string(&json).map_err(unwritable)
+    Ok(json)
 }
 
 /// The files for the machines of a pool, without Slipway itself, which the script fetches.
