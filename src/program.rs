@@ -207,11 +207,15 @@ impl Context {
         Ok(Arc::new(SealedBackend::new(self.bare_backend_at(url)?, keyring, seals)))
     }
 
+    /// How stores in buckets are reached, and with which credentials.
+    pub fn store_settings(&self) -> Settings {
+        self.configuration.state.settings(Settings::from_process())
+    }
+
     /// Opens the state store at a URL without decryption.
     pub fn bare_backend_at(&self, url: &str) -> Result<Arc<dyn Backend>, slipway_state_store::Error> {
-        let settings = self.configuration.state.settings(Settings::from_process());
-        let bare =
-            slipway_state_store::open_with(url, &settings).map_err(slipway_state_store::Error::from)?;
+        let bare = slipway_state_store::open_with(url, &self.store_settings())
+            .map_err(slipway_state_store::Error::from)?;
         Ok(match &self.decorate_backend {
             Some(decorate) => decorate(bare),
             None => bare,

@@ -8,7 +8,7 @@ use slipway_engine::WaitHandler;
 use slipway_node_agent::work::{Task, Went};
 use slipway_node_agent::{Caller, Error};
 use slipway_secrets::{Keyring, Keys};
-use slipway_state_store::Backend;
+use slipway_state_store::{Backend, Settings};
 
 use super::work;
 use crate::cli::RunArguments;
@@ -31,6 +31,10 @@ impl Caller for Context {
         keyring: Arc<Keyring>,
     ) -> Result<Arc<dyn Backend>, slipway_state_store::Error> {
         Self::backend_with(self, url, keyring)
+    }
+
+    fn store_settings(&self) -> Settings {
+        Self::store_settings(self)
     }
 
     fn keys(&self) -> Arc<dyn Keys> {

@@ -15,6 +15,7 @@ mod identity;
 mod key_service;
 mod keys;
 pub mod machine;
+mod mirrors;
 mod programs;
 mod reference;
 mod report;

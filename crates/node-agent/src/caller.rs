@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use slipway_engine::WaitHandler;
 use slipway_secrets::{Keyring, Keys};
-use slipway_state_store::Backend;
+use slipway_state_store::{Backend, Settings};
 
 use crate::error::Error;
 use crate::work::{Task, Went};
@@ -26,6 +26,9 @@ pub trait Caller {
         url: &str,
         keyring: Arc<Keyring>,
     ) -> Result<Arc<dyn Backend>, slipway_state_store::Error>;
+
+    /// How stores in buckets are reached, and with which credentials.
+    fn store_settings(&self) -> Settings;
 
     /// The keys of the user.
     fn keys(&self) -> Arc<dyn Keys>;

@@ -9,6 +9,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use reqwest::header::RANGE;
 use reqwest::{Client, StatusCode};
 use slipway_resource::Digest;
@@ -16,7 +17,28 @@ use slipway_resource::Digest;
 /// How long a mirror may take to answer, and to send the next bytes.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The largest file that is fetched, in bytes.
-const LARGEST: u64 = 1 << 30;
+pub const LARGEST: u64 = 1 << 30;
+
+/// Mirrors that are not asked by HTTP, or without a credential.
+#[async_trait]
+pub trait Others: Send + Sync {
+    /// Writes the file of a URL to a path; `None` if these mirrors do not have URLs of this kind.
+    ///
+    /// # Errors
+    /// A sentence without any credential.
+    async fn receive(&self, url: &str, part: &Path) -> Option<Result<(), String>>;
+}
+
+/// No such mirrors.
+#[derive(Clone, Copy, Debug)]
+pub struct NoOthers;
+
+#[async_trait]
+impl Others for NoOthers {
+    async fn receive(&self, _: &str, _: &Path) -> Option<Result<(), String>> {
+        None
+    }
+}
 
 /// Fetches the file with a SHA-256 (64 hexadecimal digits) from the first of several URLs that has it. Returns its path in the
 /// folder.
@@ -24,6 +46,19 @@ const LARGEST: u64 = 1 << 30;
 /// # Errors
 /// A sentence for each URL.
 pub async fn fetch(urls: &[String], sha256: &str, folder: &Path) -> Result<PathBuf, Vec<String>> {
+    fetch_with(urls, sha256, folder, &NoOthers).await
+}
+
+/// The same, also from other mirrors.
+///
+/// # Errors
+/// A sentence for each URL.
+pub async fn fetch_with(
+    urls: &[String],
+    sha256: &str,
+    folder: &Path,
+    others: &dyn Others,
+) -> Result<PathBuf, Vec<String>> {
     let whole = folder.join(sha256);
     if has_digest(&whole, sha256) {
         return Ok(whole);
@@ -34,7 +69,7 @@ pub async fn fetch(urls: &[String], sha256: &str, folder: &Path) -> Result<PathB
     let mut reasons = Vec::new();
     for (index, url) in urls.iter().enumerate() {
         let draft = part(index);
-        match from(&client, url, &draft, sha256).await {
+        match from(&client, others, (url.as_str(), draft.as_path()), sha256).await {
             Ok(()) => {
                 let placed = fs::rename(&draft, &whole);
                 for other in (0..urls.len()).map(part) {
@@ -54,13 +89,19 @@ pub async fn fetch(urls: &[String], sha256: &str, folder: &Path) -> Result<PathB
 }
 
 /// Fetches the rest of a file from one mirror, and checks the whole.
-async fn from(client: &Client, url: &str, part: &Path, sha256: &str) -> Result<(), String> {
+async fn from(
+    client: &Client,
+    others: &dyn Others,
+    (url, part): (&str, &Path),
+    sha256: &str,
+) -> Result<(), String> {
     let there = fs::metadata(part).map_or(0, |metadata| metadata.len());
     // All of it may be there, and not yet checked.
     if there == 0 || !has_digest(part, sha256) {
-        match url.strip_prefix("file://") {
-            Some(path) => copy(Path::new(path), part).map_err(|error| error.to_string())?,
-            None => receive(client, url, part, there).await?,
+        match (others.receive(url, part).await, url.strip_prefix("file://")) {
+            (Some(received), _) => received?,
+            (None, Some(path)) => copy(Path::new(path), part).map_err(|error| error.to_string())?,
+            (None, None) => receive(client, url, part, there).await?,
         }
         if !has_digest(part, sha256) {
             let found = digest(part).unwrap_or_default();
@@ -195,6 +236,29 @@ mod tests {
         assert_eq!(*asked.lock().unwrap(), ["4-", "8-"]);
         // An existing file is not fetched again.
         assert_eq!(fetch(&[], &wanted, folder.path()).await.unwrap(), path);
+    }
+
+    /// A mirror with one kind of URL, which writes what its URL says.
+    struct Said;
+
+    #[async_trait]
+    impl Others for Said {
+        async fn receive(&self, url: &str, part: &Path) -> Option<Result<(), String>> {
+            let said = url.strip_prefix("said://")?;
+            Some(fs::write(part, said).map_err(|error| error.to_string()))
+        }
+    }
+
+    #[tokio::test]
+    async fn other_mirrors_have_their_place_in_the_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let (other, asked) = mirror(b"the program", 1_000);
+        let urls = ["said://another program", "said://the program", other.as_str()].map(str::to_owned);
+        let path = fetch_with(&urls, &sha256(b"the program"), folder.path(), &Said).await.unwrap();
+        assert_eq!(fs::read(path).unwrap(), b"the program");
+        assert!(asked.lock().unwrap().is_empty());
+        let reasons = fetch(&urls[..1], &sha256(b"another"), folder.path()).await.unwrap_err();
+        assert_eq!(reasons.len(), 1, "nothing else has URLs of this kind");
     }
 
     #[tokio::test]

@@ -8,5 +8,5 @@ mod download;
 mod place;
 
 pub use archive::{Contents, unpack};
-pub use download::{digest, fetch};
+pub use download::{LARGEST, NoOthers, Others, digest, fetch, fetch_with};
 pub use place::write;

@@ -114,6 +114,15 @@ impl Bootstrap {
         }
     }
 
+    /// The region of the cloud, where it has regions.
+    #[must_use]
+    pub fn region(&self) -> Option<&str> {
+        match self {
+            Self::Document(document) => document.region(),
+            Self::Reference(reference) => reference.region(),
+        }
+    }
+
     /// The processor architecture that the machine must have.
     #[must_use]
     pub fn architecture(&self) -> Architecture {

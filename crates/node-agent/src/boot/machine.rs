@@ -10,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Stop;
 use super::attempt::{self, Prepared};
 use super::claim::{self, Seen};
+use super::mirrors::Mirrors;
 use super::report::{Phase, Report};
 use super::{detours, identity, programs, reference, unit, volume};
 use crate::caller::Caller;
@@ -89,11 +90,12 @@ async fn once(
         let error = Error::new(code::OTHER_ROLE, "another command made this machine a node already");
         return Err(Stop::Refused(error.hint("`slipway node reset` takes it out of its cluster")));
     }
+    let mirrors = Mirrors::new(caller, bootstrap.region());
     let given;
     let document = match bootstrap {
         Bootstrap::Document(document) => document.as_ref(),
         Bootstrap::Reference(found) => {
-            given = reference::document(found, boot, &machine).await?;
+            given = reference::document(found, boot, &machine, &mirrors).await?;
             &given
         }
     };
@@ -104,7 +106,7 @@ async fn once(
     }
     attempt::has_address(&machine)?;
     let pause = attempt::pause_image(document);
-    programs::install(document, &machine.root, &pause).await?;
+    programs::install(document, &machine.root, &pause, &mirrors).await?;
     volume::settle(document, &machine, boot.provider_id.as_deref()).await?;
     // Sockets and programs may have come.
     let machine = Machine::open(caller, Path::new("/")).await?;

@@ -12,6 +12,7 @@ use slipway_limits::replace::{self, Readers};
 use slipway_programs::Contents;
 use slipway_spec::model::ContainerRuntime;
 
+use super::mirrors::Mirrors;
 use super::{Stop, unit};
 use crate::code;
 use crate::error::Error;
@@ -27,11 +28,16 @@ const CONFIGURATION: &str = container_runtime::CONFIGURATION_PATH;
 const PLUGINS: [&str; 3] = ["/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni"];
 
 /// Installs what the document names and the image lacks. Starts a container runtime that was installed.
-pub(super) async fn install(document: &NodeBootstrap, root: &Path, pause: &str) -> Result<(), Stop> {
+pub(super) async fn install(
+    document: &NodeBootstrap,
+    root: &Path,
+    pause: &str,
+    mirrors: &Mirrors,
+) -> Result<(), Stop> {
     let programs = document.programs();
     let wanted = Wanted { programs, provider: document.provider(), kubelet: document.kubelet_version() };
     for file in &programs.files {
-        wanted.install(file, root).await?;
+        wanted.install(file, root, mirrors).await?;
     }
     let is_ours = programs.files.iter().any(|file| file.name == ProgramName::Containerd);
     if is_ours && below(root, &record_of(ProgramName::Containerd)).exists() {
@@ -45,11 +51,12 @@ pub(super) async fn install_one(
     reference: &DocumentReference,
     name: ProgramName,
     root: &Path,
+    mirrors: &Mirrors,
 ) -> Result<(), Stop> {
     let programs = reference.programs();
     let wanted = Wanted { programs, provider: reference.provider(), kubelet: reference.kubelet_version() };
     match programs.files.iter().find(|file| file.name == name) {
-        Some(file) => wanted.install(file, root).await,
+        Some(file) => wanted.install(file, root, mirrors).await,
         None => Ok(()),
     }
 }
@@ -65,7 +72,7 @@ struct Wanted<'a> {
 
 impl Wanted<'_> {
     /// Installs the programs of a file, unless the image has them.
-    async fn install(&self, file: &ProgramFile, root: &Path) -> Result<(), Stop> {
+    async fn install(&self, file: &ProgramFile, root: &Path, mirrors: &Mirrors) -> Result<(), Stop> {
         if !is_plain(&file.sha256) {
             let text =
                 format!("the digest of {} in the bootstrap document is no SHA-256", file.name.as_str());
@@ -77,7 +84,8 @@ impl Wanted<'_> {
         let layout = layout(root)?;
         let folder = below(root, DOWNLOADS);
         fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
-        let fetched = slipway_programs::fetch(&self.programs.urls(file), &file.sha256, &folder).await;
+        let urls = self.programs.urls(file);
+        let fetched = slipway_programs::fetch_with(&urls, &file.sha256, &folder, mirrors).await;
         let download = fetched.map_err(|reasons| {
             let reasons = if reasons.is_empty() { "none is named".to_owned() } else { reasons.join("; ") };
             Stop::Waits(format!("waits for a mirror that has {}: {reasons}", file.name.as_str()))

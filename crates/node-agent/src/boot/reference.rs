@@ -9,6 +9,7 @@ use slipway_bootstrap::boot::{DocumentReference, NodeBootstrap, ProgramName};
 use slipway_limits::replace::{self, Readers};
 use slipway_resource::provider::executable_name;
 
+use super::mirrors::Mirrors;
 use super::{Stop, attempt, identity, programs};
 use crate::code;
 use crate::error::Error;
@@ -27,6 +28,7 @@ pub(super) async fn document(
     reference: &DocumentReference,
     boot: &Boot,
     machine: &Machine,
+    mirrors: &Mirrors,
 ) -> Result<NodeBootstrap, Stop> {
     let root = &machine.root;
     if let Some(document) = kept(reference, root)? {
@@ -39,7 +41,7 @@ pub(super) async fn document(
         Stop::Refused(Error::new(code::DOCUMENT, text).hint("name the authority with --authority"))
     })?;
     let authority = authorities(authority)?;
-    programs::install_one(reference, ProgramName::Provider, root).await?;
+    programs::install_one(reference, ProgramName::Provider, root, mirrors).await?;
     let provider = reference.provider();
     if Identifier::find(provider).is_none() {
         let name = executable_name(provider);

@@ -50,7 +50,7 @@ pub struct Assets {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Programs {
-    /// Where the files are: URLs of folders (`https://`, `http://`), tried in this order.
+    /// Where the files are: URLs of folders (`https://`, `http://`; on AWS also `s3://`), tried in this order.
     pub mirrors: Vec<String>,
     /// The files.
     pub files: Vec<ProgramFile>,

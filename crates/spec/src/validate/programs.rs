@@ -69,6 +69,9 @@ pub(super) fn check(context: &mut Context<'_>) {
 }
 
 fn check_mirror(context: &mut Context<'_>, place: &str, mirror: &str) {
+    if let Some(rest) = mirror.strip_prefix("s3://") {
+        return check_bucket(context, place, mirror, rest);
+    }
     let rest = ["https://", "http://"].iter().find_map(|scheme| mirror.strip_prefix(scheme));
     let complaint = match rest {
         Some(rest) if rest.split('/').next().is_some_and(|authority| authority.contains('@')) => error(
@@ -80,10 +83,26 @@ fn check_mirror(context: &mut Context<'_>, place: &str, mirror: &str) {
         _ => error(
             BAD_FORMAT,
             format!("`{mirror}` is not the URL of a folder"),
-            "begin it with https:// or http://, and write letters, digits and `.-_+/:[]`",
+            "begin it with https://, http:// or, on AWS, s3://, and write letters, digits and `.-_+/:[]`",
         ),
     };
     context.at(place, complaint);
+}
+
+/// Machines read a bucket with the credentials of their role.
+fn check_bucket(context: &mut Context<'_>, place: &str, mirror: &str, rest: &str) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_/".contains(&byte);
+    let parts: Vec<&str> = rest.trim_end_matches('/').split('/').collect();
+    let is_folder = rest.bytes().all(is_plain) && parts.iter().all(|part| !matches!(*part, "" | "." | ".."));
+    if context.cluster.provider.name != "aws" {
+        let hint = "use a mirror with https://, or http:// in a network that you trust";
+        let text = format!("only machines of AWS have credentials for `{mirror}`");
+        context.at(place, error(CONTRADICTION, text, hint));
+    } else if !is_folder {
+        let hint = "write s3://BUCKET/FOLDER with letters, digits and `.-_/`";
+        context
+            .at(place, error(BAD_FORMAT, format!("`{mirror}` is not the URL of a folder in a bucket"), hint));
+    }
 }
 
 /// Paths and URLs are used in a shell script.
@@ -102,8 +121,12 @@ mod tests {
     use crate::{load_files, source::SourceFile};
 
     fn said(programs: &str) -> Vec<String> {
+        said_on("sim", programs)
+    }
+
+    fn said_on(provider: &str, programs: &str) -> Vec<String> {
         let text = format!(
-            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: demo }}\nspec:\n  provider: {{ name: sim }}\n  \
+            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: demo }}\nspec:\n  provider: {{ name: {provider} }}\n  \
              kubernetesVersion: 1.35.2\n  zones: [a]\n  assets:\n    programs: {programs}\n---\napiVersion: \
              slipway.dev/v1alpha1\nkind: NodePool\nmetadata: {{ name: control-plane }}\nspec: {{ role: controlPlane, \
              machineType: sim.large, size: {{ fixed: 1 }} }}\n"
@@ -117,6 +140,24 @@ mod tests {
         format!(
             "{{ mirrors: [https://m/a], files: [{{ name: kubelet, path: a/b, sha256: \"{digest}\"{more} }}] }}"
         )
+    }
+
+    #[test]
+    fn buckets_are_mirrors_on_aws_only() {
+        let text = "SPEC0062 only machines of AWS have credentials for `s3://b/a`";
+        assert_eq!(said(&file("").replace("https://m/a", "s3://b/a")), [text]);
+        let on_aws = |mirror: &str| {
+            let all = said_on("aws", &file("").replace("https://m/a", mirror));
+            all.into_iter().filter(|text| text.contains("s3://")).collect::<Vec<_>>()
+        };
+        assert_eq!(on_aws("s3://programs.example.com/v1/"), Vec::<String>::new());
+        for bad in ["s3://", "s3://b//a", "s3://b/../a", "\"s3://b/$(reboot)\"", "s3://b/a+b"] {
+            let found = on_aws(bad);
+            assert!(
+                found.len() == 1 && found[0].ends_with("is not the URL of a folder in a bucket"),
+                "{found:?}"
+            );
+        }
     }
 
     #[test]

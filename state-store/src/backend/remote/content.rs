@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use object_store::ObjectStoreExt as _;
 use object_store::path::Path;
+use object_store::{GetResult, ObjectStoreExt as _};
 use slipway_limits::{Exceeded, Size};
 
 use super::RemoteBackend;
@@ -71,6 +71,31 @@ impl Bucket {
     /// [`Error::NotFound`] for an object that is gone, [`Error::Corrupt`] for one that is larger, and when the bucket cannot be
     /// read.
     pub async fn get(&self, name: &str, limit: Size) -> Result<Bytes> {
+        let (store, found) = (&self.0, self.found(name, limit).await?);
+        let length = usize::try_from(found.meta.size).unwrap_or(usize::MAX);
+        store.call(name, Intent::Read, length, found.bytes()).await
+    }
+
+    /// Receives the content of an object of at most `limit` bytes, one part after the other.
+    ///
+    /// # Errors
+    /// Those of [`Bucket::get`], and those of `take`.
+    pub async fn receive<E: From<Error>>(
+        &self,
+        name: &str,
+        limit: Size,
+        mut take: impl FnMut(&[u8]) -> std::result::Result<(), E>,
+    ) -> std::result::Result<(), E> {
+        let (store, found) = (&self.0, self.found(name, limit).await?);
+        let mut parts = found.into_stream();
+        while let Some(part) = store.call(name, Intent::Read, 0, parts.try_next()).await? {
+            take(&part)?;
+        }
+        Ok(())
+    }
+
+    /// An object of at most `limit` bytes. Its content is not read yet.
+    async fn found(&self, name: &str, limit: Size) -> Result<GetResult> {
         let store = &self.0;
         // A listed name is a path already: nothing in it is encoded again.
         let path = match store.place.prefix.as_str() {
@@ -84,7 +109,6 @@ impl Bucket {
             let reason = Exceeded::TooLarge { limit }.to_string();
             return Err(Error::Corrupt { key: name.to_owned(), reason });
         }
-        let length = usize::try_from(found.meta.size).unwrap_or(usize::MAX);
-        store.call(name, Intent::Read, length, found.bytes()).await
+        Ok(found)
     }
 }

@@ -248,3 +248,39 @@ fn control_planes_learn_where_the_state_is() {
         .collect();
     assert_eq!(reads_keys, ["masters-m-example-com"]);
 }
+
+/// Machines read programs in a bucket with the role of their instance, and nothing else in it.
+#[test]
+fn programs_in_buckets_are_read_with_the_role_of_the_instance() {
+    let mut cluster = kops("", "");
+    let file = |name: ProgramName, path: &str| ProgramFile {
+        name,
+        architecture: Architecture::Amd64,
+        version: None,
+        path: path.to_owned(),
+        sha256: "0".repeat(64),
+    };
+    cluster.assets.programs = Programs {
+        mirrors: vec!["https://mirror.example.com".to_owned()],
+        files: vec![file(ProgramName::Slipway, "v1/slipway"), file(ProgramName::Runc, "v1/runc")],
+    };
+    assert!(!script(&cluster).contains("X-Amz-Signature"));
+    cluster.assets.programs.mirrors.insert(0, "s3://programs/mirror/".to_owned());
+    let signed = script(&cluster);
+    let urls = "for url in s3://programs/mirror/v1/slipway https://mirror.example.com/v1/slipway; do";
+    assert!(
+        signed.contains(urls) && signed.contains("scheme=https host=s3.eu-west-1.amazonaws.com"),
+        "{signed}"
+    );
+    let resources = offline(&cluster);
+    for role in ["masters", "nodes"] {
+        let policy = resources.get(&format!("aws_iam_role_policy.{role}-m-example-com")).to_plain_text();
+        for path in ["slipway", "runc"] {
+            assert!(policy.contains(&format!("arn:aws:s3:::programs/mirror/v1/{path}")), "{policy}");
+        }
+        assert!(
+            policy.contains("s3:GetObject") && !policy.contains("arn:aws:s3:::programs/mirror/*"),
+            "{policy}"
+        );
+    }
+}

@@ -49,6 +49,8 @@ pub(super) fn of_role(builder: &Builder<'_>, role: Role) -> Document {
     if builder.settings.iam.allow_container_registry {
         part::registry(&mut grants);
     }
+    let programs = in_buckets(builder);
+    part::mirrors(&mut grants, &scope, programs.iter().map(String::as_str));
     let hooked = builder
         .cluster
         .pools_with(role)
@@ -57,6 +59,13 @@ pub(super) fn of_role(builder: &Builder<'_>, role: Role) -> Document {
         part::warm_pool(&mut grants, &scope);
     }
     grants.document()
+}
+
+/// The files with programs that are on mirrors in buckets, each as `bucket/key`.
+fn in_buckets(builder: &Builder<'_>) -> Vec<String> {
+    let programs = &builder.cluster.assets.programs;
+    let urls = programs.files.iter().flat_map(|file| programs.urls(file));
+    urls.filter_map(|url| url.strip_prefix("s3://").map(str::to_owned)).collect()
 }
 
 /// The parts that the control plane's role has where service accounts have no roles of their own.

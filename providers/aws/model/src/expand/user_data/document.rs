@@ -13,7 +13,7 @@ use slipway_cluster_input::{
 };
 use slipway_resource::{Address, Digest, ErrorClass, Path, ProviderError, Reference, TemplatePart};
 
-use super::script::OwnProgram;
+use super::script::{OwnProgram, S3};
 use crate::expand::addons::is_enabled;
 use crate::expand::build::Builder;
 use crate::expand::compute::has_nvidia;
@@ -274,7 +274,8 @@ pub(super) fn own_program(builder: &Builder<'_>, pool: &NodePool) -> Option<OwnP
     let is_own =
         |file: &&ProgramFile| file.name == ProgramName::Slipway && file.architecture == pool.architecture;
     let file = programs.files.iter().find(is_own)?;
-    Some(OwnProgram { urls: programs.urls(file), sha256: file.sha256.clone() })
+    let s3 = S3::of(builder.settings.endpoint.as_deref(), &builder.catalog.region, builder.catalog.domain());
+    Some(OwnProgram { urls: programs.urls(file), sha256: file.sha256.clone(), s3 })
 }
 
 /// The authority of the cluster for the workers of a pool, by which they trust the control plane that gives them the credential of

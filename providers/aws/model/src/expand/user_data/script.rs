@@ -1,11 +1,15 @@
 //! The script of the first boot.
 
+mod bucket;
+
 use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, GzBuilder};
 use slipway_resource::{Digest, ErrorClass, ProviderError, TemplatePart};
+
+pub(super) use bucket::S3;
 
 /// How the document is put into the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +27,17 @@ pub(super) struct OwnProgram {
     pub urls: Vec<String>,
     /// The SHA-256 of its bytes, in hexadecimal digits.
     pub sha256: String,
+    /// Where S3 is, for URLs of buckets.
+    pub s3: S3,
 }
 
 impl OwnProgram {
     /// The lines that put the program into a folder of programs, unless the image has these very bytes. They go on until a
     /// mirror has them; the file gets its name only after its bytes were checked.
     fn fetch(&self) -> String {
-        let Self { urls, sha256 } = self;
+        let Self { urls, sha256, s3 } = self;
+        let has_buckets = urls.iter().any(|url| url.starts_with(bucket::SCHEME));
+        let (sign, signed) = if has_buckets { (s3.sign(), bucket::SIGNED) } else { Default::default() };
         let urls = urls.join(" ");
         format!(
             "PATH=/usr/local/bin:/opt/bin:$PATH\n\
@@ -38,8 +46,8 @@ impl OwnProgram {
              mkdir -p $folder\n\
              is_program() {{ echo \"{sha256}  $1\" | sha256sum -c >/dev/null 2>&1; }}\n\
              say() {{ echo \"slipway boot: $*\" | tee /dev/console >&2 || true; }}\n\
-             fetch() {{\n\
-             if command -v curl >/dev/null; then curl -fsSL --connect-timeout 20 -m 600 -o $2 $1\n\
+             {sign}fetch() {{\n\
+             {signed}if command -v curl >/dev/null; then curl -fsSL --connect-timeout 20 -m 600 -o $2 $1\n\
              else wget -q -T 20 -O $2 $1; fi\n\
              }}\n\
              until is_program \"$(command -v slipway)\"; do\n\
