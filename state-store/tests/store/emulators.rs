@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use slipway_limits::Size;
+use slipway_state_store::backend::Error;
+use slipway_state_store::backend::remote::Bucket;
 use slipway_state_store::{
     Backend, FileBackend, Holder, MemoryBackend, Outcome, Prefix, Settings, conformance, open_with, probe,
     runs,
@@ -79,6 +82,29 @@ async fn tells_of_runs(backend: Arc<dyn Backend>) {
     assert!(first.run.who.starts_with("ada"), "{}", first.run.who);
     assert_eq!(first.run.detail.as_deref(), Some("1 records"));
     drop(killed);
+}
+
+/// An object that others wrote is received with its whole content, and no more of it than is allowed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_object_of_others_is_received() {
+    let moto = Moto::start().unwrap();
+    moto.create_bucket("programs").unwrap();
+    let content = b"0123456789".repeat(100_000);
+    moto.put_object("programs", "v1/kubelet", &content).unwrap();
+    let bucket = Bucket::open("s3://programs", &Settings::new(moto.environment())).unwrap();
+    let limit = |bytes| Size { what: "a program", bytes };
+    let mut received = Vec::new();
+    let take = |part: &[u8]| -> Result<(), Error> {
+        received.extend_from_slice(part);
+        Ok(())
+    };
+    bucket.receive("v1/kubelet", limit(1_000_000), take).await.unwrap();
+    assert!(received == content, "{} bytes", received.len());
+    let nothing = |_: &[u8]| -> Result<(), Error> { Ok(()) };
+    let large = bucket.receive("v1/kubelet", limit(999_999), nothing).await.unwrap_err();
+    assert!(matches!(large, Error::Corrupt { .. }), "{large}");
+    let gone = bucket.receive("v1/runc", limit(1_000_000), nothing).await.unwrap_err();
+    assert!(matches!(gone, Error::NotFound { .. }), "{gone}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
