@@ -7,8 +7,11 @@ use slipway_resource::{ProviderError, Value};
 
 use super::build::{Builder, address, id_of};
 use super::topology::names_machines;
-use super::{compute, iam, user_data};
+use super::{compute, iam, refuse, user_data};
 use crate::names;
+
+/// The largest data of a ConfigMap, in bytes (<https://kubernetes.io/docs/concepts/configuration/configmap/>).
+const LARGEST: usize = 1024 * 1024;
 
 /// Whether the machines of a pool ask control planes for the credential of their node.
 pub(super) fn has(builder: &Builder<'_>, pool: &NodePool) -> bool {
@@ -54,6 +57,12 @@ pub(super) fn objects(builder: &Builder<'_>) -> Result<Vec<ConfigMap>, ProviderE
             list.push((role_key(&pool.name), role.into()));
         }
         let text = user_data::text_of_document(builder, pool)?;
+        if text.len() > LARGEST {
+            let message =
+                format!("the bootstrap document has {} bytes and a ConfigMap takes {LARGEST}", text.len());
+            let hint = "move files or hooks of the pool to the image";
+            return Err(refuse(&format!("pools[{}].nodeFiles", pool.name), &message, hint));
+        }
         let data = vec![(DOCUMENT.to_owned(), text.into())];
         documents.push(ConfigMap::new(
             &document_name(&pool.name),

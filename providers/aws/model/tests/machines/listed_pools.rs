@@ -1,11 +1,12 @@
 //! The list of pools whose machines get the credential of a node, and the documents that they get with it.
 
 use serde_json::{Value as Json, json};
+use slipway_aws_model::catalog::Catalog;
 use slipway_bootstrap::boot::{Bootstrap, NodeBootstrap};
 use slipway_resource::Digest;
 use slipway_spec::model::{Architecture, Cluster, FileAsset, ProgramFile, ProgramName, Programs};
 
-use crate::harness::{inside, offline, shown};
+use crate::harness::{expanded, inside, offline, shown};
 use crate::kops;
 use crate::user_data::{text, written};
 
@@ -92,23 +93,39 @@ fn user_data_of_workers_has_only_what_finds_the_cluster_and_the_digest_of_the_re
     assert!(NodeBootstrap::read(written.as_bytes(), &digest).unwrap().is_control_plane());
 }
 
-#[test]
-fn a_document_of_any_size_has_the_same_user_data_but_for_its_digest() {
-    let small = cluster(ProgramName::Provider, "");
-    let mut large = small.clone();
-    let pool = large.pools.iter_mut().find(|pool| pool.name == "nodes").unwrap();
-    let noise = (0..6_000_u64).map(|number| format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+/// The cluster with a file of so many bytes on its workers.
+fn with_file(bytes: usize) -> Cluster {
+    let mut cluster = cluster(ProgramName::Provider, "");
+    let pool = cluster.pools.iter_mut().find(|pool| pool.name == "nodes").unwrap();
+    // It gets no smaller when it is compressed.
+    let noise =
+        (0_u64..).flat_map(|number| format!("{:x}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).into_bytes());
     pool.node_files.files.push(FileAsset {
         name: "data".to_owned(),
         path: "/srv/data".to_owned(),
-        content: noise.collect(),
+        content: noise.take(bytes).map(char::from).collect(),
         mode: "0644".to_owned(),
     });
+    cluster
+}
+
+#[test]
+fn a_large_document_has_the_same_user_data_but_for_its_digest() {
     let parts = |cluster: &Cluster| {
         let mut json: Json = serde_json::from_str(&file(cluster, TEMPLATE).0).unwrap();
         (json["document"].take(), json)
     };
-    let ((one, rest), (other, others)) = (parts(&small), parts(&large));
+    let ((one, rest), (other, others)) = (parts(&with_file(10)), parts(&with_file(100_000)));
     assert_ne!(one, other);
     assert_eq!(rest, others);
+}
+
+#[test]
+fn a_document_that_no_config_map_takes_is_refused() {
+    let error = expanded(&with_file(1024 * 1024), &Catalog::offline("eu-west-1")).unwrap_err();
+    assert!(
+        error.message.starts_with("pools[nodes].nodeFiles: the bootstrap document has "),
+        "{}",
+        error.message
+    );
 }
