@@ -56,6 +56,10 @@ const VOLUMES_PATH: &str = "controlPlane.etcdVolumes";
 /// Programs that an image may lack, and the line of the script that downloads the first of them.
 pub(super) const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 pub(super) const FETCHES: &str = "until is_program ";
+/// The text in the script before the digest of the program `slipway`.
+const PROGRAM: &str = "is_program() { echo \"";
+const NEEDS_PROGRAM: &str = "new machines read their settings from the cluster: the program slipway that they boot with, which does not change \
+                             here, must be of the version that made this plan";
 /// The program with which a worker requests its credential from the control planes, and the line of the
 /// script.
 const PROVIDER: &str = "provider";
@@ -113,7 +117,9 @@ pub(super) fn kept(
             wanted.set(&Path::key(USER_DATA), found.clone());
             return Ok((wanted, Vec::new()));
         }
-        let reasons = compressed_change(observed, &wanted).into_iter().collect();
+        let before = observed.get(USER_DATA).and_then(text);
+        let needs = before.and_then(|before| needs_program(&before, &after));
+        let reasons = compressed_change(observed, &wanted).into_iter().chain(needs).collect();
         return Ok((wanted, reasons));
     }
     let found = observed.get(USER_DATA).cloned().unwrap_or_default();
@@ -192,6 +198,18 @@ fn refers_to(after: &str, before: &str) -> bool {
     let digest = Digest::of_bytes(document_text(&whole).as_bytes());
     reference.pointer(REFERENCE).and_then(Json::as_str) == Some(digest.as_str())
         && around(before).is_some_and(|before| around(after) == Some(before))
+}
+
+/// A sentence on machines that refer to their document from now on, and get the same program as before: a program of an earlier
+/// version does not read references.
+fn needs_program(before: &str, after: &str) -> Option<String> {
+    let refers = |text: &str| document(text).is_some_and(|document| document.pointer(REFERENCE).is_some());
+    let program = |text: &str| {
+        let (_, digest) = text.split_once(PROGRAM)?;
+        digest.split_once(' ').map(|(digest, _)| digest.to_owned())
+    };
+    let is_new = is_ours(before) && !refers(before) && refers(after);
+    (is_new && program(before) == program(after)).then(|| NEEDS_PROGRAM.to_owned())
 }
 
 /// Refuses a new template of a cluster whose machines boot by the user data of another tool: Slipway does not write that user
@@ -461,8 +479,16 @@ mod tests {
             // With another document or another script it is a new version.
             let others = [reference("sha256:0"), new.replace("\"api\"", "\"another\"")];
             for other in others.map(|text| template(&text)) {
-                assert_eq!(kept(other.clone(), &before, Some(&before)).unwrap().0, other);
+                let (wanted, reasons) = kept(other.clone(), &before, Some(&before)).unwrap();
+                assert_eq!(wanted, other);
+                assert!(reasons.contains(&NEEDS_PROGRAM.to_owned()), "{reasons:?}");
             }
+            // With another program, the version of the program is the user's choice.
+            let fetches = format!("{PROGRAM}1  $1\" | sha256sum -c; }}\nexec slipway");
+            let other = template(&new.replace("exec slipway", &fetches));
+            let (wanted, reasons) = kept(other.clone(), &before, Some(&before)).unwrap();
+            assert_eq!(wanted, other);
+            assert!(!reasons.contains(&NEEDS_PROGRAM.to_owned()), "{reasons:?}");
             // A reference does not become a document again.
             assert_eq!(kept(before.clone(), &template(&new), None).unwrap().0, before);
         }
