@@ -14,6 +14,7 @@ use slipway_resource::provider::{NodeChallenge, VerifiedNode, VerifyNodeRequest}
 use slipway_resource::{Digest, ErrorClass, ProviderError, Session};
 use tokio::time::Instant;
 
+use super::pools::Pools;
 use super::registry::{Binding, Registry};
 use super::{Ask, Challenge, Grant, Wanted};
 use crate::api::ApiError;
@@ -93,11 +94,13 @@ impl<R: Registry> Desk<R> {
             |error: &dyn std::fmt::Display| refused(format!("the request cannot be read: {error}"));
         let wanted: Wanted = serde_json::from_str(&ask.request).map_err(|error| unreadable(&error))?;
         let key = PublicKey::from_pem(&wanted.public_key).map_err(|error| unreadable(&error))?;
+        // Before the cloud is asked: while a cluster is created, all its workers ask every second.
+        let pools = self.pools().await?;
         let verified = self.verified(ask).await?;
         let now = Timestamp::now();
         let node = &wanted.node;
         is_allowed(&verified, node, now)?;
-        self.is_of_a_pool(&verified).await?;
+        pools.check(&verified).map_err(refused)?;
         let document = self.document(&verified, wanted.document.as_deref()).await?;
         if self.registry.is_live(node).await.map_err(|error| unavailable(&error))? {
             return Err(refused(format!("the cluster has a node {node}, and it is ready")));
@@ -119,16 +122,15 @@ impl<R: Registry> Desk<R> {
         Ok(Grant { certificate: certificate.to_pem(), document })
     }
 
-    /// Checks that a machine is one of a pool that the plan of the cluster lists.
-    async fn is_of_a_pool(&self, verified: &VerifiedNode) -> Result<(), Refusal> {
+    /// The pools that the plan of the cluster lists.
+    async fn pools(&self) -> Result<Pools, Refusal> {
         let pools = self.registry.pools().await.map_err(|error| unavailable(&error))?;
-        let pools = pools.ok_or_else(|| {
+        pools.ok_or_else(|| {
             let text = format!(
                 "the ConfigMap {POOLS} in kube-system, which `slipway apply` creates, does not exist yet"
             );
             Refusal::Unavailable(text)
-        })?;
-        pools.check(verified).map_err(refused)
+        })
     }
 
     /// The bootstrap document of a machine that asks for one with a digest.
@@ -143,7 +145,7 @@ impl<R: Registry> Desk<R> {
         // A plan that changes the document creates machines that ask for it a moment before the cluster has it.
         found.map(Some).ok_or_else(|| {
             let text = format!(
-                "the cluster does not have the bootstrap document {} of the pool {pool}: `slipway apply` writes it",
+                "the cluster does not have the bootstrap document {} of the pool {pool}: `slipway apply` writes that of the present spec, and replaces machines that were launched before it changed",
                 digest.escape_debug()
             );
             Refusal::Unavailable(text)

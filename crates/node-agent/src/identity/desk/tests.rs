@@ -5,7 +5,6 @@ use slipway_bootstrap::pki::PrivateKey;
 use slipway_resource::provider::*;
 use slipway_resource::{Observed, Token as StepToken, Value};
 
-use super::super::pools::Pools;
 use super::*;
 
 const HOST: &str = "api.example.com";
