@@ -2,6 +2,7 @@
 //! those of the provider of nodes.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value as Json, json};
@@ -174,6 +175,50 @@ async fn instances_are_replaced_one_beyond_the_size_and_drained() {
     is_through(&cloud, &moto, &wanted, &before).await;
     cloud.delete(GROUP, &Identity::new("nodes.a.example.com")).await;
     assert!(ids(&moto).is_empty());
+    cloud.end().await;
+}
+
+/// The next instance must not leave the target group before the new one serves in it.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_fills_its_slot_when_it_serves_in_the_target_group() {
+    let moto = moto();
+    let unregistered = Arc::new(AtomicUsize::new(0));
+    let left = Arc::clone(&unregistered);
+    let proxy = proxy(&moto, move |action| {
+        let take = |left: usize| left.checked_sub(1);
+        let is_early = action == "DescribeTargetHealth"
+            && left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, take).is_ok();
+        if !is_early {
+            return Verdict::Pass;
+        }
+        let body = "<DescribeTargetHealthResponse xmlns=\"http://elasticloadbalancing.amazonaws.com/doc/2015-12-01/\">\
+            <DescribeTargetHealthResult><TargetHealthDescriptions/></DescribeTargetHealthResult>\
+            <ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></DescribeTargetHealthResponse>";
+        let headers = vec![("Content-Type".to_owned(), "text/xml".to_owned())];
+        Verdict::Answer { status: 200, headers, body: body.as_bytes().to_vec() }
+    });
+    let cloud = Cloud::open(&proxy.endpoint()).await;
+    let ground = Ground::lay(&cloud).await;
+    let network = create(&cloud, "aws_vpc.b", &json!({"cidr_block": "10.1.0.0/16"})).await;
+    let targets = json!({"name": "tcp", "port": 443, "protocol": "TCP", "vpc_id": network.as_str()});
+    let targets = create(&cloud, "aws_lb_target_group.tcp", &targets).await;
+    let group = |version: u32| {
+        let mut group = ground.group(version, 2);
+        group["target_group_arns"] = json!([targets.as_str()]);
+        group
+    };
+    let id = create(&cloud, GROUP, &group(1)).await;
+    let before = ids(&moto);
+    update(&cloud, &ground, "ami-87654321", &group(2)).await;
+    let plan = planned(&cloud, &group(2)).await;
+    for (number, member) in leaving(&plan).iter().enumerate() {
+        unregistered.store(3, Ordering::SeqCst);
+        let slot = json!({"slot": (number + 1).to_string()});
+        twice(&cloud, &id, operation::SURGE, slot).await.unwrap();
+        assert_eq!(unregistered.load(Ordering::SeqCst), 0, "the gate ended before the instance served");
+        twice(&cloud, &id, operation::REMOVE, json!({"member": member})).await.unwrap();
+    }
+    is_through(&cloud, &moto, &group(2), &before).await;
     cloud.end().await;
 }
 

@@ -15,6 +15,7 @@ mod console;
 mod remove;
 mod shrink;
 mod surge;
+mod targets;
 mod turns;
 mod view;
 mod warm;

@@ -41,6 +41,7 @@ pub(super) const AUTOSCALING_GROUP: Calls = of(
         "ec2:DeleteTags",
         "ec2:RunInstances",
         "ec2:TerminateInstances",
+        "elasticloadbalancing:DescribeTargetHealth",
     ],
     &["autoscaling:DeleteAutoScalingGroup", "ec2:TerminateInstances"],
 );

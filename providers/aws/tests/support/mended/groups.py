@@ -8,7 +8,7 @@ from moto.autoscaling.exceptions import AutoscalingClientError, ValidationError
 from moto.core.responses import EmptyResult
 from moto.core.utils import utcnow
 from moto.ec2.models import instances, security_groups, subnets
-from moto.elbv2.exceptions import TargetGroupNotFoundError
+from moto.elbv2.exceptions import TargetGroupNotFoundError, TargetNotRunning
 
 
 # Auto-scaling groups: every setting is stored, and an update changes what it names alone.
@@ -212,7 +212,14 @@ def notify_terminate_instances(original, self, instance_ids):
         group.warm_states = [state for state in warm if state.instance.id not in instance_ids]
         if len(group.warm_states) < len(warm):
             fill_warm_pool(group)
-    return original(self, instance_ids)
+    answer = original(self, instance_ids)
+    # Instances that came for others are in the target groups too.
+    for name in self.autoscaling_groups:
+        try:
+            self.update_attached_target_groups(name)
+        except TargetNotRunning:
+            pass
+    return answer
 
 
 @wrap(autoscaling_responses.AutoScalingResponse, "describe_warm_pool")

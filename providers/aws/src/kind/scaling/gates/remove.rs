@@ -20,6 +20,8 @@ enum Place {
     Group,
     /// In its group, on its way out.
     Leaving,
+    /// Between its group and none: AWS waits for its connections to end.
+    Detaching,
     /// In no group, since it left for its replacement.
     Nowhere,
     /// In another group or in none that it has ever left: not ours to end.
@@ -61,6 +63,12 @@ impl Gate<'_> {
                         warm::renew(self.act.cloud, self.group).await?;
                         self.end_and_replace(member).await?;
                     }
+                    // A target group still drains its connections.
+                    Place::Detaching => {
+                        let why = format!("{member} leaves the group after its connections");
+                        self.wait(&mut wait, &mut told, &why).await?;
+                        continue;
+                    }
                     Place::Nowhere => self.end(member).await?,
                     Place::Leaving => {}
                     Place::Elsewhere => {
@@ -85,6 +93,7 @@ impl Gate<'_> {
         });
         Ok(match state {
             Some(state) if state.starts_with("Terminat") => Place::Leaving,
+            Some(state) if state.starts_with("Detach") => Place::Detaching,
             // Tagged and still inside: the gate that was to take it out was interrupted.
             Some(_) => Place::Group,
             None if left => Place::Nowhere,

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::turns::{Group, Turns};
 use super::view::{DETACHED, Machine, SLOT, SURGE, View};
-use super::{Gate, warm};
+use super::{Gate, targets, warm};
 use crate::act::Wait;
 use crate::error::permanent;
 use crate::kind::create_tags;
@@ -25,8 +25,8 @@ const LIMIT: Duration = Duration::from_secs(3600);
 enum Next {
     /// This instance fills the slot.
     Filled(Option<Machine>),
-    /// This instance fills the slot, and may take so long until it is in service.
-    Starts(Machine, Duration),
+    /// An instance fills the slot and does not serve yet, for this reason. It may take so long.
+    Starts(String, Duration),
     /// The gate must wait, for this reason.
     Wait(String),
 }
@@ -46,9 +46,7 @@ impl Gate<'_> {
             };
             match next {
                 Next::Filled(machine) => return Ok(machine),
-                Next::Starts(machine, limit) => {
-                    let health = if machine.healthy { "" } else { ", Unhealthy" };
-                    let why = format!("{} is {}{health}", machine.id, machine.state);
+                Next::Starts(why, limit) => {
                     if starts_since.get_or_insert_with(Instant::now).elapsed() >= limit {
                         let text = format!("{why} after {} s, and not in service", limit.as_secs());
                         return Err(permanent(text).with_hint("look at its console output, then apply again"));
@@ -66,7 +64,7 @@ impl Gate<'_> {
         let filled =
             |machine: &&Machine| machine.tag(SURGE) == Some(token) && machine.tag(DETACHED).is_none();
         if let Some(machine) = view.attached.iter().find(filled) {
-            return Ok(self.filled(machine.clone(), &view));
+            return self.filled(machine.clone(), &view).await;
         }
         if let Some(leaver) = mine(&view, turns, token) {
             if view.attached.iter().any(|machine| machine.id == leaver) {
@@ -86,7 +84,7 @@ impl Gate<'_> {
         }
         if let Some(machine) = newest(&view, turns, anew) {
             self.claim(&view, turns, &machine, slot).await?;
-            return Ok(self.filled(machine, &view));
+            return self.filled(machine, &view).await;
         }
         if first_leaving(&view, turns, anew).is_none() {
             // The instances to replace are gone by themselves, and every instance is as desired.
@@ -95,12 +93,18 @@ impl Gate<'_> {
         Ok(Next::Wait("no place is free for one more instance".to_owned()))
     }
 
-    /// Waits until an instance is in service. That of a cluster without a provider of nodes is waited for by no other gate.
-    fn filled(&self, machine: Machine, view: &View) -> Next {
-        if machine.is_in_service() {
-            return Next::Filled(Some(machine));
+    /// Waits until an instance is in service, and healthy in the target groups of its group: until then, the next instance must not leave
+    /// them. An instance of a cluster without a provider of nodes is waited for by no other gate.
+    async fn filled(&self, machine: Machine, view: &View) -> Result<Next, ProviderError> {
+        let limit = Duration::from_millis(view.manner.ready_timeout_ms);
+        if !machine.is_in_service() {
+            let health = if machine.healthy { "" } else { ", Unhealthy" };
+            return Ok(Next::Starts(format!("{} is {}{health}", machine.id, machine.state), limit));
         }
-        Next::Starts(machine, Duration::from_millis(view.manner.ready_timeout_ms))
+        Ok(match targets::missing(self.act.cloud, &view.target_groups, &machine.id).await? {
+            Some(why) => Next::Starts(why, limit),
+            None => Next::Filled(Some(machine)),
+        })
     }
 
     /// Whether one more instance may exist.

@@ -80,6 +80,8 @@ pub(super) struct View {
     pub manner: Manner,
     /// The launch template that new instances are made from, and the version; `None` for a version that moves.
     pub wanted: Option<(String, String)>,
+    /// Its target groups, in which Auto Scaling registers its instances.
+    pub target_groups: Vec<String>,
     /// Instances that are in it and stay for now.
     pub attached: Vec<Machine>,
     /// Instances that have left it for their replacements, and still run.
@@ -119,6 +121,7 @@ impl View {
             desired: group.desired_capacity().map(i64::from).unwrap_or_default(),
             manner: manner(&group),
             wanted: wanted(&group),
+            target_groups: target_groups(&group),
             attached,
             detached,
         }))
@@ -170,6 +173,15 @@ fn member(instance: &sdk::Instance) -> Option<Machine> {
 fn manner(group: &sdk::AutoScalingGroup) -> Manner {
     let line = group.tags().iter().find(|tag| tag.key() == Some(ROLLOUT)).and_then(|tag| tag.value());
     line.map(Manner::from_line).unwrap_or_default()
+}
+
+/// The target groups in which Auto Scaling registers the instances of a group; none while it does not register any.
+fn target_groups(group: &sdk::AutoScalingGroup) -> Vec<String> {
+    let mut suspended = group.suspended_processes().iter().filter_map(|process| process.process_name());
+    if suspended.any(|process| process == "AddToLoadBalancer") {
+        return Vec::new();
+    }
+    group.target_group_arns().to_vec()
 }
 
 /// The template from which a group launches its instances.
