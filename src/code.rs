@@ -38,8 +38,8 @@ codes! {
     SEVERAL_NODES = "CLI0044", "several clusters have this node";
     /// Logs of something that is no component.
     NO_COMPONENT = "CLI0045", "this is not the name of a component";
-    /// The agent of a host serves no logs.
-    NO_LOGS = "CLI0046", "the agent of a host does not serve logs";
+    /// The log of a node cannot be read from here.
+    NO_LOGS = "CLI0046", "this log can only be read on the machine";
     /// A cluster has settings that documents cannot express.
     CONVERT = "CLI0060", "the cluster cannot be converted to Slipway documents";
     /// `slipway roll --abandon` finds no roll that did not end.

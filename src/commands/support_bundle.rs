@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use futures_util::{StreamExt as _, stream};
+use slipway_operations::node_logs::NodeLogs;
 use slipway_operations::support::{self, Report};
 use slipway_spec::model::Host;
 use tempfile::TempDir;
@@ -39,6 +40,14 @@ pub(crate) async fn run(
         bundle.write(&report)?;
     }
     let hosts = opened.spec.cluster.all_hosts();
+    if hosts.is_empty()
+        && let Ok(logs) = NodeLogs::of(&opened).await?
+    {
+        match logs.reports(LINES).await {
+            Ok(reports) => reports.iter().try_for_each(|report| bundle.write(report))?,
+            Err(error) => bundle.write(&Report::new("logs.txt", &format!("{}\n", error.message)))?,
+        }
+    }
     let logs = hosts.iter().flat_map(|host| COMPONENTS.map(|component| (host, component)));
     let read = async |(host, component): (&Host, &str)| {
         // A worker has no API server. If a log cannot be read, the error is written in its place.

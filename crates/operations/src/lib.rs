@@ -27,6 +27,7 @@ pub mod etcd;
 pub mod health;
 mod holding;
 pub mod importing;
+pub mod node_logs;
 mod observe;
 mod opened;
 mod plannable;
