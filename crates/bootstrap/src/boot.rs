@@ -24,7 +24,8 @@ pub use programs::{Layout, ProgramFile, ProgramName, Programs};
 pub use reference::{Bootstrap, DOCUMENT, DocumentReference, REFERENCE_KIND, document_name, document_text};
 pub use settings::{
     NEXT_SETTINGS, NodeSettings, SETTINGS, SETTINGS_KIND, SETTINGS_OF, SETTINGS_REPORT, SETTINGS_VERSION,
-    SettingsError, SettingsReport, WANTED_SETTINGS, changed_settings, settings_digest, settings_name,
+    SettingsError, SettingsReport, WANTED_SETTINGS, changed_settings, needs_drain, settings_digest,
+    settings_name,
 };
 
 #[cfg(test)]

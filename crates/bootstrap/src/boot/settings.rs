@@ -26,6 +26,11 @@ pub const WANTED_SETTINGS: &str = "slipway.dev/settings";
 /// The annotation of a Node with the report of its machine, a [`SettingsReport`] as JSON.
 pub const SETTINGS_REPORT: &str = "slipway.dev/settings-applied";
 
+/// The fields, as of [`changed_settings`], before whose change a node is drained. They change what a node has for pods: a kubelet that
+/// starts with less of it refuses pods that it runs.
+const DRAINED: [&str; 4] =
+    ["kubelet.evictionHard", "kubelet.kubeReserved", "kubelet.maxPods", "kubelet.systemReserved"];
+
 /// The name of the ConfigMap in `kube-system` with the settings of a pool.
 #[must_use]
 pub fn settings_name(pool: &str) -> String {
@@ -171,6 +176,12 @@ pub fn changed_settings(before: &str, after: &str) -> Vec<String> {
     changed
 }
 
+/// Whether a node is drained before these fields change, as [`changed_settings`] names them.
+#[must_use]
+pub fn needs_drain(changed: &[String]) -> bool {
+    changed.iter().any(|field| DRAINED.contains(&field.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +194,8 @@ mod tests {
             r#"{"kubelet":{"evictionHard":{"a":"2"},"kubeReserved":{"cpu":"1"}},"files":[{"name":"a"}]}"#;
         assert_eq!(changed_settings(before, after), ["files", "kubelet.evictionHard", "labels.a"]);
         assert!(changed_settings(before, before).is_empty());
+        assert!(needs_drain(&changed_settings(before, after)));
+        assert!(!needs_drain(&["files".to_owned(), "kubelet.evictionSoft".to_owned()]));
     }
 
     #[test]

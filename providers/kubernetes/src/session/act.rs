@@ -87,7 +87,7 @@ impl KubernetesSession {
             let marks = Marks { found: true, ..marks };
             (_, live) = self.send(connection, (&wish, &marks, None), request, events, ticket).await?;
         }
-        roll_settings(connection, &wish, request, events, ticket).await?;
+        roll_settings(self, connection, &wish, request, events, ticket).await?;
         self.settle(connection, &wish, live, request, events, ticket).await
     }
 
@@ -110,9 +110,9 @@ impl KubernetesSession {
         let marks = Marks { found, propagation: propagation(desired), ..Marks::default() };
         let about = (&wish, &marks, Some(identity.uid.as_str()));
         // Machines that run get new settings first, and again those that came with the old ones meanwhile.
-        roll_settings(connection, &wish, request, events, ticket).await?;
+        roll_settings(self, connection, &wish, request, events, ticket).await?;
         let (_, live) = self.send(connection, about, request, events, ticket).await?;
-        roll_settings(connection, &wish, request, events, ticket).await?;
+        roll_settings(self, connection, &wish, request, events, ticket).await?;
         self.settle(connection, &wish, live, request, events, ticket).await
     }
 
@@ -382,6 +382,7 @@ impl KubernetesSession {
 
 /// Brings the settings of nodes in an object to the machines that run with others. Other objects have none.
 async fn roll_settings(
+    session: &KubernetesSession,
     connection: &Connection,
     wish: &Wish<'_>,
     request: &ApplyRequest,
@@ -391,7 +392,7 @@ async fn roll_settings(
     let Some(settings) = Settings::of(&wish.body) else { return Ok(()) };
     let Wish { key, resource, .. } = wish;
     let path = resource.object(&key.kind, &key.namespace, &key.name);
-    settings.roll(&Way { connection, path, events, ticket }, request).await
+    settings.roll(&Way { session, connection, path, events, ticket }, request).await
 }
 
 /// Whether the machines have the settings of nodes in an object that was updated. Their change belongs to the step, and the

@@ -6,8 +6,12 @@
 //! step; it and the machines before it get the settings that the ConfigMap has. The object is then still as it was, and the next
 //! plan shows the change again.
 //!
+//! Some fields change what a node has for pods. Before they change, the nodes of a turn are cordoned and drained. Afterwards they
+//! take pods again.
+//!
 //! The Node of a machine with such settings has the label as well, so that a roll lists the nodes of its pool alone.
 
+mod emptied;
 mod outdated;
 mod report;
 mod turns;
@@ -16,12 +20,15 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::{Value as Json, json};
-use slipway_bootstrap::boot::{NEXT_SETTINGS, SETTINGS, SETTINGS_OF, WANTED_SETTINGS, settings_digest};
+use slipway_bootstrap::boot::{
+    NEXT_SETTINGS, SETTINGS, SETTINGS_OF, WANTED_SETTINGS, changed_settings, needs_drain, settings_digest,
+};
 use slipway_provider_sdk::Ticket;
 use slipway_resource::provider::{ApplyEvent, ApplyRequest, EventSink};
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
+use super::KubernetesSession;
 use super::wait::Patience;
 use crate::api::{Connection, Request};
 pub(super) use outdated::Reporting;
@@ -46,6 +53,7 @@ pub(super) struct Settings {
 
 /// What a roll of settings is done with.
 pub(super) struct Way<'a> {
+    pub session: &'a KubernetesSession,
     pub connection: &'a Connection,
     /// The path of the ConfigMap.
     pub path: String,
@@ -57,6 +65,8 @@ pub(super) struct Way<'a> {
 struct Before {
     /// The digest of the settings that new machines get.
     digest: Option<String>,
+    /// Whether a node with these settings is drained before it gets the new ones.
+    drains: bool,
     /// Whether it still has the settings that an earlier roll was bringing to machines.
     has_next: bool,
 }
@@ -83,7 +93,7 @@ impl Settings {
     /// `permanent` when a machine does not run well with them, or does not report in time; `cancelled`.
     pub(super) async fn roll(&self, way: &Way<'_>, request: &ApplyRequest) -> Result<(), ProviderError> {
         let mut limit = Patience::new(request.timeout_ms);
-        let before = Before::read(way).await?;
+        let before = self.before(way).await?;
         let mut passed: Vec<Seen> = Vec::new();
         loop {
             let mut behind = self.behind(way.connection).await?;
@@ -99,13 +109,18 @@ impl Settings {
             while !behind.is_empty() {
                 let size = turns::size(all, passed.len());
                 let rest = behind.split_off(size.min(behind.len()));
-                if let Some(failure) = self.turn(way, &behind, &mut limit).await? {
+                if let Some(failure) = self.turn(way, &before, &behind, &mut limit).await? {
                     self.undo(way, &before, &failure, &[behind.as_slice(), passed.as_slice()]).await?;
                     return Err(failure.into_error(rest.len()));
                 }
                 passed.append(&mut behind);
                 behind = rest;
             }
+        }
+        if before.drains {
+            // A run that was killed has left nodes cordoned whose machines have the settings already.
+            let labels = format!("{SETTINGS_OF}={}", self.pool);
+            emptied::open(way, &Seen::all(way.connection, &labels).await?).await?;
         }
         if passed.is_empty() && !before.has_next { Ok(()) } else { self.offer(way, None).await }
     }
@@ -140,8 +155,27 @@ impl Settings {
         way.connection.ask(&Request::merge(path, &patch)).await?.found().map(drop)
     }
 
-    /// Changes some nodes at once, and waits for all of them. `None` when they run well with the settings.
+    /// Changes some nodes at once, drained before if need be, and waits for all of them. `None` when they run well with the settings.
     async fn turn(
+        &self,
+        way: &Way<'_>,
+        before: &Before,
+        nodes: &[Seen],
+        limit: &mut Patience,
+    ) -> Result<Option<Failure>, ProviderError> {
+        let drained: Vec<&Seen> = nodes.iter().filter(|seen| before.drains(seen)).collect();
+        let changed = match emptied::empty(way, &drained).await {
+            Ok(()) => self.change(way, nodes, limit).await,
+            Err(error) => Err(error),
+        };
+        // Also those that an interrupted run has cordoned.
+        let opened = emptied::open(way, nodes).await;
+        let failure = changed?;
+        opened.map(|()| failure)
+    }
+
+    /// Changes some nodes at once, and waits for all of them. `None` when they run well with the settings.
+    async fn change(
         &self,
         way: &Way<'_>,
         nodes: &[Seen],
@@ -177,6 +211,17 @@ impl Settings {
         Ok(None)
     }
 
+    /// The ConfigMap before a roll.
+    async fn before(&self, way: &Way<'_>) -> Result<Before, ProviderError> {
+        let live = way.connection.ask(&Request::get(way.path.clone())).await?.found()?.unwrap_or_default();
+        let data = |key: &str| live.get("data")?.get(key)?.as_str();
+        Ok(Before {
+            digest: data(SETTINGS).map(settings_digest),
+            drains: data(SETTINGS).is_some_and(|text| needs_drain(&changed_settings(text, &self.text))),
+            has_next: data(NEXT_SETTINGS).is_some(),
+        })
+    }
+
     /// Lets the machines of a roll have the settings that the object has, in the order of `changed`, which has the nodes of the
     /// failed turn and those before it.
     async fn undo(
@@ -204,10 +249,9 @@ impl Settings {
 }
 
 impl Before {
-    async fn read(way: &Way<'_>) -> Result<Self, ProviderError> {
-        let live = way.connection.ask(&Request::get(way.path.clone())).await?.found()?.unwrap_or_default();
-        let data = |key: &str| live.get("data")?.get(key)?.as_str();
-        Ok(Self { digest: data(SETTINGS).map(settings_digest), has_next: data(NEXT_SETTINGS).is_some() })
+    /// Whether a node is drained before it changes. A node that is not ready runs no pods that could be saved.
+    fn drains(&self, seen: &Seen) -> bool {
+        self.drains && seen.ready && self.digest.as_deref() == Some(seen.report.digest.as_str())
     }
 }
 

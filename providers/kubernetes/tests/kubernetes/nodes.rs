@@ -38,7 +38,7 @@ pub fn run_pod(api: &Api, name: &str, node: &str) -> Result<()> {
 }
 
 /// Takes the pods away that were told to go, as a kubelet does.
-fn end_pods(api: &Api) -> Result<()> {
+pub fn end_pods(api: &Api) -> Result<()> {
     let pods = api.get(&["pods"])?;
     for pod in pods["items"].as_array().into_iter().flatten() {
         if pod["metadata"].get("deletionTimestamp").is_some() {

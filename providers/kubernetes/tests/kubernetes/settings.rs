@@ -16,7 +16,7 @@ use slipway_resource::provider::{Action, ApplyRequest, EventSink, Resolution, Re
 use slipway_resource::{Desired, Ownership, Token};
 
 use crate::lab::{Api, Lab, object, shown};
-use crate::nodes::register;
+use crate::nodes::{end_pods, register, run_pod};
 
 const NODES: [&str; 2] = ["node-a", "node-b"];
 
@@ -64,7 +64,8 @@ fn machines(
         let map = map(api)?;
         let mut texts = [SETTINGS, NEXT_SETTINGS].iter().filter_map(|key| map[*key].as_str());
         let found = texts.find(|text| settings_digest(text) == wanted).context("no such settings")?;
-        order.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((*node).to_owned());
+        let drained = if live["spec"]["unschedulable"] == true { " drained" } else { "" };
+        order.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(format!("{node}{drained}"));
         let mut said = SettingsReport { pool: "nodes".to_owned(), ..SettingsReport::default() };
         if found == bad.1 && bad.0.contains(node) {
             (said.failed, said.message) = (Some(wanted), Some("kubelet does not run well".to_owned()));
@@ -89,6 +90,7 @@ fn apply(
         let agents = scope.spawn(|| -> Result<()> {
             while !over.load(Ordering::SeqCst) {
                 machines(api, running, bad, &order)?;
+                end_pods(api)?;
                 std::thread::sleep(Duration::from_millis(100));
             }
             Ok(())
@@ -162,6 +164,35 @@ async fn settings_reach_one_machine_after_the_other_and_come_back_where_they_do_
     let others: Vec<String> =
         lists.filter(|request| !request.contains("labelSelector=slipway.dev")).collect();
     assert!(others.is_empty(), "{others:?}");
+    Ok(())
+}
+
+/// A kubelet that starts with less for pods refuses pods that it runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_is_drained_before_it_has_less_for_pods() -> Result<()> {
+    let api = Api::start(true)?;
+    let lab = Lab::new(&api, "demo");
+    let reserved = |cpu: &str| format!("{:#}\n", json!({"kubelet": {"kubeReserved": {"cpu": cpu}}}));
+    let (old, new) = (reserved("100m"), reserved("200m"));
+    lab.apply(&[settings(&old)]).await?;
+    register(&api, "node-a")?;
+    slipway_testkit::wait::until("a controller has seen that the node is ready", || {
+        Ok(api.get(&["node", "node-a"])?["spec"].get("taints").is_none().then_some(()))
+    })?;
+    let mut running = BTreeMap::from([("node-a", settings_digest(&old))]);
+    machines(&api, &mut running, (&[], ""), &Mutex::default())?;
+    run_pod(&api, "web", "node-a")?;
+
+    let (plan, report, order) = apply((&api, &lab), &settings(&new), &mut running, (&[], ""))?;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let reason = "node node-a changes in place, after a drain: kubelet.kubeReserved";
+    assert!(shown(&plan).contains(reason), "{}", shown(&plan));
+    assert_eq!(order, ["node-a drained"]);
+    assert_eq!(running["node-a"], settings_digest(&new));
+    assert_eq!(api.get(&["pods"])?["items"], json!([]));
+    let node = api.get(&["node", "node-a"])?;
+    assert!(node["spec"].get("unschedulable").is_none(), "{node}");
+    assert!(lab.plan(&[settings(&new)]).await?.changes.is_empty());
     Ok(())
 }
 

@@ -161,10 +161,6 @@ fn split(kubelet: &Kubelet) -> (Kubelet, Kubelet) {
     };
     let whole = |fields: Map<String, Json>| if fields.is_empty() { Json::Null } else { Json::Object(fields) };
     let seed = Kubelet {
-        max_pods,
-        kube_reserved,
-        system_reserved,
-        eviction_hard,
         cpu_manager_policy,
         topology_manager_policy,
         server_tls_bootstrap,
@@ -175,6 +171,11 @@ fn split(kubelet: &Kubelet) -> (Kubelet, Kubelet) {
         ..Kubelet::default()
     };
     let settings = Kubelet {
+        // A node is drained before these four change.
+        max_pods,
+        kube_reserved,
+        system_reserved,
+        eviction_hard,
         eviction_soft,
         eviction_soft_grace_period,
         image_gc_high_threshold_percent,
@@ -254,12 +255,14 @@ mod tests {
     fn a_field_of_the_kubelet_is_either_in_the_user_data_or_in_the_settings() {
         let kubelet = Kubelet {
             max_pods: Some(50),
+            cpu_manager_policy: Some("static".to_owned()),
             image_gc_low_threshold_percent: Some(70),
             extra_config: json!({"cgroupDriver": "systemd", "kubeAPIQPS": 20, "unknown": true}),
             ..Kubelet::default()
         };
         let (seed, settings) = split(&kubelet);
-        assert_eq!((seed.max_pods, settings.max_pods), (Some(50), None));
+        assert_eq!((seed.max_pods, settings.max_pods), (None, Some(50)));
+        assert!(seed.cpu_manager_policy.is_some() && settings.cpu_manager_policy.is_none());
         assert_eq!(seed.image_gc_low_threshold_percent, None);
         assert_eq!(settings.image_gc_low_threshold_percent, Some(70));
         assert_eq!(seed.extra_config, json!({"cgroupDriver": "systemd", "unknown": true}));

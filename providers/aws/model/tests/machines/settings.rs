@@ -22,8 +22,10 @@ const MAP_OF_CONTROL_PLANES: &str = "kubernetes_object.ConfigMap/kube-system/sli
 
 /// A cluster whose workers ask for the credential of their node.
 fn cluster(strategy: Strategy) -> Cluster {
-    let mut cluster =
-        kops("", "nodeLabels: { tier: gold }\nkubelet: { maxPods: 50, imageGCLowThresholdPercent: 70 }\n");
+    let mut cluster = kops(
+        "",
+        "nodeLabels: { tier: gold }\nkubelet: { maxPods: 50, imageGCLowThresholdPercent: 70, failSwapOn: false }\n",
+    );
     cluster.assets.programs = Programs {
         mirrors: vec!["https://mirror.example.com".to_owned()],
         files: vec![ProgramFile {
@@ -76,10 +78,12 @@ fn user_data_and_settings_together_are_the_whole_document() {
     let mut seed: Json = serde_json::from_str(&document(&in_place)).unwrap();
     let name = seed["settings"]["configMap"].as_str().unwrap().to_owned();
     assert!(MAP.ends_with(&name), "{name}");
-    for left in ["/node/labels", "/node/files", "/node/kubelet/imageGCLowThresholdPercent"] {
+    for left in
+        ["/node/labels", "/node/files", "/node/kubelet/imageGCLowThresholdPercent", "/node/kubelet/maxPods"]
+    {
         assert!(seed.pointer(left).is_none(), "{left}: {seed}");
     }
-    assert_eq!(seed["node"]["kubelet"]["maxPods"], 50);
+    assert_eq!(seed["node"]["kubelet"]["failSwapOn"], false);
     // The same document again, as soon as it does not name the object.
     seed.as_object_mut().unwrap().remove("settings");
     let whole = read(&seed.to_string()).with_settings(&NodeSettings::read(&settings(&in_place)).unwrap());
@@ -95,6 +99,8 @@ fn a_change_of_settings_does_not_touch_the_launch_template() {
     let pool = workers(&mut after);
     pool.node_labels.insert("tier".to_owned(), "silver".to_owned());
     pool.kubelet.image_gc_low_threshold_percent = Some(60);
+    // Nodes are drained before this changes.
+    pool.kubelet.max_pods = Some(60);
     pool.node_files.files[0].content = "good evening".to_owned();
     assert_eq!(template(&before), template(&after));
     assert_ne!(settings(&before), settings(&after));
@@ -102,7 +108,7 @@ fn a_change_of_settings_does_not_touch_the_launch_template() {
     let tags = offline(&after).get(GROUP).get("tag").unwrap().to_json().to_string();
     assert!(tags.contains("node-template/label/tier") && tags.contains("silver"), "{tags}");
     // A field that is not known to be safe replaces the machines.
-    workers(&mut after).kubelet.max_pods = Some(60);
+    workers(&mut after).kubelet.fail_swap_on = Some(true);
     assert_ne!(template(&before), template(&after));
 }
 

@@ -3,7 +3,7 @@
 //! A run that was stopped while it brought settings to machines leaves a mixed pool: the object has the previous settings, and
 //! some machines have the next ones. The plan shows these nodes, also when the object does not change.
 
-use slipway_bootstrap::boot::{SETTINGS_OF, changed_settings};
+use slipway_bootstrap::boot::{SETTINGS_OF, changed_settings, needs_drain};
 use slipway_resource::provider::{DryRun, PlanItem};
 use slipway_resource::{Path, ProviderError, Value};
 use tokio::sync::OnceCell;
@@ -31,20 +31,25 @@ impl Reporting {
 impl Settings {
     /// The sentences of a plan: for each node why it changes, given the settings that the object has.
     fn reasons(&self, before: Option<&Self>, outdated: &[Seen]) -> Vec<String> {
-        let fields = before.map(|before| changed_settings(&before.text, &self.text).join(", "));
-        let why = |seen: &Seen| match (before, &fields) {
-            (Some(before), Some(fields)) if seen.report.digest == before.digest && !fields.is_empty() => {
-                fields.clone()
-            }
-            _ if seen.report.digest == self.digest => {
+        let changed = before.map(|before| changed_settings(&before.text, &self.text)).unwrap_or_default();
+        let is_as_before = |seen: &Seen| before.is_some_and(|before| seen.report.digest == before.digest);
+        let how = |seen: &Seen| match is_as_before(seen) && seen.ready && needs_drain(&changed) {
+            true => "after a drain",
+            false => "without a drain",
+        };
+        let why = |seen: &Seen| {
+            if is_as_before(seen) && !changed.is_empty() {
+                changed.join(", ")
+            } else if seen.report.digest == self.digest {
                 "an earlier run that did not end gives its machine other settings".to_owned()
+            } else {
+                "its machine has other settings than its pool, as after a run that did not end".to_owned()
             }
-            _ => "its machine has other settings than its pool, as after a run that did not end".to_owned(),
         };
         let mut reasons: Vec<String> = outdated
             .iter()
             .take(NAMED)
-            .map(|seen| format!("node {} changes in place, without a drain: {}", seen.name, why(seen)))
+            .map(|seen| format!("node {} changes in place, {}: {}", seen.name, how(seen), why(seen)))
             .collect();
         if let Some(more) = outdated.len().checked_sub(NAMED).filter(|more| *more > 0) {
             reasons.push(format!("{more} more nodes of the pool {} change in place", self.pool));
@@ -135,6 +140,14 @@ mod tests {
                 "node other changes in place, without a drain: its machine has other settings than its pool, as after a run that \
                  did not end",
             ]
+        );
+        let reserved =
+            |cpu: &str| settings(&format!(r#"{{"kubelet":{{"kubeReserved":{{"cpu":"{cpu}"}}}}}}"#));
+        let (less, more) = (reserved("1"), reserved("2"));
+        let of_it = [seen("a", &less.digest, &less.digest, true)];
+        assert_eq!(
+            more.reasons(Some(&less), &of_it),
+            ["node a changes in place, after a drain: kubelet.kubeReserved"]
         );
         let of_another_pool = seen("a", &old.digest, &old.digest, true);
         let other = Settings { pool: "others".to_owned(), ..new };
