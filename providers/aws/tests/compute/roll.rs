@@ -10,8 +10,9 @@ use slipway_resource::provider::{
     Action, Applied, EventSink, Fate, Member, OnBlocked, PlanItem, Resolution, Rollout, operation,
 };
 use slipway_resource::{Address, ErrorClass, Identity, Observation, ProviderError, Value};
-use slipway_testkit::Moto;
+use slipway_testkit::lab::values;
 use slipway_testkit::proxy::Verdict;
+use slipway_testkit::{Moto, http};
 
 use crate::cluster_api::{BROKEN, ClusterApi, running};
 use crate::group::{GROUP, Ground, TEMPLATE, rollout, template};
@@ -220,6 +221,77 @@ async fn an_instance_fills_its_slot_when_it_serves_in_the_target_group() {
     }
     is_through(&cloud, &moto, &group(2), &before).await;
     cloud.end().await;
+}
+
+/// How many targets of a target group are healthy.
+fn healthy(moto: u16, targets: &str) -> usize {
+    let signed = "AWS4-HMAC-SHA256 Credential=testing/20260101/us-east-1/elasticloadbalancing/aws4_request, \
+                  SignedHeaders=host, Signature=0";
+    let headers = [("Authorization", signed), ("Content-Type", "application/x-www-form-urlencoded")];
+    let body = format!("Action=DescribeTargetHealth&Version=2015-12-01&TargetGroupArn={targets}");
+    let answer = http::request("POST", moto, "/", &headers, body.as_bytes()).unwrap();
+    let text = String::from_utf8(answer.body).unwrap();
+    values(&text, "State").into_iter().filter(|state| *state == "healthy").count()
+}
+
+/// With one subnet, the new instance comes before the other one leaves its target group, also when answers are lost.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_instance_leaves_its_target_group_after_the_new_one_serves() {
+    for lost in ["", "CreateTags", "UpdateAutoScalingGroup", "DetachInstances"] {
+        let moto = moto();
+        let (armed, fewest) = (Arc::new(Mutex::new(false)), Arc::new(AtomicUsize::new(usize::MAX)));
+        let served: Arc<Mutex<Option<String>>> = Arc::default();
+        let proxy = {
+            let (armed, fewest, served) = (Arc::clone(&armed), Arc::clone(&fewest), Arc::clone(&served));
+            let port = moto.port();
+            proxy(&moto, move |action| {
+                if let Some(targets) = served.lock().unwrap().as_deref() {
+                    fewest.fetch_min(healthy(port, targets), Ordering::SeqCst);
+                }
+                let is_lost =
+                    !lost.is_empty() && action == lost && std::mem::take(&mut *armed.lock().unwrap());
+                if is_lost { Verdict::DropAfter } else { Verdict::Pass }
+            })
+        };
+        let cloud = Cloud::open(&proxy.endpoint()).await;
+        let ground = Ground::lay(&cloud).await;
+        let network = create(&cloud, "aws_vpc.b", &json!({"cidr_block": "10.1.0.0/16"})).await;
+        let targets = json!({"name": "tcp", "port": 443, "protocol": "TCP", "vpc_id": network.as_str()});
+        let targets = create(&cloud, "aws_lb_target_group.tcp", &targets).await;
+        let group = |version: u32| {
+            let mut group = ground.group(version, 2);
+            group["vpc_zone_identifier"] = json!([ground.subnets[0].as_str()]);
+            group["target_group_arns"] = json!([targets.as_str()]);
+            group
+        };
+        let id = create(&cloud, GROUP, &group(1)).await;
+        let before = ids(&moto);
+        update(&cloud, &ground, "ami-87654321", &group(2)).await;
+        let plan = planned(&cloud, &group(2)).await;
+        *served.lock().unwrap() = Some(targets.as_str().to_owned());
+        *armed.lock().unwrap() = true;
+        let address: Address = GROUP.parse().unwrap();
+        for (number, member) in leaving(&plan).iter().enumerate() {
+            let slot = json!({"slot": (number + 1).to_string()});
+            for (name, arguments) in
+                [(operation::SURGE, slot), (operation::REMOVE, json!({"member": member}))]
+            {
+                let request = cloud.request(&address, gate(&id, name, arguments));
+                let mut result = cloud.session.apply(request.clone(), EventSink::discard()).await;
+                if let Err(error) = &result {
+                    assert_eq!(error.class, ErrorClass::OutcomeUnknown, "{lost}: {error}");
+                    result = cloud.session.apply(request, EventSink::discard()).await;
+                }
+                result.unwrap();
+                assert!((2..=3).contains(&ids(&moto).len()), "{lost}: {:?}", ids(&moto));
+            }
+        }
+        assert!(fewest.load(Ordering::SeqCst) >= 2, "{lost}: {fewest:?} targets were healthy");
+        assert!(lost.is_empty() || !*armed.lock().unwrap(), "{lost} was never called");
+        // The group has its sizes back.
+        is_through(&cloud, &moto, &group(2), &before).await;
+        cloud.end().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,10 +8,12 @@
 //! | `slipway.dev/rollout` | the group | how its instances are replaced |
 //! | `slipway.dev/detached` | an instance that left its group | which group, so that it is found and terminated |
 //! | `slipway.dev/retired` | the same, where its group gets smaller | that nothing comes for it |
+//! | `slipway.dev/grown` | an instance that leaves a group that is larger for it | the sizes of the group before |
 //! | `slipway.dev/surge` | one that left, and the instance that came for it | the token of the gate |
 //! | `slipway.dev/slot` | the instance that came | the slot of the plan that it fills |
 
 mod console;
+mod grown;
 mod remove;
 mod shrink;
 mod surge;

@@ -1,14 +1,16 @@
 //! One instance beyond the size.
 //!
 //! An instance that is to be replaced leaves the group and continues to run, and the group launches another
-//! in its place. If no instance may exist beyond the size, one has been removed before, and the group is
-//! launching already. In both cases, the newest instance without a slot fills this one.
+//! in its place. A group with target groups gets larger instead, where `grown.rs` says so. If no
+//! instance may exist beyond the size, one has been removed before, and the group is launching already. In all
+//! cases, the newest instance without a slot fills this one.
 
 use std::time::Duration;
 
 use slipway_resource::{ErrorClass, ProviderError};
 use tokio::time::Instant;
 
+use super::grown::sizes;
 use super::turns::{Group, Turns};
 use super::view::{DETACHED, Machine, SLOT, SURGE, View};
 use super::{Gate, targets, warm};
@@ -22,7 +24,7 @@ use crate::rate::Class;
 const LIMIT: Duration = Duration::from_secs(3600);
 
 /// How far it is.
-enum Next {
+pub(super) enum Next {
     /// This instance fills the slot.
     Filled(Option<Machine>),
     /// An instance fills the slot and does not serve yet, for this reason. It may take so long.
@@ -35,6 +37,12 @@ impl Gate<'_> {
     /// Fills a slot.
     pub(super) async fn surge(&self, slot: &str, anew: bool) -> Result<Option<Machine>, ProviderError> {
         let turns = self.act.cloud.shared::<Turns>().of(self.group);
+        let filled = self.fill(&turns, slot, anew).await;
+        turns.done().growing.take_if(|token| token.as_str() == self.token());
+        filled
+    }
+
+    async fn fill(&self, turns: &Group, slot: &str, anew: bool) -> Result<Option<Machine>, ProviderError> {
         let mut wait = Wait::for_at_most(LIMIT);
         let mut told = String::new();
         let mut starts_since: Option<Instant> = None;
@@ -42,7 +50,7 @@ impl Gate<'_> {
             let next = {
                 let _turn = turns.turn().await;
                 self.act.check()?;
-                self.next(&turns, slot, anew).await?
+                self.next(turns, slot, anew).await?
             };
             match next {
                 Next::Filled(machine) => return Ok(machine),
@@ -61,21 +69,39 @@ impl Gate<'_> {
     async fn next(&self, turns: &Group, slot: &str, anew: bool) -> Result<Next, ProviderError> {
         let view = self.look().await?;
         let token = self.token();
-        let filled =
-            |machine: &&Machine| machine.tag(SURGE) == Some(token) && machine.tag(DETACHED).is_none();
+        let claimed = turns.done().claimed.clone();
+        let filled = |machine: &&Machine| {
+            let is_claimed = claimed.get(&machine.id).is_some_and(|of| of == token);
+            (is_claimed || machine.tag(SURGE) == Some(token)) && machine.tag(DETACHED).is_none()
+        };
         if let Some(machine) = view.attached.iter().find(filled) {
-            return self.filled(machine.clone(), &view).await;
+            return match self.filled(machine.clone(), &view).await? {
+                Next::Filled(machine) => self.shrink_back(turns, &view, machine).await,
+                other => Ok(other),
+            };
         }
         if let Some(leaver) = mine(&view, turns, token) {
-            if view.attached.iter().any(|machine| machine.id == leaver) {
-                self.detach(turns, &leaver).await?;
-                return Ok(Next::Wait(format!("{leaver} leaves the group")));
+            if let Some(leaver) = view.attached.iter().find(|machine| machine.id == leaver) {
+                let Some(sizes) = sizes(turns, &view, &leaver.id) else {
+                    self.detach(turns, &leaver.id).await?;
+                    return Ok(Next::Wait(format!("{} leaves the group", leaver.id)));
+                };
+                if let Some(next) = self.grow_again(turns, &view, (leaver, sizes)).await? {
+                    return Ok(next);
+                }
             }
+        } else if turns.done().growing.as_deref().is_some_and(|other| other != token) {
+            return Ok(Next::Wait("the group has one instance more for another replacement".to_owned()));
         } else if view.units() >= view.desired
             && self.may_surge(&view, turns)
             && let Some(leaver) = first_leaving(&view, turns, anew)
         {
             warm::renew(self.act.cloud, self.group).await?;
+            if view.grows()
+                && let Some(leaver) = view.machine(&leaver)
+            {
+                return self.grow(turns, &view, leaver).await;
+            }
             self.detach(turns, &leaver).await?;
             return Ok(Next::Wait(format!("{leaver} leaves the group, which launches another in its place")));
         }
@@ -84,7 +110,10 @@ impl Gate<'_> {
         }
         if let Some(machine) = newest(&view, turns, anew) {
             self.claim(&view, turns, &machine, slot).await?;
-            return self.filled(machine, &view).await;
+            return match self.filled(machine, &view).await? {
+                Next::Filled(machine) => self.shrink_back(turns, &view, machine).await,
+                other => Ok(other),
+            };
         }
         if first_leaving(&view, turns, anew).is_none() {
             // The instances to replace are gone by themselves, and every instance is as desired.
@@ -115,10 +144,14 @@ impl Gate<'_> {
         view.replaced() + left < beyond as usize
     }
 
-    /// Detaches an instance from the group, which launches another in its place. The tag is set first,
-    /// because a detached instance is found by it.
+    /// Detaches an instance from the group, which launches another in its place.
     async fn detach(&self, turns: &Group, id: &str) -> Result<(), ProviderError> {
-        let cloud = self.act.cloud;
+        self.mark(id, Tags::new()).await?;
+        self.take_out(turns, id, false).await
+    }
+
+    /// Sets the tags by which an instance that leaves its group is found. They are set before it leaves.
+    pub(super) async fn mark(&self, id: &str, more: Tags) -> Result<(), ProviderError> {
         let mut tags = Tags::from([
             (DETACHED.to_owned(), self.group.to_owned()),
             (SURGE.to_owned(), self.token().to_owned()),
@@ -127,13 +160,19 @@ impl Gate<'_> {
         // address of its own.
         let of_cluster = marks(&self.act.request.ownership, None).into_iter();
         tags.extend(of_cluster.filter(|(key, _)| key != crate::owner::ADDRESS));
-        create_tags(cloud, id, &tags).await?;
+        tags.extend(more);
+        create_tags(self.act.cloud, id, &tags).await
+    }
+
+    /// Takes an instance out of its group, which launches another in its place or gets smaller.
+    pub(super) async fn take_out(&self, turns: &Group, id: &str, smaller: bool) -> Result<(), ProviderError> {
+        let cloud = self.act.cloud;
         let request = cloud
             .autoscaling()
             .detach_instances()
             .auto_scaling_group_name(self.group)
             .instance_ids(id)
-            .should_decrement_desired_capacity(false);
+            .should_decrement_desired_capacity(smaller);
         let sent = cloud.write(Class::AutoScaling, "DetachInstances", || request.clone().send()).await;
         turns.done().left.insert(id.to_owned(), self.token().to_owned());
         match sent {
@@ -163,7 +202,7 @@ impl Gate<'_> {
         let tags =
             Tags::from([(SURGE.to_owned(), self.token().to_owned()), (SLOT.to_owned(), slot.to_owned())]);
         create_tags(cloud, &machine.id, &tags).await?;
-        turns.done().claimed.insert(machine.id.clone());
+        turns.done().claimed.insert(machine.id.clone(), self.token().to_owned());
         Ok(())
     }
 
@@ -189,8 +228,8 @@ impl Gate<'_> {
     }
 }
 
-/// The instance that left for this very gate, in an earlier attempt.
-fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
+/// The instance that leaves or left for this very gate.
+pub(super) fn mine(view: &View, turns: &Group, token: &str) -> Option<String> {
     let tagged = view
         .attached
         .iter()
@@ -224,7 +263,7 @@ fn newest(view: &View, turns: &Group, anew: bool) -> Option<Machine> {
     let free = |machine: &&Machine| {
         (anew || view.is_current(machine))
             && machine.tag(SURGE).is_none()
-            && !done.claimed.contains(&machine.id)
+            && !done.claimed.contains_key(&machine.id)
             && !done.left.contains_key(&machine.id)
             && !done.retired.contains(&machine.id)
     };

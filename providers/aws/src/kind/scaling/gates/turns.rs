@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
+
+use super::grown::Sizes;
 
 /// The turns of every group of a session.
 #[derive(Default)]
@@ -24,8 +27,14 @@ pub(super) struct Done {
     pub left: BTreeMap<String, String>,
     /// Instances that left for good, since their group is to have fewer.
     pub retired: BTreeSet<String>,
-    /// Instances that fill a slot.
-    pub claimed: BTreeSet<String>,
+    /// Instances that fill a slot, each with the token of its gate.
+    pub claimed: BTreeMap<String, String>,
+    /// The token of the gate for which the group is larger by one instance now.
+    pub growing: Option<String>,
+    /// The sizes of the group before it got larger, by the instances that leave it for that.
+    pub sizes: BTreeMap<String, Sizes>,
+    /// When the group got smaller again.
+    pub smaller_since: Option<Instant>,
 }
 
 impl Turns {

@@ -23,6 +23,8 @@ pub(super) const DETACHED: &str = "slipway.dev/detached";
 pub(in crate::kind::scaling) const RETIRED: &str = "slipway.dev/retired";
 /// The token of the gate for which an instance left, or came.
 pub(super) const SURGE: &str = "slipway.dev/surge";
+/// The sizes that a group had before it got larger for the replacement of an instance: the desired capacity and the maximum.
+pub(super) const GROWN: &str = "slipway.dev/grown";
 /// The slot that an instance fills.
 pub(super) const SLOT: &str = "slipway.dev/slot";
 
@@ -76,6 +78,10 @@ impl Machine {
 pub(super) struct View {
     /// The desired capacity.
     pub desired: i64,
+    /// The maximum size.
+    pub max: i64,
+    /// Whether all of its instances are in one subnet.
+    pub in_one_subnet: bool,
     /// How its instances are replaced.
     pub manner: Manner,
     /// The launch template that new instances are made from, and the version; `None` for a version that moves.
@@ -119,6 +125,8 @@ impl View {
             .collect();
         Ok(Some(Self {
             desired: group.desired_capacity().map(i64::from).unwrap_or_default(),
+            max: group.max_size().map(i64::from).unwrap_or_default(),
+            in_one_subnet: group.vpc_zone_identifier().is_none_or(|subnets| !subnets.contains(',')),
             manner: manner(&group),
             wanted: wanted(&group),
             target_groups: target_groups(&group),
