@@ -219,7 +219,14 @@ struct OfCluster(Vec<String>);
 impl Listing for OfCluster {
     async fn list(look: &Look) -> Result<Self, ProviderError> {
         let names = BALANCERS.map(|prefix| hashed(prefix, &look.request.cluster));
-        let found = names.iter().map(|name| balancer_named(&look.cloud, name));
-        Ok(Self(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect()))
+        let request = look.cloud.balancing().describe_load_balancers();
+        let send = |marker| request.clone().set_marker(marker).send();
+        let action = "DescribeLoadBalancers";
+        let pages = look.cloud.pages(Class::Balancing, action, send, |page| page.next_marker()).await?;
+        let is_named = |balancer: &&sdk::LoadBalancer| {
+            balancer.load_balancer_name().is_some_and(|name| names.iter().any(|known| known == name))
+        };
+        let balancers = pages.iter().flat_map(|page| page.load_balancers()).filter(is_named);
+        Ok(Self(balancers.filter_map(|balancer| balancer.load_balancer_arn()).map(str::to_owned).collect()))
     }
 }

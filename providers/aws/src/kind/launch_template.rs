@@ -37,7 +37,7 @@ struct NewestVersions;
 /// The API's name for the newest version.
 const NEWEST: &str = "$Latest";
 /// From this number of templates of one cluster on, one call reads them together.
-const SEVERAL: usize = 3;
+const SEVERAL: usize = 2;
 
 #[async_trait]
 impl Family for LaunchTemplates {

@@ -40,12 +40,8 @@ impl Kind for SecurityGroupRule {
 
     /// Ours are those with the cluster's tag: controllers and people add theirs to the same groups.
     async fn list(&self, look: &Look) -> Result<Vec<Found>, ProviderError> {
-        let (rules, groups) =
-            (look.tagged("security-group-rule").await?, look.tagged("security-group").await?);
-        let (rules, groups) = tokio::try_join!(
-            look.cloud.get_all::<Rules>(rules.iter().map(String::as_str)),
-            look.cloud.get_all::<SecurityGroups>(groups.iter().map(String::as_str)),
-        )?;
+        let (ids, groups) = (look.tagged("security-group-rule").await?, look.tagged("security-group").await?);
+        let groups = look.cloud.get_all::<SecurityGroups>(groups.iter().map(String::as_str)).await?;
         let names: BTreeMap<String, String> = groups
             .iter()
             .filter_map(|group| {
@@ -53,7 +49,21 @@ impl Kind for SecurityGroupRule {
                 Some((group.group_id()?.to_owned(), owner.address?.name().to_owned()))
             })
             .collect();
-        Ok(rules.iter().filter_map(|rule| with_address(rule, &names)).collect())
+        // The groups read their rules at the same time, to find those of others: one call reads both.
+        let of_groups: Vec<&str> = groups.iter().filter_map(|group| group.group_id()).collect();
+        let of_groups = look.cloud.get_all::<OfGroups>(of_groups).await?;
+        let inside: BTreeMap<&str, &Sdk> = of_groups
+            .iter()
+            .flat_map(|rules| rules.iter())
+            .filter_map(|rule| Some((rule.security_group_rule_id()?, rule)))
+            .collect();
+        // Rules of ours in groups that are not.
+        let others: Vec<&str> =
+            ids.iter().map(String::as_str).filter(|id| !inside.contains_key(id)).collect();
+        let others = look.cloud.get_all::<Rules>(others).await?;
+        let ours = ids.iter().filter_map(|id| inside.get(id.as_str()).copied());
+        let rules = ours.chain(others.iter().map(|rule| &**rule));
+        Ok(rules.filter_map(|rule| with_address(rule, &names)).collect())
     }
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {

@@ -69,9 +69,9 @@ fn goes_along(world: &World) -> Result<()> {
 }
 
 pub fn minimal() -> Result<()> {
-    lives_within(MINIMAL, &Budget { create: 110, nothing: 35, delete: 88 })
+    lives_within(MINIMAL, &Budget { create: 106, nothing: 30, delete: 88 })
 }
 
 pub fn highly_available() -> Result<()> {
-    lives_within(HIGHLY_AVAILABLE, &Budget { create: 230, nothing: 50, delete: 147 })
+    lives_within(HIGHLY_AVAILABLE, &Budget { create: 220, nothing: 48, delete: 147 })
 }

@@ -44,13 +44,18 @@ impl Kind for TargetGroup {
             return Ok(Vec::new());
         }
         let names = PREFIXES.map(|prefix| hashed(prefix, &look.request.cluster));
-        let found = names.iter().map(|name| async {
-            match named(&look.cloud, name).await? {
-                Some(arn) => read(&look.cloud, &arn).await,
-                None => Ok(None),
-            }
-        });
-        Ok(futures_util::future::try_join_all(found).await?.into_iter().flatten().collect())
+        // A call with names that do not exist fails. Reading all groups needs fewer calls than reading each name alone.
+        let request = look.cloud.balancing().describe_target_groups();
+        let send = |marker| request.clone().set_marker(marker).send();
+        let action = "DescribeTargetGroups";
+        let pages = look.cloud.pages(Class::Balancing, action, send, |page| page.next_marker()).await?;
+        let is_named = |group: &&Sdk| {
+            group.target_group_name().is_some_and(|name| names.iter().any(|known| known == name))
+        };
+        let groups = pages.iter().flat_map(|page| page.target_groups()).filter(is_named);
+        let arns: Vec<&str> = groups.filter_map(Sdk::target_group_arn).collect();
+        let reads = arns.iter().map(|arn| read(&look.cloud, arn));
+        Ok(futures_util::future::try_join_all(reads).await?.into_iter().flatten().collect())
     }
 
     async fn read(&self, cloud: &Cloud, id: &Identity) -> Result<Option<Found>, ProviderError> {
