@@ -142,6 +142,7 @@ fn with_rollout(
         planned.disruption = planned.disruption.max(Disruption::Rolling);
         planned.reasons.extend(rollout::reasons(&rollout));
     }
+    planned.reasons.extend(rollout::missing::sentence(observed));
     planned.rollout = Some(rollout);
     Ok(planned)
 }

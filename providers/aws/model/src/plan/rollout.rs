@@ -12,6 +12,7 @@
 //!   meaning at the launch of an instance is not known.
 
 pub(super) mod in_place;
+pub(super) mod missing;
 
 use std::collections::BTreeMap;
 

@@ -159,6 +159,19 @@ fn a_group_that_takes_the_newest_version_does_so_until_there_is_another() {
     assert_eq!(same.normalised, normalised("aws_autoscaling_group", &Value::from_json(&mix("$Latest"))));
 }
 
+/// As after a zone was lost, or an instance was interrupted.
+#[test]
+fn a_plan_without_changes_says_which_instances_a_group_lacks() {
+    let group = json!({"name": "nodes", "min_size": 2, "max_size": 2, "launch_template": [{"id": "lt-1", "version": "3"}]});
+    let mut observed = group.clone();
+    observed["desired_capacity"] = 2.into();
+    observed["instances"] = json!([{"id": "i-1", "zone": "us-east-1a", "state": "InService", "launch_template": "lt-1", "version": "3"}]);
+    let planned = planned("aws_autoscaling_group", observed, group);
+    assert!(!planned.rollout.unwrap().has_leaving());
+    let said = &planned.reasons[0];
+    assert!(said.starts_with("1 of 2 instances are in service, in us-east-1a."), "{said}");
+}
+
 #[test]
 fn a_group_with_another_name_takes_its_instances_along() {
     let group = |name: &str| json!({"name": name, "min_size": 1, "max_size": 1, "launch_template": [{"id": "lt-1", "version": "3"}]});
