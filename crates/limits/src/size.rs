@@ -59,6 +59,9 @@ pub const EXPANDED: Size = Size::mebibytes("a document, with everything that its
 /// A key of a mapping. The longest that Kubernetes takes, the key of an annotation, has 317 bytes.
 pub const KEY: Size = Size::kibibytes("a key", 1);
 
+/// An expression of a gate or a policy: 40 lines of 100 characters.
+pub const EXPRESSION: Size = Size::kibibytes("an expression", 4);
+
 /// A secret that a spec names. etcd takes no object of more than 1.5 MiB, so no Secret can hold more.
 pub const SECRET: Size = Size::kibibytes("a secret", 1536);
 
