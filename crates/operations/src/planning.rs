@@ -226,6 +226,9 @@ impl Opened {
         plan.binding.snapshot = head.as_ref().and_then(State::digest_of);
         add_findings(&mut plan, missing);
         plan.findings.extend(closed.findings);
+        let conditions = self.gates_of_spec(request, prior, &stage, &plan).await?;
+        plan.notes.extend(conditions.notes);
+        plan.findings.extend(conditions.findings);
         if request.mode == Mode::Delete {
             self.say_what_goes_along(&mut plan);
         }

@@ -82,11 +82,12 @@ pub(crate) fn applied_here(written: &ClusterSpec, state: Option<&State>) -> Resu
     Ok(here)
 }
 
-/// Takes the access to the provider and the hosts, the paths of files, and the terms of a reversible upgrade, from the written spec.
+/// Takes the access to the provider and the hosts, the paths of files, and the terms and gates of an upgrade, from the written spec.
 fn where_things_are_now(applied: &mut Cluster, written: &Cluster) {
     applied.provider = written.provider.clone();
     applied.control_plane.soak = written.control_plane.soak;
     applied.control_plane.on_broken_gate = written.control_plane.on_broken_gate;
+    applied.control_plane.gates.clone_from(&written.control_plane.gates);
     for host in &mut applied.hosts {
         if let Some(now) = written.hosts.iter().find(|now| now.name == host.name) {
             host.ssh.clone_from(&now.ssh);

@@ -19,6 +19,7 @@ mod component;
 mod control_plane;
 mod encryption;
 mod etcd;
+mod gate;
 mod host;
 mod kubelet;
 mod lifecycle;
@@ -39,6 +40,7 @@ pub use control_plane::{
 };
 pub use encryption::{AtRest, AtRestProvider, Encryption};
 pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
+pub use gate::{Gate, GateObjects, GateQuery};
 pub use host::{AddressRule, Host, HostAddressEntry, HostAddressType, HostAgent, HostSsh};
 pub use kubelet::{Eviction, KUBELET_SYSCTLS, Kubelet};
 pub use lifecycle::{IgnoredChange, Moved};

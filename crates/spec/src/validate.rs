@@ -12,6 +12,7 @@ mod context;
 mod control_plane;
 mod counts;
 mod etcd;
+mod gates;
 mod hardening;
 mod hosts;
 mod labels;
@@ -48,6 +49,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         room::check,
         control_plane::check,
         etcd::check,
+        gates::check,
         access::check,
         pools::check,
         hosts::check,

@@ -98,6 +98,7 @@ fn chosen(path: &str) -> Vec<Json> {
         "spec.assets.programs.mirrors" => vec![json!(["https://other.example.com"])],
         "spec.controlPlane.endpoint.loadBalancer.subnets" => vec![json!(["utility-a"])],
         "spec.controlPlane.endpoint.virtualIp.address" => vec![json!("10.10.40.11")],
+        "spec.controlPlane.gates[].expression" => vec![json!("true")],
         "spec.etcd[].members[].subnet" => vec![json!("nat-old")],
         "spec.etcd[].name" => vec![json!("leases")],
         "spec.kubelet.cpuManagerPolicy" => vec![json!("none")],
@@ -121,7 +122,21 @@ fn chosen(path: &str) -> Vec<Json> {
 }
 
 /// Leaves that change how a plan is made: the tests of plans cover them.
-const OF_PLANNING: &[&str] = &["Cluster spec.ignoreChanges[].attribute", "Cluster spec.moved[].from"];
+const OF_PLANNING: &[&str] = &[
+    "Cluster spec.controlPlane.gates[].expression",
+    "Cluster spec.controlPlane.gates[].name",
+    "Cluster spec.controlPlane.gates[].objects.apiVersion",
+    "Cluster spec.controlPlane.gates[].objects.kind",
+    "Cluster spec.controlPlane.gates[].objects.labelSelector",
+    "Cluster spec.controlPlane.gates[].objects.namespace",
+    "Cluster spec.controlPlane.gates[].prometheus.namespace",
+    "Cluster spec.controlPlane.gates[].prometheus.port",
+    "Cluster spec.controlPlane.gates[].prometheus.query",
+    "Cluster spec.controlPlane.gates[].prometheus.service",
+    "Cluster spec.controlPlane.gates[].waived",
+    "Cluster spec.ignoreChanges[].attribute",
+    "Cluster spec.moved[].from",
+];
 
 /// Leaves for which no other value fits the rest of the spec: the value is refused at its place.
 const REFUSED: &[&str] = &[

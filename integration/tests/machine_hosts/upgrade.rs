@@ -166,6 +166,7 @@ fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade:
     let stays = stays.display().to_string();
     lab.ask(administrator, &["apply", "-f", &file, "-f", &stays]).unwrap();
     let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    lab.edit(ENDPOINT, &format!("{ENDPOINT}{GATES}"));
     let stopped = words(lab.expect(1, upgrade).unwrap());
     for told in [
         "Webhook--left-over.example.com: requests that the webhook left-over.example.com checks fail",
@@ -173,18 +174,50 @@ fn gates_stop_it_until_they_are_waived(lab: &Lab, administrator: &Path, upgrade:
         "`ignore_preflight_errors: [Webhook--left-over.example.com]`",
         "Drain--cp-0: the drain of the node cp-0 is blocked: budget default/stays allows 0 disruptions",
         "UnmanagedPods--cp-0: the drain of the node cp-0 deletes pods that no controller creates again: default/stays",
+        "Gate--spread: `size(objects) > 2` is false",
+        "Gate--labels: the expression cannot be evaluated: the field `rack` does not exist",
+        "Gate--errors: it cannot be read: ",
     ] {
         assert!(stopped.contains(told), "{told} in {stopped}");
     }
     let waiver = "    config: { ignore_preflight_errors: [Webhook--left-over.example.com, Drain--cp-0, UnmanagedPods--cp-0] }\n";
     lab.edit("    name: hosts\n", &format!("    name: hosts\n{waiver}"));
+    let known = GATES.replace("expression:", "waived: a known problem\n        expression:");
+    lab.edit(GATES, &known);
     let waived = words(lab.expect(2, upgrade).unwrap());
     for gate in ["Webhook--left-over.example.com", "Drain--cp-0", "UnmanagedPods--cp-0"] {
         assert!(waived.contains(&format!("the gate {gate} of the upgrade is waived")), "{gate} in {waived}");
     }
+    // All gates are waived, also the one that holds.
+    for gate in ["Gate--ready", "Gate--spread", "Gate--labels", "Gate--errors"] {
+        assert!(
+            waived.contains(&format!("the gate {gate} is waived: a known problem")),
+            "{gate} in {waived}"
+        );
+    }
+    lab.edit(&known, "");
     lab.edit(waiver, "");
     lab.ask(administrator, &["delete", "-f", &file, "-f", &stays]).unwrap();
 }
+
+/// The place of the gates in the spec.
+const ENDPOINT: &str = "    endpoint: { elected: {} }\n";
+
+/// Gates of the spec: one that holds, one that is false, one whose objects lack a field, and one without its Prometheus.
+const GATES: &str = r#"    gates:
+      - name: ready
+        objects: { apiVersion: v1, kind: Node }
+        expression: objects.all(n, n.status.conditions.exists(c, c.type == "Ready" && c.status == "True"))
+      - name: spread
+        objects: { apiVersion: v1, kind: Node }
+        expression: size(objects) > 2
+      - name: labels
+        objects: { apiVersion: apps/v1, kind: Deployment, namespace: default }
+        expression: objects.all(d, d.spec.rack == "a")
+      - name: errors
+        prometheus: { namespace: default, service: prometheus, query: up }
+        expression: samples.all(s, s.value > 0)
+"#;
 
 /// The file of a webhook without endpoints.
 fn left_over(lab: &Lab) -> String {

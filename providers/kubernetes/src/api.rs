@@ -9,7 +9,6 @@ mod status;
 
 pub(crate) use catalogue::{Catalogue, Resource};
 pub(crate) use connection::{Connection, Connector};
-pub(crate) use list::Selector;
-use list::escaped;
+pub(crate) use list::{Selector, escaped};
 pub(crate) use request::{Answer, Request};
 pub(crate) use status::{Cause, Refusal, Taken};

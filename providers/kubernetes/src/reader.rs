@@ -8,7 +8,8 @@ use serde_json::Value as Json;
 use slipway_resource::ProviderError;
 
 use crate::access::{Access, SecretKubeconfig};
-use crate::api::{Connector, Request, Selector};
+use crate::api::{Catalogue, Connector, Request, Selector, escaped};
+use crate::object::GroupKind;
 
 /// Reads objects of one cluster's API: once each, and changing nothing.
 pub struct Reader {
@@ -46,6 +47,42 @@ impl Reader {
     /// When there is no answer, or a refusal.
     pub async fn text(&self, path: &str) -> Result<String, ProviderError> {
         self.connector.required().await?.text(path).await
+    }
+
+    /// The objects of a kind, as `("apps/v1", "Deployment")`, read page by page: in one namespace, or in all if it is empty, and with
+    /// `labels` only those with these labels. `None` if the API does not have the kind.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn objects(
+        &self,
+        (api_version, kind): (&str, &str),
+        namespace: &str,
+        labels: Option<&str>,
+    ) -> Result<Option<Vec<Json>>, ProviderError> {
+        let connection = self.connector.required().await?;
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let of_kind = GroupKind::new(group, kind);
+        let catalogue = Catalogue::read(&connection).await?;
+        let Some(resource) = catalogue.resource(&of_kind, Some(version)) else { return Ok(None) };
+        let collection = resource.collection(&of_kind, namespace);
+        let selector = labels.map_or(Selector::All, Selector::Labels);
+        connection.list_all(&collection, (api_version, kind), selector).await.map(Some)
+    }
+
+    /// The answer of a Prometheus to a query, through the API server: the Prometheus behind a port of a Service, as
+    /// `("monitoring", "prometheus", 9090)`.
+    ///
+    /// # Errors
+    /// When there is no answer, or a refusal.
+    pub async fn prometheus(
+        &self,
+        (namespace, service, port): (&str, &str, u16),
+        query: &str,
+    ) -> Result<Json, ProviderError> {
+        let proxy =
+            format!("/api/v1/namespaces/{}/services/{}:{port}/proxy", escaped(namespace), escaped(service));
+        self.get(&format!("{proxy}/api/v1/query?query={}", escaped(query))).await
     }
 
     /// All pods, read page by page.

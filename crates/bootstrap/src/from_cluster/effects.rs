@@ -179,6 +179,7 @@ mod tests {
         // Upgrades use them.
         "controlPlane.soak",
         "controlPlane.onBrokenGate",
+        "controlPlane.gates",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

@@ -56,6 +56,7 @@ pub(super) fn read(
         hosting: Hosting::default(),
         soak: None,
         on_broken_gate: None,
+        gates: Vec::new(),
         dns: Dns { kind, zone: zone(context, kind, outcome) },
         additional_sans,
         access: access.parse_all(outcome),

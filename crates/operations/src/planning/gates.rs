@@ -3,6 +3,7 @@
 
 pub(super) mod drains;
 pub(super) mod etcd;
+pub(super) mod of_spec;
 pub(super) mod soak;
 
 use std::collections::{BTreeMap, BTreeSet};

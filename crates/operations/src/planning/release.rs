@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_bootstrap::version::etcd_tag;
-use slipway_plan::{Mode, Observations, Snapshot};
+use slipway_plan::{Mode, Observations, Plan, Snapshot};
 use slipway_resource::Desired;
 use slipway_resource::provider::ExpandNote;
 use slipway_resource::schema::Part;
@@ -102,6 +102,32 @@ impl Opened {
             found.extend(self.time_gate(&from).await?);
         }
         Ok(gates::closed(found, &self.spec.cluster.provider.config))
+    }
+
+    /// What the gates of the spec say about a plan that changes the version of the cluster or replaces machines. Nothing stops the way
+    /// back.
+    pub(super) async fn gates_of_spec(
+        &self,
+        request: &Request,
+        prior: Option<&Snapshot>,
+        stage: &Stage,
+        plan: &Plan,
+    ) -> Result<Closed, Error> {
+        let gates = &self.spec.cluster.control_plane.gates;
+        let is_checked = request.mode == Mode::Apply && request.options.preflight && !self.is_offline();
+        if gates.is_empty() || !is_checked {
+            return Ok(Closed::default());
+        }
+        let Some((from, to)) = self.releases(prior)? else { return Ok(Closed::default()) };
+        let replaces = plan.changes.iter().any(|change| change.rolls() || change.drained.is_some());
+        if turn(&from, &to) == Some(Turn::Back) || from == to && !replaces {
+            return Ok(Closed::default());
+        }
+        if self.grounds.policy.is_untrusted() {
+            return Ok(gates::of_spec::unread());
+        }
+        let broken = gates::of_spec::look(&stage.access, gates).await;
+        Ok(gates::of_spec::closed(gates, broken, &self.spec.cluster.provider.config))
     }
 
     /// The applied release and that of the spec; `None` for a cluster that was not applied.

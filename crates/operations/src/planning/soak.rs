@@ -77,15 +77,16 @@ impl Opened {
     /// process cannot open the keys of the cluster, or reaches no API server: what cannot be read changes nothing.
     async fn gates_that_stay_broken(&self, release: &Release) -> Vec<Gate> {
         let (access, config) = (&self.stage.access, &self.spec.cluster.provider.config);
+        let conditions = &self.spec.cluster.control_plane.gates;
         if !has_credentials(access).await {
             return Vec::new();
         }
         let until = Instant::now() + PATIENCE;
-        let mut look = look_at_all(access, release).await;
+        let mut look = look_at_all(access, release, conditions).await;
         let mut broken = gates::unwaived(look.gates, config);
         while !broken.is_empty() && Instant::now() < until {
             tokio::time::sleep(PERIOD).await;
-            look = look_at_all(access, release).await;
+            look = look_at_all(access, release, conditions).await;
             broken = gates::still_broken(&broken, look.gates);
         }
         if look.is_reached { broken } else { Vec::new() }

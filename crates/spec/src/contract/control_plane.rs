@@ -13,6 +13,8 @@ impl From<model::ControlPlane> for input::ControlPlane {
             hosting,
             soak,
             on_broken_gate,
+            // Plans are made with them, not resources.
+            gates: _,
             dns,
             additional_sans,
             access,

@@ -105,6 +105,8 @@ codes! {
     EXPOSED = "SPEC0063", "a setting allows more access than usual";
     /// The secret for encryption at rest is not a key that an API server accepts.
     ENCRYPTION_KEY = "SPEC0064", "the encryption key is not valid";
+    /// A gate of the spec has nothing to read, or an expression that cannot be evaluated.
+    GATE = "SPEC0065", "a gate cannot be evaluated";
     /// There are more things of a kind than Slipway handles.
     TOO_MANY_THINGS = "SPEC0080", "the cluster is larger than Slipway supports";
     /// An alias is inside of the value of its own anchor.

@@ -3,6 +3,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Gate;
 use crate::value::{AccessSource, Duration, SecretReference};
 
 /// How the API server is reached, and by whom.
@@ -29,6 +30,10 @@ pub struct ControlPlane {
     /// documents. `None` is the same as `stop`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_broken_gate: Option<BrokenGate>,
+    /// Conditions that must be true before a plan changes the version of the cluster or replaces machines, and until an upgrade is
+    /// finalised.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// The DNS records of the endpoint.
     #[serde(default)]
     pub dns: Dns,
@@ -51,6 +56,7 @@ impl Default for ControlPlane {
             hosting: Hosting::default(),
             soak: None,
             on_broken_gate: None,
+            gates: Vec::new(),
             dns: Dns::default(),
             additional_sans: Vec::new(),
             access: anywhere(),

@@ -7,8 +7,8 @@ use super::{NetworkSpec, RolloutSpec};
 use crate::{
     model::{
         Addon, Assets, Authentication, BrokenGate, Component, ComponentName, ContainerRuntime, Dns,
-        EgressProxy, Encryption, Endpoint, EtcdBackups, Hosting, IgnoredChange, Kubelet, Moved, NodeFiles,
-        PodSecurity, Profile, ProviderSelection, Ssh, Volume,
+        EgressProxy, Encryption, Endpoint, EtcdBackups, Gate, Hosting, IgnoredChange, Kubelet, Moved,
+        NodeFiles, PodSecurity, Profile, ProviderSelection, Ssh, Volume,
     },
     value::{AccessSource, Duration, KubernetesVersion, Quantity},
 };
@@ -169,6 +169,9 @@ pub struct ControlPlaneSpec {
     /// documents. Default: `stop`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_broken_gate: Option<BrokenGate>,
+    /// Conditions that must be true before a plan changes the version of the cluster or replaces machines, and until an upgrade is
+    /// finalised.
+    pub gates: Vec<Gate>,
     /// The DNS records of the endpoint.
     pub dns: Dns,
     /// Further names and addresses in the API server's certificate.

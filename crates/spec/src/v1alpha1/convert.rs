@@ -91,6 +91,7 @@ fn control_plane(spec: ControlPlaneSpec, zones: &[String]) -> ControlPlane {
         hosting: spec.hosting,
         soak: spec.soak,
         on_broken_gate: spec.on_broken_gate,
+        gates: spec.gates,
         dns: spec.dns,
         additional_sans: spec.additional_sans,
         access: spec.access.unwrap_or(usual.access),

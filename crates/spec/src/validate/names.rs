@@ -61,6 +61,8 @@ fn repeated(context: &mut Context<'_>) {
     let network = &cluster.network;
     once(context, "subnet", "network.subnets", network.subnets.iter().map(|subnet| &*subnet.name).collect());
     once(context, "etcd cluster", "etcd", cluster.etcd.iter().map(|etcd| &*etcd.name).collect());
+    let gates = cluster.control_plane.gates.iter().map(|gate| &*gate.name).collect();
+    once(context, "gate", "controlPlane.gates", gates);
     once(context, "add-on", "addons", cluster.addons.iter().map(|addon| &*addon.name).collect());
     let files = &cluster.node_files;
     once(context, "file", "nodeFiles.files", files.files.iter().map(|file| &*file.name).collect());

@@ -114,7 +114,7 @@ fn too_fast(collection: &str) -> ProviderError {
 }
 
 /// Percent-encodes a text for a path or a query: everything but the unreserved characters (RFC 3986, 2.3).
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

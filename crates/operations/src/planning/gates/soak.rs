@@ -4,9 +4,10 @@ use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 use slipway_bootstrap::configuration::LocalEndpoint;
+use slipway_spec::model;
 use slipway_spec::value::Duration;
 
-use super::{Gate, label, of_objects, reader_at, text, unreadable};
+use super::{Gate, label, of_objects, of_spec, reader_at, text, unreadable};
 use crate::access::ClusterAccess;
 use crate::reversible::Release;
 
@@ -36,11 +37,17 @@ pub(in crate::planning) struct Look {
     pub(in crate::planning) is_reached: bool,
 }
 
-/// Asks all API servers, and reads the cluster as before an upgrade.
-pub(in crate::planning) async fn look_at_all(access: &ClusterAccess, release: &Release) -> Look {
-    let (objects, servers) = tokio::join!(of_objects(access), look(access, release));
+/// Asks all API servers, and reads the cluster as before an upgrade, also for the gates of the spec.
+pub(in crate::planning) async fn look_at_all(
+    access: &ClusterAccess,
+    release: &Release,
+    of_the_spec: &[model::Gate],
+) -> Look {
+    let (objects, servers, conditions) =
+        tokio::join!(of_objects(access), look(access, release), of_spec::look(access, of_the_spec));
     let mut gates = objects.unwrap_or_else(|reason| vec![unreadable("ClusterState", &reason)]);
     gates.extend(servers.gates);
+    gates.extend(conditions);
     Look { gates, is_reached: servers.is_reached }
 }
 

@@ -20,6 +20,18 @@ const LEAVES: &str = include_str!("../../../../../fixtures/leaves/hosts.yaml");
 const NOT_IN_PLANS: &[&str] = &[
     "Cluster leaves/spec/addons/1/name",
     // Upgrades use them.
+    "Cluster leaves/spec/controlPlane/gates",
+    "Cluster leaves/spec/controlPlane/gates/0/expression",
+    "Cluster leaves/spec/controlPlane/gates/0/name",
+    "Cluster leaves/spec/controlPlane/gates/0/objects/apiVersion",
+    "Cluster leaves/spec/controlPlane/gates/0/objects/kind",
+    "Cluster leaves/spec/controlPlane/gates/0/objects/labelSelector",
+    "Cluster leaves/spec/controlPlane/gates/0/objects/namespace",
+    "Cluster leaves/spec/controlPlane/gates/0/prometheus/namespace",
+    "Cluster leaves/spec/controlPlane/gates/0/prometheus/port",
+    "Cluster leaves/spec/controlPlane/gates/0/prometheus/query",
+    "Cluster leaves/spec/controlPlane/gates/0/prometheus/service",
+    "Cluster leaves/spec/controlPlane/gates/0/waived",
     "Cluster leaves/spec/controlPlane/onBrokenGate",
     "Cluster leaves/spec/controlPlane/soak",
     "Cluster leaves/spec/deletionProtection",
