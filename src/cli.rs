@@ -11,6 +11,7 @@ pub(crate) mod format;
 mod help;
 pub(crate) mod mistakes;
 pub(crate) mod node;
+pub(crate) mod policy;
 mod provider;
 mod replacing;
 pub(crate) mod review;
@@ -198,6 +199,11 @@ pub(crate) enum Command {
     /// Check, show and convert specs.
     #[command(subcommand)]
     Spec(SpecCommand),
+    /// Test policies over plans.
+    ///
+    /// Policies are files that the setting `policies` of the configuration or `--policy` names. A spec names none.
+    #[command(subcommand)]
+    Policy(policy::PolicyCommand),
     /// List, inspect and pin providers.
     #[command(subcommand)]
     Provider(ProviderCommand),
@@ -237,7 +243,7 @@ impl Command {
             | Self::Get(_)
             | Self::Complete(_)
             | Self::Spec(_) => true,
-            Self::Export(_) | Self::Explain(_) => true,
+            Self::Export(_) | Self::Explain(_) | Self::Policy(_) => true,
             Self::Roll(arguments) => arguments.dry_run,
             Self::Upgrade(arguments) => arguments.dry_run,
             Self::Rotate(command) => command.parts().1.dry_run,
@@ -330,6 +336,9 @@ pub(crate) struct PlanArguments {
     /// may have several clusters then.
     #[arg(long, value_name = "PLANFILE", value_hint = ValueHint::FilePath)]
     pub out: Option<PathBuf>,
+    /// Policy file that the plan has to satisfy, beside those of the configuration. Can be repeated.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub policy: Vec<PathBuf>,
     /// Plan without state and credentials, as if nothing existed.
     #[arg(long)]
     pub offline: bool,
@@ -379,6 +388,9 @@ pub(crate) struct ApplyArguments {
     /// Show the plan without folded changes and shortened values.
     #[arg(long)]
     pub full: bool,
+    /// Policy file that the plan has to satisfy, beside those of the configuration. Can be repeated.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub policy: Vec<PathBuf>,
     /// Skip the preflight checks: permissions, quotas, capacity, name conflicts, hosts.
     #[arg(long)]
     pub no_preflight: bool,

@@ -54,6 +54,8 @@ codes! {
     CONFIRMS_NOTHING = "CLI0096", "the confirmation names nothing";
     /// Terraform has no provider for the objects.
     NO_TERRAFORM = "CLI0097", "the provider has no Terraform provider";
+    /// The policies of a file, or the plan that they are tested with, cannot be used.
+    POLICY_FILE = "CLI0098", "a policy file cannot be used";
     /// A text is not the address of a resource.
     NO_ADDRESS = "CLI0111", "the text is not the address of a resource";
     /// `slipway explain` was asked about a code that does not exist.

@@ -17,6 +17,7 @@ mod kubeconfig;
 mod logs;
 mod node;
 pub(crate) mod plan;
+mod policy;
 mod provider;
 mod review;
 mod roll;
@@ -62,6 +63,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Init(arguments) => init::run(context, &arguments),
         Command::Explain(arguments) => explain::run(context, &arguments),
         Command::Spec(command) => spec::run(context, &command),
+        Command::Policy(command) => policy::run(context, &command),
         Command::Provider(command) => provider::run(context, &command).await,
         Command::Completions(arguments) => documentation::completions(context, &arguments),
         Command::Complete(arguments) => complete::run(context, &arguments).await,

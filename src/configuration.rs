@@ -29,6 +29,9 @@ pub(crate) struct Configuration {
     pub actor: Option<String>,
     /// How many approvals an apply needs.
     pub require_approval: Option<u16>,
+    /// The files with policies that every plan has to satisfy.
+    #[serde(default)]
+    pub policies: Vec<PathBuf>,
     /// Which earlier generations are kept.
     #[serde(default)]
     pub retention: Retention,

@@ -24,6 +24,8 @@ mod node;
 mod output;
 #[allow(clippy::disallowed_methods, reason = "a plan that an argument names")]
 mod plan_source;
+#[allow(clippy::disallowed_methods, reason = "policies that the configuration and arguments name")]
+mod policies;
 #[allow(clippy::disallowed_methods, reason = "the variable that names the configuration")]
 mod program;
 mod specs;

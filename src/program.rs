@@ -24,6 +24,7 @@ use crate::download::Downloads;
 use crate::error::CommandError;
 use crate::keys::{self, NoKeys, UserKeys};
 use crate::output::Output;
+use crate::policies;
 use crate::traces::{self, Traces};
 use crate::ui::signals::Signals;
 
@@ -301,6 +302,7 @@ impl Context {
                 needed: self.configuration.require_approval.unwrap_or(0),
                 by_other: false,
             },
+            policies: policies::all(&self.configuration.policies)?,
             observer: Arc::new(Follower::new(self.output, self.signals.clone(), StopSignal::default())),
             downloads: Arc::new(Downloads),
             buckets: Some(Settings::from_process()),

@@ -11,6 +11,7 @@ use crate::cli::{ApplyArguments, ReportFormat};
 use crate::deciding::{self, Asking, Dialogue, Others, carry_out};
 use crate::error::CommandError;
 use crate::plan_source;
+use crate::policies;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 
@@ -50,7 +51,7 @@ async fn one(
     spec: ClusterSpec,
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
-    let environment = context.environment()?;
+    let environment = policies::with(context.environment()?, &arguments.policy)?;
     let mut options = arguments.scope.options(!arguments.no_preflight);
     options.infrastructure_only = arguments.infrastructure_only;
     let opened = Opened::open_to_apply(&environment, spec, &options).await?;
@@ -77,7 +78,7 @@ fn dialogue(arguments: &ApplyArguments) -> Dialogue<'_> {
 async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
     let saved = plan_source::read_saved(context, path).await?;
     let stop = StopSignal::default();
-    let environment = context.followed(&context.environment()?, &stop);
+    let environment = context.followed(&policies::with(context.environment()?, &arguments.policy)?, &stop);
     let dialogue = dialogue(arguments);
     let terms = deciding::terms(dialogue);
     // Only needed for the names in `--confirm`.

@@ -13,6 +13,7 @@ use crate::cli::{OutputFormat, PlanArguments};
 use crate::code;
 use crate::error::CommandError;
 use crate::plan_source;
+use crate::policies;
 use crate::program::Context;
 use crate::specs::{self, Selection};
 use crate::ui;
@@ -34,6 +35,7 @@ pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<
     let mut worst = ExitCode::SUCCESS;
     for spec in all {
         let environment = if arguments.offline { context.without_store()? } else { context.environment()? };
+        let environment = policies::with(environment, &arguments.policy)?;
         let mut options = arguments.scope.options(!arguments.no_preflight);
         options.infrastructure_only = arguments.infrastructure_only;
         let opened = Opened::open_to_apply(&environment, spec, &options).await?;

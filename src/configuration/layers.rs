@@ -8,9 +8,13 @@ use toml::{Table, Value};
 /// The section with the trust policy. Its lists are joined: the user adds to what the system allows.
 const TRUST: &str = "trust";
 
+/// The list of policy files. The user adds to those of the system, and removes none.
+const POLICIES: &str = "policies";
+
 /// The settings that are paths, or lists of paths.
-const PATHS: [&[&str]; 7] = [
+const PATHS: [&[&str]; 8] = [
     &["provider-path"],
+    &[POLICIES],
     &["encryption", "age-identity-files"],
     &["encryption", "passphrase-file"],
     &["state", "gs", "credentials-file"],
@@ -42,7 +46,7 @@ pub(super) fn put_over(below: &mut Table, above: Table) {
 
 fn merge(below: &mut Table, above: Table, joins_lists: bool) {
     for (name, value) in above {
-        let joins_lists = joins_lists || name == TRUST;
+        let joins_lists = joins_lists || name == TRUST || name == POLICIES;
         let merged = match (below.remove(&name), value) {
             (Some(Value::Table(mut below)), Value::Table(above)) => {
                 merge(&mut below, above, joins_lists);
@@ -112,11 +116,11 @@ mod tests {
 
     #[test]
     fn the_user_s_settings_count_and_lists_of_the_trust_policy_are_joined() {
-        let system = "actor = 'ci'\nprovider-path = ['/opt/a']\nretention = { keep = 5, keep-days = 7 }\n\
+        let system = "actor = 'ci'\npolicies = ['/etc/slipway/all.yaml']\nprovider-path = ['/opt/a']\nretention = { keep = 5, keep-days = 7 }\n\
             encryption = { state = true }\ntrust = { providers = ['aws'], lock-file = '/etc/slipway/slipway.lock' }\n";
-        let user = "provider-path = ['/home/b']\nretention = { keep = 9 }\nencryption = { state = false }\n\
+        let user = "policies = ['/home/own.yaml']\nprovider-path = ['/home/b']\nretention = { keep = 9 }\nencryption = { state = false }\n\
             trust = { providers = ['hosts'], urls = ['https://a/'], lock-file = '/home/c.lock' }\n";
-        let wanted = "actor = 'ci'\nprovider-path = ['/home/b']\nretention = { keep = 9, keep-days = 7 }\n\
+        let wanted = "actor = 'ci'\npolicies = ['/etc/slipway/all.yaml', '/home/own.yaml']\nprovider-path = ['/home/b']\nretention = { keep = 9, keep-days = 7 }\n\
             encryption = { state = false }\n\
             trust = { providers = ['aws', 'hosts'], urls = ['https://a/'], lock-file = '/home/c.lock' }\n";
         let table = |text: &str| toml::from_str::<Table>(text).unwrap();

@@ -214,6 +214,11 @@ pub(crate) async fn agree(
         return Ok(Names::new());
     }
     stop_at_findings(plan)?;
+    // The caller who saved the plan may have had other policies.
+    let denied = environment.policies.of_plan(plan).await.findings();
+    if !denied.is_empty() {
+        return Err(Error::CannotWork(denied));
+    }
     check_infrastructure(plan, manner.terms)?;
     let mut names = manner.decide.names(plan);
     let missing = plan.unconfirmed(&names);

@@ -14,6 +14,7 @@ use slipway_trust::{Policy, TrustedUrl};
 use crate::actor::Actor;
 use crate::error::Error;
 use crate::observe::{Ignore, Observer};
+use crate::policies::Policies;
 use crate::request::Approvals;
 
 /// Where the state of clusters is.
@@ -99,6 +100,8 @@ pub struct Environment {
     pub read_age: Duration,
     /// The approvals that every change of a cluster needs, by the policy of the caller.
     pub approvals: Approvals,
+    /// The policies that every plan has to satisfy.
+    pub policies: Policies,
     /// Gets the events of the operations.
     pub observer: Arc<dyn Observer>,
     /// Fetches manifests.
@@ -123,6 +126,7 @@ impl Environment {
             lease: Options::default(),
             read_age: slipway_engine::READ_AGE,
             approvals: Approvals::default(),
+            policies: Policies::default(),
             observer: Arc::new(Ignore),
             downloads: Arc::new(NoDownload),
             buckets: None,

@@ -33,6 +33,7 @@ mod opened;
 mod plannable;
 mod planning;
 pub mod plans;
+pub mod policies;
 pub mod protection;
 pub mod providers;
 pub mod rebuilding;

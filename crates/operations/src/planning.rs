@@ -229,6 +229,11 @@ impl Opened {
         let conditions = self.gates_of_spec(request, prior, &stage, &plan).await?;
         plan.notes.extend(conditions.notes);
         plan.findings.extend(conditions.findings);
+        if request.mode != Mode::Drift {
+            let judgement = self.environment.policies.of_plan(&plan).await;
+            plan.notes.extend(judgement.notes());
+            plan.findings.extend(judgement.findings());
+        }
         if request.mode == Mode::Delete {
             self.say_what_goes_along(&mut plan);
         }

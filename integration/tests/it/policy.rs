@@ -78,6 +78,75 @@ fn conftest(place: &Place, plan: &str) -> Result<(bool, String)> {
     }
 }
 
+/// Policies in CEL, with a test that holds and one that does not.
+const POLICIES: &str = r#"
+policies:
+  - name: keep-pools
+    expression: plan.resource_changes.all(c, !(c.type == "sim_machine_pool" && "delete" in c.change.actions))
+    message: a pool is deleted
+  - name: one-pool
+    action: warn
+    expression: size(plan.resource_changes.filter(c, c.type == "sim_machine_pool")) < 2
+    message: several pools change
+tests:
+  - name: a pool cannot be deleted
+    plan: { resource_changes: [{ type: sim_machine_pool, change: { actions: [delete] } }] }
+    denied: [keep-pools]
+  - name: networks are watched
+    plan: { resource_changes: [{ type: sim_network, change: { actions: [delete] } }] }
+    denied: [keep-pools]
+"#;
+
+#[test]
+fn policies_in_cel_deny_plans_and_warn_of_them() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    place.write("policies.yaml", POLICIES)?;
+    place.write("spec.yaml", &format!("{SMALL}{WORKERS}"))?;
+    let with = ["-f", "spec.yaml", "--policy", "policies.yaml"];
+    let created = place.expect(2, &[&["plan"][..], &with].concat())?.out;
+    let created = created.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(created.contains("the policy one-pool warns: several pools change"), "{created}");
+    place.expect(0, &[&["apply", "--yes"][..], &with].concat())?;
+    place.write("spec.yaml", SMALL)?;
+    let denied = place.expect(1, &[&["plan", "--no-preflight"][..], &with].concat())?;
+    let said = format!("{}{}", denied.out, denied.err);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(said.contains("the policy keep-pools denies the plan: a pool is deleted"), "{said}");
+    let pools = || place.inventory().map(|found| found.objects.len());
+    let before = pools()?;
+    // A plan that was saved without the policies is held against them when it is applied.
+    place.expect(2, &["plan", "-f", "spec.yaml", "--out", "saved.plan"])?;
+    let saved = ["apply", "--yes", "saved.plan", "--policy", "policies.yaml"];
+    for arguments in [[&["apply", "--yes", "--no-preflight"][..], &with].concat(), saved.to_vec()] {
+        let refused = place.expect(1, &arguments)?.err;
+        ensure!(refused.contains("CLI0013") && refused.contains("keep-pools"), "{arguments:?}: {refused}");
+        ensure!(!refused.contains("--no-preflight"), "{refused}");
+        ensure!(pools()? == before, "{arguments:?} changed something");
+    }
+    let plan = place.expect(2, &["plan", "-f", "spec.yaml", "-o", "json"])?.out;
+    place.write("plan.json", &plan)?;
+    let checked = place.expect(1, &["policy", "test", "policies.yaml", "--plan", "plan.json"])?.out;
+    ensure!(checked.contains("denied  keep-pools: a pool is deleted"), "{checked}");
+    let tested = place.expect(1, &["policy", "test", "policies.yaml"])?.out;
+    for line in [
+        "ok      a pool cannot be deleted",
+        "failed  networks are watched: denied by []",
+        "1 passed, 1 failed",
+    ] {
+        ensure!(tested.contains(line), "no `{line}` in {tested}");
+    }
+    // Policies of the configuration hold for all commands.
+    place.write("config.toml", "policies = ['policies.yaml']\n")?;
+    let refused = place.expect(1, &["apply", "--yes", "--config", "config.toml", "saved.plan"])?.err;
+    ensure!(refused.contains("keep-pools"), "{refused}");
+    let deleted = place.expect(1, &["delete", "line", "--dry-run", "--config", "config.toml"])?;
+    ensure!(format!("{}{}", deleted.out, deleted.err).contains("keep-pools"), "{deleted:?}");
+    place.write("policies.yaml", &POLICIES.replace("plan.resource_changes.all", "spec.pools.all"))?;
+    let refused = place.expect(1, &[&["plan"][..], &with].concat())?.err;
+    ensure!(refused.contains("CLI0098") && refused.contains("uses the variable `spec`"), "{refused}");
+    Ok(())
+}
+
 #[test]
 fn terraform_reads_every_kind_of_plan() -> Result<()> {
     let place = Place::new(PROGRAM)?;

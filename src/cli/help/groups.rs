@@ -33,6 +33,7 @@ pub(crate) const GROUPS: &[Page] = &[
             ("Show sources and clusters", "slipway controller show"),
         ],
     ),
+    page("policy", Usual, &[("Run the tests of a policy file", "slipway policy test policies.yaml")]),
     page(
         "get",
         Usual,

@@ -27,6 +27,7 @@ pub(crate) const PAGES: &[Page] = &[
             ),
             ("Write a page to look at in a browser", "slipway plan -f cluster.yaml -o html > plan.html"),
             ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
+            ("Hold a policy against the plan", "slipway plan -f cluster.yaml --policy policies.yaml"),
         ],
     ),
     page(
@@ -410,6 +411,14 @@ pub(crate) const PAGES: &[Page] = &[
         "spec convert",
         Usual,
         &[("Convert a spec of kOps", "slipway spec convert -f kops.yaml > cluster.yaml")],
+    ),
+    page(
+        "policy test",
+        Verdict("all tests passed, or the plan may be applied", "a test failed, or a policy denies the plan"),
+        &[
+            ("Run the tests of a policy file", "slipway policy test policies.yaml"),
+            ("Check a plan", "slipway policy test policies.yaml --plan plan.json"),
+        ],
     ),
     page("provider list", Usual, &[("List the providers", "slipway provider list")]),
     page("provider info", Usual, &[("Show the resource types of a provider", "slipway provider info sim")]),

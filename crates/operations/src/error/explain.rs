@@ -8,6 +8,7 @@ use super::{DownloadProblem, Error};
 use crate::adopting::KeyProblem;
 use crate::code;
 use crate::decide::Declined;
+use crate::policies;
 
 impl Error {
     /// The stable code, with a page in `docs/errors/`; `None` for problems of specs, of which each has its own.
@@ -165,7 +166,9 @@ impl Error {
                         hints.push(hint.clone());
                     }
                 }
-                hints.push("`--no-preflight` tries all the same".to_owned());
+                if findings.iter().any(|finding| finding.hint.as_deref() != Some(policies::HINT)) {
+                    hints.push("`--no-preflight` tries all the same".to_owned());
+                }
                 hints
             }
             Self::Unconfirmed(missing) => {
