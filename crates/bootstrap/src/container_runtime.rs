@@ -9,6 +9,9 @@ pub const PLUGINS: &str = "/opt/cni/bin";
 /// The path of containerd's configuration.
 pub const CONFIGURATION_PATH: &str = "/etc/containerd/config.toml";
 
+/// The folder in which containerd looks for the mirrors of registries.
+pub const REGISTRIES: &str = "/etc/containerd/certs.d";
+
 /// The path of the unit, where no package brought one.
 pub const UNIT_PATH: &str = "/etc/systemd/system/containerd.service";
 
@@ -23,12 +26,13 @@ runtime_type = "io.containerd.runc.v2"
 SystemdCgroup = true
 "#;
 
-/// The same with the image of pods and the folder of CNI plugins.
+/// The same with the image of pods, the folder of CNI plugins and that of mirrors.
 #[must_use]
 pub fn configuration(pause: &str) -> String {
     format!(
         "{CONFIGURATION}[plugins.\"io.containerd.grpc.v1.cri\"]\nsandbox_image = \"{pause}\"\n\
-         [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{PLUGINS}\"\n"
+         [plugins.\"io.containerd.grpc.v1.cri\".cni]\nbin_dir = \"{PLUGINS}\"\n\
+         [plugins.\"io.containerd.grpc.v1.cri\".registry]\nconfig_path = \"{REGISTRIES}\"\n"
     )
 }
 
@@ -102,5 +106,6 @@ mod tests {
         assert_eq!(text.matches("[plugins.\"io.containerd.grpc.v1.cri\"]").count(), 1);
         assert!(text.contains("sandbox_image = \"registry/pause:1\"\n"), "{text}");
         assert!(text.contains("SystemdCgroup = true\n"), "{text}");
+        assert!(text.ends_with("config_path = \"/etc/containerd/certs.d\"\n"), "{text}");
     }
 }

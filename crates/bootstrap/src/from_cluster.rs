@@ -12,6 +12,7 @@ mod emulation;
 mod endpoint;
 mod hooks;
 mod machine;
+mod mirrors;
 mod nodes;
 mod objects;
 mod preflight;
@@ -138,7 +139,9 @@ pub fn expand(
     resources.extend(objects::of_users(user, &nodes.after));
     resources.sort_by(|one, other| one.address.cmp(&other.address));
     resources.dedup_by(|one, other| one.address == other.address);
-    Ok(Expanded { resources, notes: objects::notes(cluster) })
+    let mut notes = objects::notes(cluster);
+    notes.extend(mirrors::note(cluster, placement));
+    Ok(Expanded { resources, notes })
 }
 
 /// Makes resources on a host depend on the provider's own resources for that host, such as its claim and its

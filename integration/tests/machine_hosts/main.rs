@@ -20,6 +20,7 @@ mod identities;
 mod lab;
 mod leave;
 mod lost;
+mod mirrors;
 mod people;
 mod recover;
 mod rotate;
@@ -71,6 +72,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     people::see_whose_a_machine_is(&lab);
     people::see_a_kubelet_that_stopped(&lab);
     hooks::run_on_a_host(&lab);
+    mirrors::are_written_to_a_host(&lab);
     hardened::is_reached_in_place(&lab);
     rotate::keys_are_replaced(&lab);
 

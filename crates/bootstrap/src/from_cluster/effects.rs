@@ -69,7 +69,6 @@ const TABLE: &[(&str, &str)] = &[
         "components.cloudController",
         "no cloud controller is installed on hosts; bring yours as an add-on with a `manifest`",
     ),
-    ("containerRuntime.registryMirrors", RUNTIME),
     ("containerRuntime.sandboxImage", RUNTIME),
     ("containerRuntime.extraConfig", RUNTIME),
     (
@@ -180,6 +179,7 @@ mod tests {
         "controlPlane.soak",
         "controlPlane.onBrokenGate",
         "controlPlane.gates",
+        "containerRuntime.registryMirrors",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

@@ -17,7 +17,9 @@ use slipway_cluster_input::{
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
-use super::{Founder, FromClusterError, Machine, Placement, authorities, hooks, objects, programs, settings};
+use super::{
+    Founder, FromClusterError, Machine, Placement, authorities, hooks, mirrors, objects, programs, settings,
+};
 use crate::configuration::{Configuration, LocalEndpoint};
 use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased, VirtualAddress};
 use crate::hardened;
@@ -282,6 +284,7 @@ impl Making<'_> {
         let origin = format!("pools[{}].hosts", machine.pool);
         let pool = self.cluster.pool(&machine.pool);
         let mut settings = settings::of_machine(pool, machine);
+        settings.extend(mirrors::of_machine(self.cluster, machine));
         let hooks = hooks::of_machine(pool, machine, &settings);
         settings.extend(hooks.before_kubelet);
         let programs = programs::of_machine(self.cluster, self.placement, machine);

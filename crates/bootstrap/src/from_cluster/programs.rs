@@ -6,7 +6,7 @@ use slipway_cluster_input::value::KubernetesVersion;
 use slipway_cluster_input::{Architecture, ClusterInput, ProgramFile, ProgramName, Programs};
 
 pub use installed::lists_installed;
-pub(super) use installed::{brings_runtime, in_turn, of_machine};
+pub(super) use installed::{brings_runtime, has_own_configuration, in_turn, of_machine};
 
 use super::{FromClusterError, Machine, Placement, WithoutEffect};
 use crate::expand::{InitSystem, KubeletProgram};

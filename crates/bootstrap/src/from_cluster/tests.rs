@@ -5,6 +5,7 @@ mod etcd;
 mod hooks;
 mod keys;
 mod kubelets;
+mod mirrors;
 mod programs;
 
 use std::collections::BTreeSet;

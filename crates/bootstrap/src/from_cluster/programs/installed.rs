@@ -79,6 +79,12 @@ pub(in super::super) fn brings_runtime(cluster: &ClusterInput, machine: &Machine
     machine.cri_sockets.is_empty() && lists_runtime(&cluster.assets.programs)
 }
 
+/// Whether containerd has the configuration that is written here, and not that of the host.
+pub(in super::super) fn has_own_configuration(cluster: &ClusterInput, machine: &Machine) -> bool {
+    machine.facts.containerd_unit_missing
+        && files(cluster, machine).any(|(file, _)| file.name == ProgramName::Containerd)
+}
+
 /// The programs of one machine as resources: the fetched files, and what is installed from them.
 pub(in super::super) fn of_machine(
     cluster: &ClusterInput,
