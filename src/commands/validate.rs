@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value as Json, json};
 use slipway_operations::Opened;
 use slipway_operations::health::{self, CertificateEnd, Health};
 use tokio::time::Instant;
@@ -35,19 +36,27 @@ pub(crate) async fn run(context: &Context, arguments: &ValidateArguments) -> Res
         }
         tokio::time::sleep(PERIOD).await;
     };
+    let certificates = health::certificates(&opened, &health).await;
     match arguments.output {
         ReportFormat::Json => {
-            let text = serde_json::to_string_pretty(&health.to_json())
+            let mut document = health.to_json();
+            document["certificates"] = to_json(&certificates);
+            let text = serde_json::to_string_pretty(&document)
                 .map_err(|error| CommandError::internal("the report cannot be written", error))?;
             context.output.result(&text)?;
         }
         ReportFormat::Text => {
-            let certificates = health::certificates(&opened, &health).await;
             let ends = ends(&certificates, Timestamp::now());
             context.output.result(&report(&opened, &health, &ends))?;
         }
     }
     Ok(done(health.is_healthy()))
+}
+
+/// When certificates end, for programs.
+fn to_json(certificates: &[CertificateEnd]) -> Json {
+    let one = |certificate: &CertificateEnd| json!({ "address": certificate.address, "ends": certificate.ends.to_string() });
+    certificates.iter().map(one).collect()
 }
 
 /// When certificates end, for people; empty without certificates.
@@ -133,6 +142,8 @@ mod tests {
             text,
             "CERTIFICATES  1, of which the first ends on 2027-11-27: certificate.cp-0/etcd-peer\n"
         );
+        let listed = json!([{ "address": "certificate.cp-0/etcd-peer", "ends": "2027-11-27T12:00:00Z" }]);
+        assert_eq!(to_json(std::slice::from_ref(&later)), listed);
         let over = certificate("apiserver", "2026-11-27T11:00:00Z");
         let soon = certificate("etcd-server", "2026-12-20T12:00:00Z");
         let expected = "CERTIFICATE                   ENDS\n\
@@ -141,5 +152,6 @@ mod tests {
                         `slipway apply` renews them.\n";
         assert_eq!(ends(&[over, soon, later], now), expected);
         assert_eq!(ends(&[], now), "");
+        assert_eq!(to_json(&[]), json!([]));
     }
 }

@@ -58,6 +58,8 @@ pub(crate) fn see_how_it_is_and_get_in(lab: &Lab) {
     lab.done(&["validate", "hosts-single", "--wait", "5m"]);
     let health = health(lab);
     assert_eq!((&health["healthy"], &health["nodes"][0]["phase"]), (&true.into(), &"ready".into()));
+    let certificates = health["certificates"].as_array().unwrap();
+    assert!(certificates.iter().any(|one| one["address"] == "certificate.server/apiserver"), "{health}");
     let text = lab.done(&["validate", "hosts-single"]);
     assert!(text.contains("\nCERTIFICATES  ") && text.contains(", of which the first ends on 20"), "{text}");
 
