@@ -15,6 +15,7 @@ mod machine;
 mod mirrors;
 mod nodes;
 mod objects;
+mod packages;
 mod preflight;
 mod programs;
 mod rotation;
@@ -71,8 +72,8 @@ pub enum FromClusterError {
     /// The spec lists programs that not every machine can have.
     #[error("`assets.programs` lists programs that not every host can have: {}", .0.join("; "))]
     NoPrograms(Vec<String>),
-    /// The spec has hooks, and machines without systemd.
-    #[error("`nodeFiles.hooks` are units of systemd, which these hosts do not have: {}", .0.join(", "))]
+    /// The spec has hooks or packages, and machines without systemd.
+    #[error("`nodeFiles.hooks` and `packages` need systemd, which these hosts do not have: {}", .0.join(", "))]
     NoSystemd(Vec<String>),
 }
 
@@ -107,7 +108,7 @@ impl FromClusterError {
                 "list the program for each `architecture` in `assets.programs.files`, or not at all: then hosts run what is installed on \
                  them",
             ),
-            Self::NoSystemd(_) => Some("write the hooks into pools of hosts with systemd"),
+            Self::NoSystemd(_) => Some("write the hooks and packages into pools of hosts with systemd"),
         }
     }
 }

@@ -217,13 +217,13 @@ fn fields_without_effect_are_refused_together_where_they_are_written() -> Result
             "  network:\n",
             "  containerRuntime: { version: 2.1.4 }\n  sysctls: { vm.swappiness: \"0\" }\n  network:\n",
         )
-        .replace("  role: controlPlane\n", "  role: controlPlane\n  packages: [htop]\n");
+        .replace("  role: controlPlane\n", "  role: controlPlane\n  publicIp: true\n");
     place.write("spec.yaml", &format!("{wrong}---\n{HOST}"))?;
     let refused = place.expect(1, &["plan", "-f", "spec.yaml", "--offline"])?;
     let said = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(said.contains("HOST0001"), "{said}");
     for (field, text) in
-        [("containerRuntime", "containerRuntime:"), ("pools[control-plane].packages", "packages:")]
+        [("containerRuntime", "containerRuntime:"), ("pools[control-plane].publicIp", "publicIp:")]
     {
         let place = format!("spec.yaml:{}:", line(&wrong, text)?);
         ensure!(said.contains(&place) && said.contains(field), "{place} {field} in {said}");

@@ -19,7 +19,8 @@ const IMAGES: &str =
 const RESOURCES: &str = "static pods have kubeadm's requests; remove it";
 const RUNTIME: &str = "the container runtime has the configuration of the host; remove it and set it in `/etc/containerd` there";
 const ETCD: &str = "every control plane has one member of one etcd, of the version that belongs to the Kubernetes version; remove it";
-const PACKAGES: &str = "nothing installs packages or runs user data on hosts; do it with `nodeFiles.hooks` or on the hosts before, and remove it";
+const USER_DATA: &str =
+    "nothing runs user data on hosts; do it with `nodeFiles.hooks` or on the hosts before, and remove it";
 const PROXY_FLAGS: &str =
     "kube-proxy is set up by its document: use `components.proxy.extraArgs`, or remove it";
 const ROLLOUT: &str = "hosts are changed in place, control planes one after the other; remove it";
@@ -106,8 +107,7 @@ const TABLE: &[(&str, &str)] = &[
     ("pools[].spot", MACHINES),
     ("pools[].mixedInstances", MACHINES),
     ("pools[].warmPool", MACHINES),
-    ("pools[].packages", PACKAGES),
-    ("pools[].userData", PACKAGES),
+    ("pools[].userData", USER_DATA),
     ("pools[].rollout", ROLLOUT),
     ("pools[].providerConfig", MACHINES),
 ];
@@ -225,6 +225,7 @@ mod tests {
         "pools[].sysctls",
         "pools[].nodeFiles.files",
         "pools[].nodeFiles.hooks",
+        "pools[].packages",
         "pools[].cloudLabels",
     ];
 

@@ -3,7 +3,7 @@
 use slipway_cluster_input::{ClusterInput, Hook, HookTiming, NodePool};
 use slipway_resource::{Address, Desired, Path, Value};
 
-use super::{FromClusterError, Machine, Placement, WithoutEffect};
+use super::{FromClusterError, Machine, Placement, WithoutEffect, packages};
 use crate::expand::InitSystem;
 
 const SUFFIX: &str = ".service";
@@ -36,13 +36,16 @@ pub(super) struct Hooks {
     pub after_kubelet: Vec<Desired>,
 }
 
-/// The hooks of one machine, from its pool, which includes those of the cluster. A hook starts after the kernel settings and
-/// files of the spec, because it may need them.
+/// The hooks of one machine, from its pool, which includes those of the cluster, and the unit that installs packages. A hook starts
+/// after the kernel settings, files and packages of the spec, because it may need them.
 pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &[Desired]) -> Hooks {
     let mut hooks = Hooks::default();
     let Some(pool) = pool else { return hooks };
-    for hook in pool.node_files.hooks.iter().filter(|hook| hook.enabled) {
+    let packages = packages::hook(pool);
+    let own = pool.node_files.hooks.iter().filter(|hook| hook.enabled);
+    for hook in packages.iter().chain(own) {
         let name = service_name(hook);
+        let field = if hook.name == packages::UNIT { "packages" } else { "nodeFiles.hooks" };
         let attributes = Value::map([
             ("host", Value::from(machine.name.as_str())),
             ("name", name.into()),
@@ -50,8 +53,11 @@ pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &
         ]);
         let address = Address::new("service", format!("{}/{name}", machine.name));
         let mut desired = Desired::new(address, attributes);
-        desired.origins.insert(Path::root(), format!("pools[{}].nodeFiles.hooks", pool.name));
+        desired.origins.insert(Path::root(), format!("pools[{}].{field}", pool.name));
         desired.depends_on = settings.iter().map(|needed| needed.address.clone()).collect();
+        if packages.is_some() && hook.name != packages::UNIT {
+            desired.depends_on.extend(hooks.before_kubelet.first().map(|packages| packages.address.clone()));
+        }
         match hook.timing {
             HookTiming::BeforeKubelet => hooks.before_kubelet.push(desired),
             HookTiming::AfterKubelet => {
@@ -63,7 +69,7 @@ pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &
     hooks
 }
 
-/// The hooks of a spec that do nothing on machines that exist already.
+/// The hooks and packages of a spec that do nothing on machines that exist already.
 #[must_use]
 pub fn hooks_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
     let of = |path: String, hooks: &[Hook], all: &[Hook]| -> Vec<WithoutEffect> {
@@ -81,6 +87,7 @@ pub fn hooks_without_effect(cluster: &ClusterInput) -> Vec<WithoutEffect> {
         let all = &pool.node_files.hooks;
         let own: Vec<Hook> = all.iter().filter(|hook| !shared.contains(hook)).cloned().collect();
         found.extend(of(format!("pools[{}].nodeFiles.hooks", pool.name), &own, all));
+        found.extend(packages::without_effect(pool));
     }
     found
 }
@@ -117,11 +124,13 @@ fn why_not(hook: &Hook) -> Option<(&'static str, &'static str)> {
     is_over.then_some(("content", "whether it ran cannot be seen; remove `RemainAfterExit=no`"))
 }
 
-/// Holds that every machine can run the hooks of its pool.
+/// Holds that every machine can run the hooks of its pool, and install its packages.
 pub(super) fn check(cluster: &ClusterInput, placement: &Placement) -> Result<(), FromClusterError> {
     let has_hooks = |machine: &Machine| {
         let pool = cluster.pool(&machine.pool);
-        pool.is_some_and(|pool| pool.node_files.hooks.iter().any(|hook| hook.enabled))
+        pool.is_some_and(|pool| {
+            !pool.packages.is_empty() || pool.node_files.hooks.iter().any(|hook| hook.enabled)
+        })
     };
     let lacking: Vec<String> = placement
         .machines

@@ -79,3 +79,27 @@ fn names_that_systemd_takes_for_another_unit_are_refused() {
         ["kubelet.service.service", "tune.timer.service", "twice", "twice.service"].map(field)
     );
 }
+
+#[test]
+fn packages_are_installed_before_hooks_and_the_kubelet() {
+    let mut cluster = cluster("elected: {}");
+    cluster.pools[0].packages = vec!["nfs-common".to_owned(), "htop".to_owned()];
+    cluster.pools[0].node_files.hooks = vec![hook("late.service", HookTiming::AfterKubelet)];
+    let resources = expand(&cluster, &placement(3), &[]).unwrap().resources;
+    let packages = "service.cp-1/slipway-packages";
+    let unit = find(&resources, packages).attributes.get("unit").unwrap().to_plain_text();
+    assert!(unit.contains("--no-install-recommends install nfs-common htop;"), "{unit}");
+    assert!(unit.contains("RemainAfterExit=yes") && unit.contains("Before=kubelet.service"), "{unit}");
+    for later in ["service.cp-1/kubelet", "service.cp-1/late"] {
+        assert!(stands_on(&resources, later).contains(packages), "{later}");
+    }
+    cluster.pools[0].packages = vec!["a;reboot".to_owned()];
+    let refused: Vec<String> =
+        hooks_without_effect(&cluster).into_iter().map(|unused| unused.field).collect();
+    assert_eq!(refused, ["pools[control-plane].packages"]);
+    cluster.pools[0].node_files.hooks.clear();
+    cluster.pools[0].packages = vec!["htop".to_owned()];
+    let mut placement = placement(3);
+    placement.machines[1].facts.init_system = InitSystem::None;
+    assert_eq!(expand(&cluster, &placement, &[]).unwrap_err().code(), "CLUSTER0005");
+}
