@@ -8,6 +8,7 @@
 mod authorities;
 mod configuration;
 mod effects;
+mod egress_proxy;
 mod emulation;
 mod endpoint;
 mod hooks;
@@ -72,8 +73,8 @@ pub enum FromClusterError {
     /// The spec lists programs that not every machine can have.
     #[error("`assets.programs` lists programs that not every host can have: {}", .0.join("; "))]
     NoPrograms(Vec<String>),
-    /// The spec has hooks or packages, and machines without systemd.
-    #[error("`nodeFiles.hooks` and `packages` need systemd, which these hosts do not have: {}", .0.join(", "))]
+    /// The spec has hooks, packages or a proxy, and machines without systemd.
+    #[error("`nodeFiles.hooks`, `packages` and `egressProxy` need systemd, which these hosts do not have: {}", .0.join(", "))]
     NoSystemd(Vec<String>),
 }
 
@@ -108,7 +109,9 @@ impl FromClusterError {
                 "list the program for each `architecture` in `assets.programs.files`, or not at all: then hosts run what is installed on \
                  them",
             ),
-            Self::NoSystemd(_) => Some("write the hooks and packages into pools of hosts with systemd"),
+            Self::NoSystemd(_) => {
+                Some("write hooks and packages into pools of hosts with systemd, and remove `egressProxy`")
+            }
         }
     }
 }

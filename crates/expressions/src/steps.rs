@@ -1,11 +1,12 @@
 //! The bounds of an evaluation. Macros such as `all` and `map` are loops. Each step of a loop is counted, and when there have been too
 //! many, or the time is over, every loop ends at its next step.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use cel::common::ast::operators::{ADD, CONDITIONAL, LOGICAL_AND};
 use cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, IdedExpr, LiteralValue};
+use cel::{ExecutionError, Value};
 use slipway_limits::count::{EXPRESSION_SECONDS, EXPRESSION_STEPS};
 
 use crate::error::Error;
@@ -13,11 +14,18 @@ use crate::error::Error;
 /// The function that counts a step, and is true while another one is allowed. No expression can contain its name.
 pub(crate) const STEP: &str = "@step";
 
+/// The function that counts a value which is made of others, and returns it. No expression can contain its name.
+pub(crate) const MADE: &str = "@made";
+
+/// The largest size of all values that an evaluation makes of others, in bytes.
+const MOST_BYTES: usize = 64 << 20;
+
 /// What an evaluation may still take.
 #[derive(Debug)]
 pub(crate) struct Budget {
     steps: AtomicU64,
     most_steps: u64,
+    bytes: AtomicUsize,
     end: Instant,
     is_late: AtomicBool,
 }
@@ -33,6 +41,7 @@ impl Budget {
         Self {
             steps: AtomicU64::new(0),
             most_steps,
+            bytes: AtomicUsize::new(0),
             end: Instant::now() + time,
             is_late: AtomicBool::new(false),
         }
@@ -47,8 +56,21 @@ impl Budget {
         before < self.most_steps && !self.is_late.load(Ordering::Relaxed)
     }
 
+    /// Counts a value that was made of others, and returns it.
+    pub(crate) fn made(&self, value: Value) -> Result<Value, ExecutionError> {
+        let size = size(&value);
+        let before = self.bytes.fetch_add(size, Ordering::Relaxed);
+        match before.saturating_add(size) > MOST_BYTES {
+            true => Err(ExecutionError::function_error("+", "the values are too large")),
+            false => Ok(value),
+        }
+    }
+
     /// The error of an evaluation that had not enough. Its result is meaningless.
     pub(crate) fn exceeded(&self) -> Option<Error> {
+        if self.bytes.load(Ordering::Relaxed) > MOST_BYTES {
+            return Some(Error::TooLarge { most: MOST_BYTES >> 20 });
+        }
         if self.is_late.load(Ordering::Relaxed) {
             return Some(Error::TooSlow { seconds: EXPRESSION_SECONDS });
         }
@@ -64,7 +86,12 @@ pub(crate) fn count_steps(expression: &mut IdedExpr) {
         Expr::Call(call) => {
             call.target.as_deref_mut().into_iter().chain(&mut call.args).for_each(count_steps);
         }
-        Expr::List(list) => list.elements.iter_mut().for_each(count_steps),
+        Expr::List(list) => {
+            for element in &mut list.elements {
+                count_steps(element);
+                count_made(element);
+            }
+        }
         Expr::Select(select) => count_steps(&mut select.operand),
         Expr::Map(map) => map.entries.iter_mut().for_each(|entry| count_steps_of_entry(&mut entry.expr)),
         Expr::Struct(made) => {
@@ -72,11 +99,42 @@ pub(crate) fn count_steps(expression: &mut IdedExpr) {
         }
         Expr::Comprehension(comprehension) => {
             let ComprehensionExpr { iter_range, accu_init, loop_cond, loop_step, result, .. } =
-                comprehension.as_mut();
+                &mut **comprehension;
             [iter_range, accu_init, loop_cond, loop_step, result].into_iter().for_each(count_steps);
             count_steps_of_loop(comprehension);
         }
     }
+    if is_sum(&expression.expr) {
+        count_made(expression);
+    }
+}
+
+/// Whether an expression joins two values. The step of a loop, whose form must stay, does not count: its element does.
+fn is_sum(expression: &Expr) -> bool {
+    let Expr::Call(call) = expression else { return false };
+    let is_of_loop = |first: &IdedExpr| matches!(&first.expr, Expr::Ident(name) if name.starts_with('@'));
+    call.func_name == ADD && !call.args.first().is_some_and(is_of_loop)
+}
+
+/// Lets a value that is made of others be counted.
+fn count_made(expression: &mut IdedExpr) {
+    if !matches!(expression.expr, Expr::Literal(_)) {
+        let made = std::mem::take(expression);
+        expression.expr = call(MADE, vec![made]);
+    }
+}
+
+/// About how many bytes a value takes.
+fn size(value: &Value) -> usize {
+    const EACH: usize = 64;
+    let content = match value {
+        Value::List(items) => items.iter().map(size).sum(),
+        Value::Map(map) => map.map.values().map(|value| EACH + size(value)).sum(),
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    EACH + content
 }
 
 fn count_steps_of_entry(entry: &mut EntryExpr) {
@@ -85,6 +143,7 @@ fn count_steps_of_entry(entry: &mut EntryExpr) {
         EntryExpr::MapEntry(entry) => {
             count_steps(&mut entry.key);
             count_steps(&mut entry.value);
+            count_made(&mut entry.value);
         }
     }
 }

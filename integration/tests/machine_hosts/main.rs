@@ -12,6 +12,7 @@ mod backups;
 mod balancer;
 mod crash;
 mod dark;
+mod egress_proxy;
 mod endpoint;
 mod grow;
 mod hardened;
@@ -73,6 +74,7 @@ fn one_machine_becomes_a_cluster_drifts_is_mended_and_is_given_back() {
     people::see_a_kubelet_that_stopped(&lab);
     hooks::run_on_a_host(&lab);
     mirrors::are_written_to_a_host(&lab);
+    egress_proxy::is_given_to_a_host(&lab);
     hardened::is_reached_in_place(&lab);
     rotate::keys_are_replaced(&lab);
 

@@ -87,10 +87,6 @@ const TABLE: &[(&str, &str)] = &[
         "serviceAccounts.discoveryStore",
         "nothing publishes the issuer's keys for hosts; remove it and publish `/openid/v1/jwks` yourself",
     ),
-    (
-        "egressProxy",
-        "set the proxy in the environment of the hosts: components get the variables that are found there; remove it",
-    ),
     ("assets.fileRepository", "name mirrors of the kubelet in `assets.programs`; remove it"),
     ("ssh", "users of the hosts are yours; remove it and write `ssh` in the Host documents"),
     ("rollout", ROLLOUT),
@@ -180,6 +176,7 @@ mod tests {
         "controlPlane.onBrokenGate",
         "controlPlane.gates",
         "containerRuntime.registryMirrors",
+        "egressProxy",
         "controlPlane.additionalSans",
         "controlPlane.schedulable",
         "etcd[].name",

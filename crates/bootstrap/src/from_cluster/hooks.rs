@@ -3,7 +3,7 @@
 use slipway_cluster_input::{ClusterInput, Hook, HookTiming, NodePool};
 use slipway_resource::{Address, Desired, Path, Value};
 
-use super::{FromClusterError, Machine, Placement, WithoutEffect, packages};
+use super::{FromClusterError, Machine, Placement, WithoutEffect, egress_proxy, packages};
 use crate::expand::InitSystem;
 
 const SUFFIX: &str = ".service";
@@ -36,16 +36,25 @@ pub(super) struct Hooks {
     pub after_kubelet: Vec<Desired>,
 }
 
-/// The hooks of one machine, from its pool, which includes those of the cluster, and the unit that installs packages. A hook starts
-/// after the kernel settings, files and packages of the spec, because it may need them.
-pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &[Desired]) -> Hooks {
+/// The hooks of one machine, from its pool, which includes those of the cluster, and the `own` units for other fields. A hook starts
+/// after the kernel settings and files of the spec, and after all own units, because it may need them.
+pub(super) fn of_machine(
+    pool: Option<&NodePool>,
+    machine: &Machine,
+    settings: &[Desired],
+    own: &[Hook],
+) -> Hooks {
     let mut hooks = Hooks::default();
     let Some(pool) = pool else { return hooks };
-    let packages = packages::hook(pool);
-    let own = pool.node_files.hooks.iter().filter(|hook| hook.enabled);
-    for hook in packages.iter().chain(own) {
+    let mut needed: Vec<Address> = settings.iter().map(|needed| needed.address.clone()).collect();
+    let of_user = pool.node_files.hooks.iter().filter(|hook| hook.enabled);
+    for hook in own.iter().chain(of_user) {
         let name = service_name(hook);
-        let field = if hook.name == packages::UNIT { "packages" } else { "nodeFiles.hooks" };
+        let field = match hook.name.as_str() {
+            egress_proxy::UNIT => egress_proxy::FIELD.to_owned(),
+            packages::UNIT => format!("pools[{}].packages", pool.name),
+            _ => format!("pools[{}].nodeFiles.hooks", pool.name),
+        };
         let attributes = Value::map([
             ("host", Value::from(machine.name.as_str())),
             ("name", name.into()),
@@ -53,10 +62,10 @@ pub(super) fn of_machine(pool: Option<&NodePool>, machine: &Machine, settings: &
         ]);
         let address = Address::new("service", format!("{}/{name}", machine.name));
         let mut desired = Desired::new(address, attributes);
-        desired.origins.insert(Path::root(), format!("pools[{}].{field}", pool.name));
-        desired.depends_on = settings.iter().map(|needed| needed.address.clone()).collect();
-        if packages.is_some() && hook.name != packages::UNIT {
-            desired.depends_on.extend(hooks.before_kubelet.first().map(|packages| packages.address.clone()));
+        desired.origins.insert(Path::root(), field);
+        desired.depends_on.clone_from(&needed);
+        if own.contains(hook) {
+            needed.push(desired.address.clone());
         }
         match hook.timing {
             HookTiming::BeforeKubelet => hooks.before_kubelet.push(desired),
@@ -124,13 +133,14 @@ fn why_not(hook: &Hook) -> Option<(&'static str, &'static str)> {
     is_over.then_some(("content", "whether it ran cannot be seen; remove `RemainAfterExit=no`"))
 }
 
-/// Holds that every machine can run the hooks of its pool, and install its packages.
+/// Holds that every machine can run the hooks of its pool, install its packages, and give its container runtime the proxy.
 pub(super) fn check(cluster: &ClusterInput, placement: &Placement) -> Result<(), FromClusterError> {
     let has_hooks = |machine: &Machine| {
         let pool = cluster.pool(&machine.pool);
-        pool.is_some_and(|pool| {
-            !pool.packages.is_empty() || pool.node_files.hooks.iter().any(|hook| hook.enabled)
-        })
+        cluster.egress_proxy.is_some()
+            || pool.is_some_and(|pool| {
+                !pool.packages.is_empty() || pool.node_files.hooks.iter().any(|hook| hook.enabled)
+            })
     };
     let lacking: Vec<String> = placement
         .machines

@@ -12,16 +12,17 @@ pub use turns::turns_of_removals;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_cluster_input::{
-    BgpPeer, ClusterInput, Endpoint as Wanted, NodePool, Profile, VirtualIpHolder, VirtualIpMode,
+    BgpPeer, ClusterInput, Endpoint as Wanted, Hook, NodePool, Profile, VirtualIpHolder, VirtualIpMode,
 };
 use slipway_resource::{Address, Desired, Path, Secret, Value};
 
 use super::configuration::{is_control_plane, of_machine, serving_names};
 use super::{
-    Founder, FromClusterError, Machine, Placement, authorities, hooks, mirrors, objects, programs, settings,
+    Founder, FromClusterError, Machine, Placement, authorities, egress_proxy, hooks, mirrors, objects,
+    packages, programs, settings,
 };
 use crate::configuration::{Configuration, LocalEndpoint};
-use crate::expand::{self, Discovered, EtcdBackup, Inputs, Phased, VirtualAddress};
+use crate::expand::{self, Discovered, EtcdBackup, Facts, Inputs, Phased, VirtualAddress};
 use crate::hardened;
 use crate::kube_vip::{Bgp, DEFAULT_IMAGE, KubeVip, Mode, Peer};
 use crate::static_pod::{ETCD_CLIENT_PORT, ETCD_PEER_PORT, Member, etcd_url};
@@ -63,7 +64,8 @@ pub(super) fn nodes(
     let all = || founding.iter().chain(&joining);
     let first = *all().find(|machine| !machine.rejoins).or_else(|| all().next()).ok_or_else(none)?;
     let leader = elected.unwrap_or(first);
-    let mut made = Making { cluster, placement, endpoint, resources: Vec::new() };
+    let proxies = egress_proxy::variables(cluster, placement, endpoint);
+    let mut made = Making { cluster, placement, endpoint, proxies, resources: Vec::new() };
     // The objects of the cluster come from the expansion of one machine, with any number of control planes.
     made.founding(leader, true)?;
     for machine in founding.iter().filter(|machine| machine.name != leader.name) {
@@ -125,6 +127,8 @@ struct Making<'a> {
     cluster: &'a ClusterInput,
     placement: &'a Placement,
     endpoint: &'a LocalEndpoint,
+    /// The variables of the proxy that the spec names.
+    proxies: BTreeMap<String, String>,
     resources: Vec<Desired>,
 }
 
@@ -135,7 +139,7 @@ impl Making<'_> {
         let mut configuration = configuration;
         configuration.join = None;
         let inputs = self.inputs(machine);
-        let phased = expand::init(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
+        let phased = expand::init(&configuration, &self.facts(machine), &inputs).map_err(failed(machine))?;
         let phased = phased.into_iter().filter(|phased| {
             let kind = phased.desired.address.kind();
             // The super administrator is for the first steps of a single control plane. Here the state has
@@ -165,7 +169,7 @@ impl Making<'_> {
             .filter(|other| other.founding || other.name < machine.name)
             .map(|other| etcd_url(&other.address.to_string(), ETCD_CLIENT_PORT))
             .collect();
-        let phased = expand::join_control_plane(&configuration, &machine.facts, &inputs);
+        let phased = expand::join_control_plane(&configuration, &self.facts(machine), &inputs);
         self.add(phased.map_err(failed(machine))?, machine);
         // The leader's API server creates the objects of the cluster, so the leader joined before.
         let waits = if leads { Vec::new() } else { self.joins_after(machine) };
@@ -186,7 +190,8 @@ impl Making<'_> {
     fn worker(&mut self, machine: &Machine, leader: &Machine) -> Result<(), FromClusterError> {
         let configuration = self.configuration(machine);
         let inputs = self.inputs(machine);
-        let phased = expand::join_worker(&configuration, &machine.facts, &inputs).map_err(failed(machine))?;
+        let phased =
+            expand::join_worker(&configuration, &self.facts(machine), &inputs).map_err(failed(machine))?;
         self.add(phased, machine);
         // The kubelet waits for its certificate only after the signer of certificates runs.
         let mut waits = self.joins_after(machine);
@@ -250,6 +255,15 @@ impl Making<'_> {
         of_machine(self.cluster, self.placement, self.endpoint, machine)
     }
 
+    /// The facts about a machine. The proxy of the spec takes the place of that in its environment.
+    fn facts(&self, machine: &Machine) -> Facts {
+        let mut facts = machine.facts.clone();
+        if !self.proxies.is_empty() {
+            facts.proxy_environment.clone_from(&self.proxies);
+        }
+        facts
+    }
+
     fn inputs(&self, machine: &Machine) -> Inputs {
         let cluster = self.cluster;
         let control_plane = is_control_plane(cluster, machine);
@@ -285,7 +299,11 @@ impl Making<'_> {
         let pool = self.cluster.pool(&machine.pool);
         let mut settings = settings::of_machine(pool, machine);
         settings.extend(mirrors::of_machine(self.cluster, machine));
-        let hooks = hooks::of_machine(pool, machine, &settings);
+        settings.extend(egress_proxy::of_machine(&self.proxies, machine));
+        let proxy = egress_proxy::hook(&self.proxies, machine);
+        let packages = pool.and_then(|pool| packages::hook(pool, &self.proxies));
+        let own: Vec<Hook> = proxy.into_iter().chain(packages).collect();
+        let hooks = hooks::of_machine(pool, machine, &settings, &own);
         settings.extend(hooks.before_kubelet);
         let programs = programs::of_machine(self.cluster, self.placement, machine);
         let authority = authorities::ca_certificates(self.placement);

@@ -1,18 +1,21 @@
 //! Packages of the operating system on machines: a unit that installs those that are missing, with apt or dnf.
 
+use std::collections::BTreeMap;
+
 use slipway_cluster_input::{Hook, HookTiming, NodePool};
 
-use super::WithoutEffect;
+use super::{WithoutEffect, egress_proxy};
 
 /// The name of the unit.
 pub(super) const UNIT: &str = "slipway-packages.service";
 
-/// The unit for the packages of a pool. It runs at each start of the machine, and asks no repository while all packages are installed.
-pub(super) fn hook(pool: &NodePool) -> Option<Hook> {
+/// The unit for the packages of a pool, which come through the proxy that these variables name. It runs at each start of the machine, and asks no repository while all packages are installed.
+pub(super) fn hook(pool: &NodePool, proxies: &BTreeMap<String, String>) -> Option<Hook> {
     if pool.packages.is_empty() {
         return None;
     }
     let names = pool.packages.join(" ");
+    let proxies = egress_proxy::lines(proxies);
     let content = format!(
         "[Unit]\n\
          Description=Slipway: packages of the operating system\n\
@@ -21,6 +24,7 @@ pub(super) fn hook(pool: &NodePool) -> Option<Hook> {
          [Service]\n\
          Type=oneshot\n\
          Environment=DEBIAN_FRONTEND=noninteractive\n\
+         {proxies}\
          ExecStart=/bin/sh -c 'if command -v apt-get >/dev/null; then dpkg -s {names} >/dev/null 2>&1 || \
          {{ apt-get -q update && apt-get -q -y --no-install-recommends install {names}; }}; \
          elif command -v dnf >/dev/null; then rpm -q {names} >/dev/null || dnf -q -y install {names}; \

@@ -1,5 +1,6 @@
 mod authorities;
 mod balancer;
+mod egress_proxy;
 mod emulation;
 mod etcd;
 mod hooks;
