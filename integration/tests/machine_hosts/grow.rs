@@ -6,6 +6,7 @@ use slipway_testkit::wait::until;
 
 use crate::balancer;
 use crate::lab::Lab;
+use crate::rotate;
 
 /// The object of the token with which machines join, without the public part of the token.
 const JOIN_TOKEN: &str = "Secret/kube-system/bootstrap-token-";
@@ -34,6 +35,7 @@ fn control_planes_and_pools_come_and_go_and_one_is_lost() {
     lab.changes("two more control planes", &["+ etcd_voter.cp-1/etcd", "+ kubernetes_node.cp-2"]);
     assert_eq!(lab.voters("cp-0"), ["cp-0", "cp-1", "cp-2"]);
     assert_eq!(lab.nodes(), ["cp-0", "cp-1", "cp-2", "worker-0"]);
+    rotate::sa_key_on_several(&lab, &["cp-0", "cp-1", "cp-2"]);
 
     // A cluster that began with one control plane has no balancers, until its spec asks for them: kubelets move in their turn.
     assert!(

@@ -173,9 +173,47 @@ fn sa_key(lab: &Lab) {
     assert!(refused.contains("ROTATE0003"), "{refused}");
 }
 
-/// Whether the API server knows who has a token.
+/// The key that signs tokens, on several control planes. In each stage all API servers accept the tokens of all others.
+pub(crate) fn sa_key_on_several(lab: &Lab, machines: &[&str]) {
+    let signed = || -> Vec<String> {
+        let create = ["create", "token", "default", "--duration=1h"];
+        machines.iter().map(|machine| lab.kubectl_at(machine, &create).trim().to_owned()).collect()
+    };
+    let all_answer = |tokens: &[String], expected: bool| {
+        for machine in machines {
+            for token in tokens {
+                assert_eq!(accepts_at(lab, machine, token), expected, "{machine}, key {}", kid(token));
+            }
+        }
+    };
+    let stage = |more: &[&str]| {
+        for machine in lab.machines.iter().filter(|machine| machines.contains(&machine.name())) {
+            machine.check(["systemctl", "restart", "kubelet"]).unwrap();
+        }
+        done(lab, "sa-key", more);
+    };
+    let old = signed();
+    stage(&[]);
+    let between = signed();
+    all_answer(&[old.clone(), between].concat(), true);
+    stage(&[]);
+    let new = signed();
+    assert!(new.iter().all(|token| kid(token) != kid(&old[0])), "an API server signs with the old key");
+    all_answer(&[old.clone(), new.clone()].concat(), true);
+    stage(&["--confirm", "keypair.service-accounts"]);
+    all_answer(&new, true);
+    all_answer(&old, false);
+    lab.is_as_wanted();
+}
+
+/// Whether the API server of a cluster with one control plane knows who has a token.
 fn accepts(lab: &Lab, token: &str) -> bool {
-    let url = format!("https://{}:6443/api", lab.address("server"));
+    accepts_at(lab, "server", token)
+}
+
+/// Whether the API server of a machine knows who has a token.
+fn accepts_at(lab: &Lab, machine: &str, token: &str) -> bool {
+    let url = format!("https://{}:6443/api", lab.address(machine));
     let header = format!("Authorization: Bearer {token}");
     until("the API server answers", || {
         let said = Said::from(lab.network().run([
