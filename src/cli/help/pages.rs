@@ -414,7 +414,10 @@ pub(crate) const PAGES: &[Page] = &[
     ),
     page(
         "policy test",
-        Verdict("all tests passed, or the plan may be applied", "a test failed, or a policy denies the plan"),
+        Verdict(
+            "all tests passed, or the plan may be applied",
+            "a test failed, a policy denies the plan, or an error",
+        ),
         &[
             ("Run the tests of a policy file", "slipway policy test policies.yaml"),
             ("Check a plan", "slipway policy test policies.yaml --plan plan.json"),
