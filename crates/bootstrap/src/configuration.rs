@@ -23,7 +23,7 @@ mod upgrade;
 
 pub use api_balancer::ApiBalancer;
 pub use argument::{Argument, argument_value, set_missing};
-pub use cluster::{ClusterSettings, Dns, EncryptionAlgorithm, KubeProxy};
+pub use cluster::{ClusterSettings, Dns, EncryptionAlgorithm, GivenImages, KubeProxy};
 pub use component::{ApiServer, Component, HostPathMount};
 pub use detected::Detected;
 pub(crate) use endpoint::is_dns_name;

@@ -12,6 +12,7 @@ mod egress_proxy;
 mod emulation;
 mod endpoint;
 mod hooks;
+mod images;
 mod machine;
 mod mirrors;
 mod nodes;
@@ -40,6 +41,7 @@ pub use effects::{WithoutEffect, without_effect};
 pub use emulation::FLAG as EMULATED_VERSION;
 pub use endpoint::endpoint;
 pub use hooks::hooks_without_effect;
+pub use images::images_without_effect;
 pub use machine::{FoundNode, Founder, Machine, Placement};
 pub use nodes::turns_of_removals;
 pub use objects::{UserObjects, settings_of_proxies};
@@ -145,6 +147,7 @@ pub fn expand(
     resources.dedup_by(|one, other| one.address == other.address);
     let mut notes = objects::notes(cluster);
     notes.extend(mirrors::note(cluster, placement));
+    notes.extend(images::notes(cluster));
     Ok(Expanded { resources, notes })
 }
 

@@ -5,6 +5,7 @@ use slipway_cluster_input::value::KubernetesVersion;
 mod images;
 
 pub use images::Images;
+pub(crate) use images::image_tag;
 
 /// The default release: that of kubeadm 1.34.
 pub const DEFAULT_KUBERNETES: KubernetesVersion = KubernetesVersion::new(1, 34, 4);

@@ -115,6 +115,10 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
     let message = ClusterInput::from(&spec.cluster);
     found.extend(from_cluster::programs_without_effect(&message));
     found.extend(from_cluster::hooks_without_effect(&message));
+    // Nothing stops the way back from a release whose images the spec names.
+    if spec.cluster.turned_back_from.is_none() {
+        found.extend(from_cluster::images_without_effect(&message));
+    }
     if found.is_empty() {
         return Ok(());
     }

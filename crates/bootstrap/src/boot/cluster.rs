@@ -2,8 +2,8 @@
 
 use serde_json::Value as Json;
 use slipway_spec::model::{
-    Addon, AtRest, AtRestProvider, Audit, Authentication, Cluster, Cni, Drain, Encryption, Endpoint,
-    GivenEndpoint, Network, NodeFiles, NodePool, PodSecurity, Profile, ProviderSelection, Rollout,
+    Addon, AtRest, AtRestProvider, Audit, Authentication, Cluster, Cni, Component, Drain, Encryption,
+    Endpoint, GivenEndpoint, Network, NodeFiles, NodePool, PodSecurity, Profile, ProviderSelection, Rollout,
     ServiceAccounts, Size, Ssh, Strategy, Topology, Volume,
 };
 use slipway_spec::value::{Amount, Duration, PortRange};
@@ -35,7 +35,12 @@ impl NodeBootstrap {
                 ..Default::default()
             },
             etcd: own.map(|own| own.etcd.clone()).unwrap_or_default(),
-            components: self.components.clone(),
+            // Machines that boot have the images of the release: see the effects.
+            components: self
+                .components
+                .iter()
+                .map(|(name, own)| (*name, Component { image: None, ..own.clone() }))
+                .collect(),
             kubelet: self.node.kubelet.clone(),
             container_runtime: self.runtime.clone(),
             addons: self.addons.iter().map(addon).collect(),
@@ -58,7 +63,9 @@ impl NodeBootstrap {
             cloud_labels: Default::default(),
             deletion_protection: false,
             ignore_changes: Vec::new(),
+            import: Vec::new(),
             moved: Vec::new(),
+            removed: Vec::new(),
             pools: vec![pool(&self.node)],
             hosts: Vec::new(),
         }

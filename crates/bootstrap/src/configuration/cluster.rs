@@ -26,6 +26,9 @@ pub struct ClusterSettings {
     pub certificates_dir: String,
     /// The registry and path of the control plane's images; `registry.k8s.io` unless given.
     pub image_repository: String,
+    /// The images of components in place of those of the release. kubeadm has no field for them.
+    #[serde(default, skip_serializing_if = "GivenImages::is_empty")]
+    pub given_images: GivenImages,
     /// The algorithm of keys that are made.
     pub encryption_algorithm: EncryptionAlgorithm,
     /// How long certificates that are no CA are valid; a year unless given.
@@ -48,6 +51,29 @@ pub struct ClusterSettings {
     pub feature_gates: BTreeMap<String, bool>,
 }
 
+/// Images of components in place of those of the release.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GivenImages {
+    /// The API server's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_server: Option<String>,
+    /// The controller manager's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller_manager: Option<String>,
+    /// The scheduler's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+}
+
+impl GivenImages {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl Default for ClusterSettings {
     /// kubeadm's defaults.
     fn default() -> Self {
@@ -59,6 +85,7 @@ impl Default for ClusterSettings {
             networking: Networking::default(),
             certificates_dir: "/etc/kubernetes/pki".to_owned(),
             image_repository: "registry.k8s.io".to_owned(),
+            given_images: GivenImages::default(),
             encryption_algorithm: EncryptionAlgorithm::Rsa2048,
             certificate_validity_period: GoDuration::from_hours(365 * 24),
             ca_certificate_validity_period: GoDuration::from_hours(10 * 365 * 24),

@@ -11,7 +11,7 @@ use super::authorities::join_token;
 use super::emulation;
 use super::endpoint::PORT;
 use super::rotation::RotatedKey;
-use super::{Machine, Placement};
+use super::{Machine, Placement, images};
 use crate::configuration::{
     ApiBalancer, ApiServer, Argument, BootstrapTokenSettings, ClusterSettings, Component, Configuration,
     Detected, Discovery, EncryptionAlgorithm, Endpoint, Etcd, GoDuration, Join, KubeProxy, LocalEndpoint,
@@ -116,6 +116,7 @@ fn settings(
             .image_registry
             .clone()
             .unwrap_or_else(|| ClusterSettings::default().image_repository),
+        given_images: images::given(cluster),
         encryption_algorithm: algorithm(cluster, placement),
         api_server: ApiServer { component: api_server, cert_sans: certificate_names(cluster, placement) },
         controller_manager: component(&cluster.component(ComponentName::ControllerManager)),

@@ -46,9 +46,6 @@ const TABLE: &[(&str, &str)] = &[
     ("etcd[].members", ETCD),
     ("etcd[].cpuRequest", RESOURCES),
     ("etcd[].memoryRequest", RESOURCES),
-    ("components.apiServer.image", IMAGES),
-    ("components.controllerManager.image", IMAGES),
-    ("components.scheduler.image", IMAGES),
     ("components.etcd.image", IMAGES),
     ("components.proxy.image", IMAGES),
     (

@@ -4,6 +4,7 @@ mod egress_proxy;
 mod emulation;
 mod etcd;
 mod hooks;
+mod images;
 mod keys;
 mod kubelets;
 mod mirrors;

@@ -4,8 +4,8 @@ use slipway_spec::{diagnostic::Diagnostic, reader::Document, value::KubernetesVe
 use super::{code, context::Context, etcd, network, v1beta4};
 use crate::{
     configuration::{
-        ApiServer, ClusterSettings, Component, Dns, Endpoint, GoDuration, HostPathMount, KubeProxy,
-        LocalEndpoint,
+        ApiServer, ClusterSettings, Component, Dns, Endpoint, GivenImages, GoDuration, HostPathMount,
+        KubeProxy, LocalEndpoint,
     },
     version,
 };
@@ -59,6 +59,7 @@ pub(super) fn read(document: Option<&Document>, bind_port: u16, diagnostics: &mu
         networking,
         certificates_dir,
         image_repository,
+        given_images: GivenImages::default(),
         encryption_algorithm: given.encryption_algorithm.unwrap_or_default(),
         certificate_validity_period,
         ca_certificate_validity_period,

@@ -31,6 +31,8 @@ impl Images {
             format!("{repository}/{name}:{}", image_tag(&format!("v{release}")))
         };
         let kubernetes = |name: &str| of_release(name, &cluster.kubernetes_version);
+        let given = &cluster.given_images;
+        let or = |given: &Option<String>, name: &str| given.clone().unwrap_or_else(|| kubernetes(name));
         let proxy = cluster.proxy.version.as_ref().unwrap_or(&cluster.kubernetes_version);
         let dns = &cluster.dns.image;
         let dns_repository = match dns.repository.as_deref().unwrap_or(repository) {
@@ -39,9 +41,9 @@ impl Images {
         };
         let etcd = cluster.etcd.local().map(|local| local.image.clone()).unwrap_or_default();
         Self {
-            api_server: kubernetes("kube-apiserver"),
-            controller_manager: kubernetes("kube-controller-manager"),
-            scheduler: kubernetes("kube-scheduler"),
+            api_server: or(&given.api_server, "kube-apiserver"),
+            controller_manager: or(&given.controller_manager, "kube-controller-manager"),
+            scheduler: or(&given.scheduler, "kube-scheduler"),
             kube_proxy: of_release("kube-proxy", proxy),
             core_dns: format!(
                 "{dns_repository}/coredns:{}",
@@ -76,7 +78,7 @@ impl Images {
 }
 
 /// A version as an image's tag: characters that are not allowed in a tag become underscores.
-fn image_tag(version: &str) -> String {
+pub(crate) fn image_tag(version: &str) -> String {
     version.replace(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')), "_")
 }
 
@@ -95,6 +97,9 @@ mod tests {
         assert_eq!(images.core_dns, "mirror.example.test/k8s/coredns:v1.12.1");
         assert_eq!(images.api_server, "mirror.example.test/k8s/kube-apiserver:v1.33.2_local");
         assert_eq!(images.etcd, "mirror.example.test/k8s/etcd:3.5.24-0");
+        cluster.given_images.scheduler = Some("own/scheduler:v1@sha256:a".to_owned());
+        assert_eq!(Images::of(&cluster).scheduler, "own/scheduler:v1@sha256:a");
+        assert_eq!(Images::of(&cluster).api_server, images.api_server);
     }
 
     #[test]
