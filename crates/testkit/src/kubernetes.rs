@@ -36,6 +36,9 @@ const PROGRAMS: [&str; 7] = [
 const IN_CLUSTERS: [&str; 5] =
     ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet"];
 
+/// The package of Kubernetes' sample of an aggregated API server, and its program.
+const SAMPLE_APISERVER: (&str, &str) = ("k8s.io/sample-apiserver", "sample-apiserver");
+
 /// The name of the folder of [`install_tested`].
 const TESTED: &str = "tested";
 
@@ -95,14 +98,27 @@ fn package(program: &str) -> (String, String) {
 pub fn install_tested() -> Result<PathBuf> {
     cache::installed(TESTED, VERSION, |folder| {
         let mut programs = kubernetes_module(VERSION)?;
-        for (package, program) in [
-            ("k8s.io/kubernetes/test/images/nonewprivs", "nonewprivs"),
-            ("k8s.io/sample-apiserver", "sample-apiserver"),
-        ] {
+        for (package, program) in
+            [("k8s.io/kubernetes/test/images/nonewprivs", "nonewprivs"), SAMPLE_APISERVER]
+        {
             programs.packages.push((package.to_owned(), program.to_owned()));
         }
         programs.build(folder)
     })
+}
+
+/// Builds Kubernetes' sample of an aggregated API server if need be, and gives the program.
+///
+/// # Errors
+/// When there is no Go, or it cannot be built.
+pub fn install_sample_apiserver() -> Result<PathBuf> {
+    let folder = cache::installed("sample-apiserver", VERSION, |folder| {
+        let mut programs = kubernetes_module(VERSION)?;
+        let (package, program) = SAMPLE_APISERVER;
+        programs.packages.push((package.to_owned(), program.to_owned()));
+        programs.build(folder)
+    })?;
+    Ok(folder.join(SAMPLE_APISERVER.1))
 }
 
 /// The folder of [`install_tested`], when that has been called here before.

@@ -51,12 +51,13 @@ const CLOUDS: [(&str, Install); 6] = [
 
 const BROWSER: [(&str, Install); 1] = [("Chromium", Chromium::install)];
 
-const KUBERNETES: [(&str, Install); 6] = [
+const KUBERNETES: [(&str, Install); 7] = [
     ("etcd", kubernetes::install_etcd),
     ("Kubernetes", kubernetes::install),
     ("an older Kubernetes", kubernetes::install_older),
     ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),
     ("Ginkgo", kubernetes::install_ginkgo),
+    ("the sample of an aggregated API server", kubernetes::install_sample_apiserver),
     ("the kinds of Cluster API", cluster_api::install),
 ];
 

@@ -12,6 +12,7 @@ use slipway_testkit::control_plane::{ControlPlane, Etcd, Options};
 use super::deletion::core;
 use super::lab::{Lab, NAMESPACE};
 use super::pod::{Given, Pod};
+use super::sample;
 use super::until::until;
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/etcd-storage.md");
@@ -31,7 +32,7 @@ fn apply(lab: &Lab, begins: &str) {
     lab.kubectl(&["apply", "--filename", &file.display().to_string()]).unwrap();
 }
 
-/// A kube-apiserver stores its objects through the proxy of the example, and nothing of the controller is left at the end.
+/// A kube-apiserver and an aggregated API server store their objects through the proxy of the example, and nothing of the controller is left at the end.
 pub async fn works(lab: &Lab) {
     lab.with_core().await;
     let kube = lab.client().await;
@@ -60,10 +61,10 @@ pub async fn works(lab: &Lab) {
     lab.kubectl(&["delete", "etcdstorage", NAME, "--timeout=60s"]).unwrap();
     nothing_is_left(lab).await;
     let keys = core(lab).keys().await;
-    assert!(
-        keys.iter().any(|key| key == "/sample-apiserver//registry/configmaps/default/flunder"),
-        "data is kept"
-    );
+    for kept in ["configmaps/default/flunder".to_owned(), sample::key()] {
+        let kept = format!("/sample-apiserver//registry/{kept}");
+        assert!(keys.contains(&kept), "data is kept: {kept} in {keys:?}");
+    }
 }
 
 /// Reports as a kubelet that all pods of the Deployment are ready.
@@ -98,7 +99,14 @@ async fn keys_are_only_in_secrets(lab: &Lab) {
     assert!(map.data.unwrap()["client-ca.crt"].contains("BEGIN CERTIFICATE"));
 }
 
-/// A kube-apiserver with the proxy for its etcd.
+/// Runs kubectl, which must succeed.
+pub fn kubectl(plane: &ControlPlane, arguments: &[&str]) -> String {
+    let output = plane.kubectl(arguments).unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A kube-apiserver with the proxy for its etcd, and an aggregated API server behind it with the same proxy.
 fn serve(lab: &Lab, given: &Given, pod: &Pod) {
     let folder = lab.plane.folder();
     let file = |name: &str, text: &str| {
@@ -112,15 +120,16 @@ fn serve(lab: &Lab, given: &Given, pod: &Pod) {
         certificate: file("given.crt", &given.certificate),
         key: file("given.key", &given.key),
     };
-    let tenant = ControlPlane::start(&Options { storage: Some(storage), ..Options::default() }).unwrap();
+    let tenant =
+        ControlPlane::start(&Options { storage: Some(storage.clone()), ..Options::default() }).unwrap();
     for arguments in [
         ["create", "configmap", "flunder"].as_slice(),
         &["label", "configmap", "flunder", "stored=here"],
         &["wait", "configmap", "flunder", "--for=jsonpath={.metadata.labels.stored}=here", "--timeout=30s"],
     ] {
-        let output = tenant.kubectl(arguments).unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        kubectl(&tenant, arguments);
     }
+    sample::works(&tenant, &storage);
     // It is another cluster than ours.
     assert!(lab.kubectl(&["get", "configmap", "flunder"]).is_err());
 }

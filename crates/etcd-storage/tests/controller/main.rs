@@ -19,6 +19,7 @@ mod install;
 mod lab;
 mod pod;
 mod rotation;
+mod sample;
 mod spec;
 mod until;
 
