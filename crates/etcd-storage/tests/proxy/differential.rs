@@ -78,7 +78,8 @@ async fn events(watching: &mut super::client::Watching, other: &str) -> Vec<Stri
     }
 }
 
-async fn answer(client: &mut Client, request: Any) -> String {
+/// The answer as text, without what tells of the whole core.
+pub async fn answer(client: &mut Client, request: Any) -> String {
     match send(client, request).await {
         Ok(text) => text,
         Err(status) => format!("{:?} {}", status.code(), status.message()),

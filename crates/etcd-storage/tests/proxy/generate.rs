@@ -16,11 +16,11 @@ impl Random {
         (number ^ (number >> 31)) % end
     }
 
-    fn chance(&mut self, one_in: u64) -> bool {
+    pub fn chance(&mut self, one_in: u64) -> bool {
         self.below(one_in) == 0
     }
 
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+    pub fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 }
@@ -60,6 +60,25 @@ impl Generator {
             14 => Any::TimeToLive(pb::LeaseTimeToLiveRequest { id: self.lease(), keys: true }),
             _ if self.random.chance(2) => Any::Leases,
             _ => Any::KeepAlive(pb::LeaseKeepAliveRequest { id: self.lease() }),
+        }
+    }
+
+    /// A new watch of a random range, from this revision on.
+    pub fn watch(&mut self, watch_id: i64, start_revision: i64) -> pb::WatchCreateRequest {
+        let filters = if self.random.chance(4) {
+            vec![i32::try_from(self.random.below(2)).unwrap()]
+        } else {
+            Vec::new()
+        };
+        pb::WatchCreateRequest {
+            key: self.key(),
+            range_end: self.end(),
+            start_revision,
+            progress_notify: self.random.chance(4),
+            filters,
+            prev_kv: self.random.chance(2),
+            watch_id,
+            fragment: self.random.chance(2),
         }
     }
 

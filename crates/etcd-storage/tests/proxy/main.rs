@@ -9,6 +9,7 @@ mod differential;
 mod etcd;
 mod generate;
 mod history;
+mod isolation;
 mod leases;
 mod linear;
 mod pki;

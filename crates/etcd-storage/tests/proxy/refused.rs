@@ -11,7 +11,8 @@ use tonic_prost::ProstCodec;
 use super::etcd::Etcd;
 use super::tenant::{Tenant, settings};
 
-const REFUSED: &[&str] = &[
+/// The methods that no tenant may call.
+pub const REFUSED: &[&str] = &[
     "Maintenance/Snapshot",
     "Maintenance/Defragment",
     "Maintenance/Alarm",
@@ -28,8 +29,18 @@ const REFUSED: &[&str] = &[
     "Auth/AuthStatus",
     "Auth/Authenticate",
     "Auth/UserAdd",
+    "Auth/UserGet",
     "Auth/UserList",
+    "Auth/UserDelete",
+    "Auth/UserChangePassword",
+    "Auth/UserGrantRole",
+    "Auth/UserRevokeRole",
+    "Auth/RoleAdd",
+    "Auth/RoleGet",
+    "Auth/RoleList",
+    "Auth/RoleDelete",
     "Auth/RoleGrantPermission",
+    "Auth/RoleRevokePermission",
     "KV/Unknown",
 ];
 
