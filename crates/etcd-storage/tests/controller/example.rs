@@ -32,7 +32,8 @@ fn apply(lab: &Lab, begins: &str) {
     lab.kubectl(&["apply", "--filename", &file.display().to_string()]).unwrap();
 }
 
-/// A kube-apiserver and an aggregated API server store their objects through the proxy of the example, and nothing of the controller is left at the end.
+/// A kube-apiserver and an aggregated API server store their objects through the proxy of the example, and nothing of the
+/// controller is left at the end.
 pub async fn works(lab: &Lab) {
     lab.with_core().await;
     let kube = lab.client().await;

@@ -17,6 +17,9 @@ import grpc  # noqa: E402
 from slipway.provider.v1alpha1 import provider_pb2 as pb  # noqa: E402
 from slipway.provider.v1alpha1 import provider_pb2_grpc as rpc  # noqa: E402
 
+import traffic  # noqa: E402
+from failures import Refused, answering, invalid, unreadable  # noqa: E402
+
 VERSION = "1.0.0"
 LIMIT = 64 << 20
 COMPUTED, WRITE_ONLY = {"id"}, {"key"}
@@ -136,18 +139,6 @@ SCHEMA = pb.GetSchemaResponse(
     ],
 )
 TYPES = {kind.name: kind for kind in SCHEMA.types}
-
-
-class Refused(Exception):
-    """A failure with its class."""
-
-    def __init__(self, kind, message, address="", **more):
-        super().__init__(message)
-        self.error = pb.Error(message=message, address=address, **{"class": kind}, **more)
-
-
-def invalid(message, address=""):
-    return Refused(pb.ERROR_CLASS_INVALID, message, address)
 
 
 def kind_of(address):
@@ -275,9 +266,9 @@ class Cloud:
         except FileNotFoundError:
             return {"made": 0, "objects": {}}
 
-    def look(self):
+    def look(self, part="objects"):
         with self.lock:
-            return self.load()["objects"]
+            return self.load().get(part, {})
 
     def change(self, change):
         with self.lock:
@@ -383,27 +374,6 @@ class Session:
 # ---- the service
 
 
-def answering(message):
-    """A call whose failures are answers."""
-
-    def decorate(call):
-        def unary(self, request, context):
-            try:
-                return call(self, request)
-            except Refused as refused:
-                return message(error=refused.error)
-
-        def paged(self, request, context):
-            yield unary(self, request, context)
-
-        return paged if call.__name__ in PAGED else unary
-
-    return decorate
-
-
-PAGED = {"Locate", "GetSchema", "Catalog", "Expand", "Discover", "Read", "Plan", "Resume"}
-
-
 class Provider(rpc.ProviderServicer):
     def __init__(self):
         self.lock, self.sessions, self.opened = threading.Lock(), {}, 0
@@ -418,7 +388,7 @@ class Provider(rpc.ProviderServicer):
     @answering(pb.GetInfoResponse)
     def GetInfo(self, request):
         classes = [pb.RateClass(name="calls", concurrency=16)]
-        capabilities = pb.Capabilities(instances=True)
+        capabilities = pb.Capabilities(instances=True, load_balancers=True, routes=True)
         return pb.GetInfoResponse(
             name="python", version=VERSION, rate_classes=classes, batch=2000, capabilities=capabilities
         )
@@ -638,18 +608,15 @@ def problems(config):
     return []
 
 
-def unreadable():
-    refused = pb.Error(message="the session may not read", permission=pb.Permission(action="read"))
-    setattr(refused, "class", pb.ERROR_CLASS_PERMISSION)
-    return refused
-
-
 def main():
     directory, nonce = os.environ["SLIPWAY_PROVIDER_DIRECTORY"], os.environ["SLIPWAY_PROVIDER_NONCE"]
     address = os.path.join(directory, "provider.sock")
     limits = [("grpc.max_receive_message_length", LIMIT), ("grpc.max_send_message_length", LIMIT)]
     server = grpc.server(ThreadPoolExecutor(max_workers=32), options=limits)
-    rpc.add_ProviderServicer_to_server(Provider(), server)
+    provider = Provider()
+    rpc.add_ProviderServicer_to_server(provider, server)
+    rpc.add_LoadBalancersServicer_to_server(traffic.LoadBalancers(provider.session), server)
+    rpc.add_RoutesServicer_to_server(traffic.Routes(provider.session), server)
     server.add_insecure_port("unix:" + address)
     server.start()
     schema = SCHEMA.SerializeToString(deterministic=True)
