@@ -86,6 +86,9 @@ pub struct NodeInstance {
     pub node: String,
     /// A provider id of this cloud that no instance has.
     pub missing: String,
+    /// The addresses of further samples that load balancers and routes need.
+    #[serde(default)]
+    pub besides: Vec<String>,
 }
 
 /// Clusters to expand.

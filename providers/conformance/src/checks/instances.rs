@@ -76,6 +76,15 @@ async fn made(bench: &mut Bench<'_>) -> Result<(NodeInstance, Instance), Stop> {
 /// The node of the scenario as a target of load balancers and routes. Its instance is made.
 pub(crate) async fn target(bench: &mut Bench<'_>) -> Result<(String, NodeTarget), Stop> {
     let (node, instance) = made(bench).await?;
+    for address in &node.besides {
+        let samples = bench.samples()?;
+        let Some(sample) = samples.iter().find(|sample| sample.address.to_string() == *address) else {
+            return skip(format!("the scenario has no sample {address}"));
+        };
+        if !bench.is_made(&sample.address) {
+            bench.make(sample).await?;
+        }
+    }
     let provider_id = Some(instance.provider_id);
     Ok((node.cluster, NodeTarget { node: node.node, provider_id, addresses: instance.addresses }))
 }
