@@ -5,6 +5,7 @@
 //! `cargo xtask setup` does that ahead.
 
 pub mod age;
+pub mod audit;
 pub mod azurite;
 pub mod cache;
 pub mod chromium;

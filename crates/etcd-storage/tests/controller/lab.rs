@@ -13,6 +13,7 @@ use slipway_controller::k8s_openapi::api::events::v1::Event;
 use slipway_controller::kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use slipway_controller::kube::{Client, Resource};
 use slipway_etcd_storage::storage::EtcdStorage;
+use slipway_testkit::audit::Audit;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use slipway_testkit::process::Process;
 use tokio::sync::OnceCell;
@@ -25,6 +26,7 @@ pub const NAMESPACE: &str = "kube-apiserver-storage";
 /// The API server of the cluster, whose etcd is the core too.
 pub struct Lab {
     pub plane: ControlPlane,
+    pub audit: Audit,
     controllers: Mutex<Vec<Process>>,
     core: OnceCell<()>,
 }
@@ -32,8 +34,10 @@ pub struct Lab {
 impl Lab {
     /// Installs the controller and starts it. The certificates of the core are missing until [`Self::with_core`].
     pub fn start() -> Result<Self> {
-        let plane = ControlPlane::start(&Options { controllers: true, ..Options::default() })?;
-        let lab = Self { plane, controllers: Mutex::default(), core: OnceCell::new() };
+        let audit = Audit::new()?;
+        let options = Options { controllers: true, api_arguments: audit.arguments(), ..Options::default() };
+        let plane = ControlPlane::start(&options)?;
+        let lab = Self { plane, audit, controllers: Mutex::default(), core: OnceCell::new() };
         lab.install()?;
         let token = lab.kubectl(&["create", "token", "etcdproxy-controller-sa", "--namespace", NAMESPACE])?;
         let config = json!({
@@ -48,18 +52,17 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Applies the manifest that the program writes; returns what kubectl says.
+    /// The manifest that the program writes.
+    pub fn manifest(&self) -> Result<Vec<u8>> {
+        let url = self.plane.etcd().url;
+        let image = "--image=registry.example.com/etcd-storage:1";
+        Ok(Command::new(PROGRAM).args(["manifest", image, "--etcd-core-url", &url]).output()?.stdout)
+    }
+
+    /// Applies the manifest; returns what kubectl says.
     pub fn install(&self) -> Result<String> {
         let file = self.plane.folder().join("manifest.yaml");
-        let written = Command::new(PROGRAM)
-            .args([
-                "manifest",
-                "--image=registry.example.com/etcd-storage:1",
-                "--etcd-core-url",
-                &self.plane.etcd().url,
-            ])
-            .output()?;
-        fs::write(&file, written.stdout)?;
+        fs::write(&file, self.manifest()?)?;
         self.kubectl(&["apply", "--filename", &file.display().to_string()])
     }
 

@@ -18,6 +18,7 @@ mod existing;
 mod install;
 mod lab;
 mod pod;
+mod rights;
 mod rotation;
 mod sample;
 mod spec;
@@ -74,6 +75,11 @@ fn main() -> ExitCode {
         for number in 0..2 {
             println!("{}", shared.as_ref().map(|lab| lab.controller_log(number)).unwrap_or_default());
         }
+    }
+    let is_whole = !arguments.list && arguments.filter.is_none() && arguments.skip.is_empty();
+    if is_whole && !conclusion.has_failed() {
+        let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        rights::are_needed_and_enough(shared.as_ref().unwrap());
     }
     // All processes end here.
     drop(shared);

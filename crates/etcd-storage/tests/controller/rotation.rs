@@ -68,6 +68,9 @@ pub async fn under_load(lab: &Lab) {
     assert!(!given.authorities.contains(first.authorities.trim()));
     assert!(!authorities().await.contains(first_authority.trim()));
     assert!(first.client(&pod.url()).get("counter").await.is_err());
+    // Also a client that trusts the present authority is refused with its first certificate.
+    let old = Given { authorities: given.authorities.clone(), ..first };
+    assert!(old.client(&pod.url()).get("counter").await.is_err());
     for reason in
         ["AuthorityPrepared", "AuthoritySwitched", "ClientCertificateIssued", "ServingCertificateIssued"]
     {
