@@ -42,7 +42,7 @@ pub fn cloud_controller_manifest(manifest: CloudControllerManifest<'_>) -> Vec<J
     // The network of the host is not allowed to others.
     own_namespace["metadata"]["labels"] = json!({"pod-security.kubernetes.io/enforce": "privileged"});
     let of_cluster = json!([
-        rule("", &["nodes"], &["get", "list", "watch", "patch", "delete"]),
+        rule("", &["nodes"], &["list", "watch", "patch", "delete"]),
         rule("", &["nodes/status"], &["patch"]),
         // The finalizer of a Service is patched by way of its status.
         rule("", &["services"], &["list", "watch"]),

@@ -1,5 +1,6 @@
 //! An API server, a simulated cloud, and controllers as processes.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +11,7 @@ use serde_json::{Value as Json, json};
 use slipway_addons::{CloudControllerManifest, cloud_controller_manifest};
 use slipway_provider_sim::inspect::{Balancer, Inventory, Tamper};
 use slipway_resource::Value;
+use slipway_testkit::audit::Audit;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use tempfile::TempDir;
 
@@ -24,6 +26,7 @@ const NAMESPACE: &str = "slipway-cloud-controller";
 /// An API server with the manifest of the controller. It has no other controllers: nothing else changes a node.
 pub struct Lab {
     plane: ControlPlane,
+    audit: Audit,
     kubeconfig: PathBuf,
 }
 
@@ -41,9 +44,10 @@ pub struct Controller {
 
 impl Lab {
     pub fn start() -> Result<Self> {
-        let plane = ControlPlane::start(&Options::default())?;
+        let audit = Audit::new()?;
+        let plane = ControlPlane::start(&Options { api_arguments: audit.arguments(), ..Options::default() })?;
         let kubeconfig = plane.folder().join("cloud-controller.conf");
-        let lab = Self { plane, kubeconfig };
+        let lab = Self { plane, audit, kubeconfig };
         lab.install();
         let account = ["create", "token", "slipway-cloud-controller", "--namespace", NAMESPACE];
         let token = lab.kubectl(&account);
@@ -63,6 +67,14 @@ impl Lab {
         let objects = manifest();
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": objects });
         self.apply(&list)
+    }
+
+    /// After all tests: the controller used each right in the manifest, and was refused nothing.
+    pub fn rights_are_needed_and_enough(&self) {
+        let account = format!("system:serviceaccount:{NAMESPACE}:slipway-cloud-controller");
+        let rights = self.audit.rights(&account).unwrap();
+        assert_eq!(rights.unused(&manifest()), BTreeSet::new(), "rights that nothing needs");
+        assert_eq!(rights.refused, BTreeSet::new());
     }
 
     /// Removes what a test before has left.
