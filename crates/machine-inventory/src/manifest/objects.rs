@@ -41,7 +41,6 @@ fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Json {
 
 /// The service account and its rights.
 pub(super) fn rights() -> Vec<Json> {
-    let read = ["get", "list", "watch"];
     let own = ["elementalclusters", "elementalhosts", "elementalmachines", "elementalregistrations"];
     let status = own.map(|plural| format!("{plural}/status"));
     let status: Vec<&str> = status.iter().map(String::as_str).collect();
@@ -54,7 +53,7 @@ pub(super) fn rights() -> Vec<Json> {
         rule(GROUP, &["elementalmachinetemplates"], &["get"]),
         // A secret that a registration owns blocks its deletion.
         rule(GROUP, &["elementalregistrations/finalizers"], &["update"]),
-        rule("cluster.x-k8s.io", &["clusters", "machines"], &read),
+        rule("cluster.x-k8s.io", &["clusters", "machines"], &["list", "watch"]),
         // The elected endpoint of a cluster moves.
         rule("cluster.x-k8s.io", &["clusters"], &["patch"]),
         // The template of a control plane's machines, whatever its provider.

@@ -1,5 +1,6 @@
 //! An API server with the kinds of Cluster API and of the provider, and a client with all permissions.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -10,6 +11,7 @@ use http::{Method, Request};
 use serde_json::{Value as Json, json};
 use slipway_controller::kube::{self, Client};
 use slipway_machine_inventory::manifest::{Manifest, NAMESPACE, objects};
+use slipway_testkit::audit::Audit;
 use slipway_testkit::cluster_api;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use tempfile::TempDir;
@@ -25,6 +27,7 @@ pub const CONTROL_PLANE: &str = "controlplane.cluster.x-k8s.io/v1beta2";
 /// An API server without controllers: nothing but the provider and the tests changes an object.
 pub struct Lab {
     plane: ControlPlane,
+    audit: Audit,
     runtime: Runtime,
     client: Client,
     pub folder: TempDir,
@@ -33,10 +36,11 @@ pub struct Lab {
 impl Lab {
     pub fn start() -> Result<Self> {
         let definitions = cluster_api::install()?;
-        let plane = ControlPlane::start(&Options::default())?;
+        let audit = Audit::new()?;
+        let plane = ControlPlane::start(&Options { api_arguments: audit.arguments(), ..Options::default() })?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let client = runtime.block_on(slipway_controller::connect(Some(&plane.kubeconfig())))?;
-        let lab = Self { plane, runtime, client, folder: tempfile::tempdir()? };
+        let lab = Self { plane, audit, runtime, client, folder: tempfile::tempdir()? };
         // They are too large for the annotation of a client-side apply.
         let apply = ["apply", "--server-side", "--filename", definitions.to_str().unwrap_or_default()];
         let output = lab.plane.kubectl(&apply)?;
@@ -50,12 +54,23 @@ impl Lab {
 
     /// Applies the manifest of the provider; returns what kubectl says.
     pub fn install(&self) -> String {
-        let manifest =
-            Manifest { image: "registry.example.com/inventory:1", api_url: None, cert_manager: false };
-        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects(manifest).unwrap()});
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": manifest()});
         let file = self.folder.path().join("manifest.json");
         fs::write(&file, list.to_string()).unwrap();
         self.kubectl(&["apply", "--server-side", "--filename", file.to_str().unwrap()])
+    }
+
+    /// After all tests: the provider used each right in the manifest, and was refused nothing.
+    pub fn rights_are_needed_and_enough(&self) {
+        let account = format!("system:serviceaccount:{NAMESPACE}:{NAMESPACE}");
+        let rights = self.audit.rights(&account).unwrap();
+        let mut unused = rights.unused(&manifest());
+        // The API server asks for it when a Secret gets its owner, and only with an admission plugin that is off here.
+        unused.remove("update elementalregistrations/finalizers");
+        // Only an event that is repeated while its process runs is patched.
+        unused.remove("patch events");
+        assert_eq!(unused, BTreeSet::new(), "rights that nothing needs");
+        assert_eq!(rights.refused, BTreeSet::new());
     }
 
     /// The kubeconfig of the provider's service account.
@@ -152,6 +167,12 @@ impl Lab {
         self.request(Method::POST, "/api/v1/namespaces", Some(&object)).unwrap();
         name.to_owned()
     }
+}
+
+/// The objects of the manifest.
+fn manifest() -> Vec<Json> {
+    objects(Manifest { image: "registry.example.com/inventory:1", api_url: None, cert_manager: false })
+        .unwrap()
 }
 
 /// The path of an object, or of all objects of a kind.

@@ -66,6 +66,11 @@ fn main() -> ExitCode {
     };
     let arguments = Arguments::from_args();
     let conclusion = libtest_mimic::run(&arguments, tests.map(trial).into());
+    let is_whole = !arguments.list && arguments.filter.is_none() && arguments.skip.is_empty();
+    if is_whole && !conclusion.has_failed() {
+        let plane = plane.lock().unwrap_or_else(PoisonError::into_inner);
+        plane.as_ref().unwrap().rights_are_needed_and_enough();
+    }
     // The processes of the API server end here.
     drop(plane);
     conclusion.exit_code()
