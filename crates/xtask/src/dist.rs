@@ -30,7 +30,7 @@ pub(crate) struct Dist {
 
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-musl", "aarch64-unknown-linux-musl"];
 
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 10] = [
     "slipway",
     "slipway-aws-model",
     "slipway-cloud-controller",
@@ -40,6 +40,7 @@ const PACKAGES: [&str; 9] = [
     "slipway-provider-hosts",
     "slipway-provider-kubernetes",
     "slipway-provider-sim",
+    "slipway-token-controller",
 ];
 
 /// The name of the list of digests, in the form of `sha256sum --check`.

@@ -86,6 +86,7 @@ const NOT_QUICK: &[&str] = &[
     "store of state-store remote::",
     "store of state-store requests::",
     "suite of conformance python::",
+    "tokens of token-controller",
 ];
 
 /// Tells the tests that the executables of all packages are built.
