@@ -77,12 +77,23 @@ pub struct Arguments {
     /// Namespace of the Lease.
     #[arg(long, default_value = "kube-system", value_name = "NAME")]
     pub leader_elect_resource_namespace: String,
-    /// Address of the endpoints /healthz, /readyz and /metrics, which are served over plain HTTP.
+    /// Address of the endpoints /healthz, /readyz and /metrics, which are served over plain HTTP. With `--secure-port`, it is that
+    /// of the secure port, and the plain endpoints listen at 127.0.0.1.
     #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
     pub bind_address: IpAddr,
     /// Port of these endpoints; 0 takes a free one, which is logged.
     #[arg(long, default_value_t = 10258, value_name = "PORT")]
     pub port: u16,
+    /// Port at which these endpoints and /configz are served over TLS, for users whose rights the API server confirms; 0 turns it
+    /// off. Needs `--tls-cert-file` and `--tls-private-key-file`.
+    #[arg(long, default_value_t = 0, value_name = "PORT")]
+    pub secure_port: u16,
+    /// Certificate of the secure port, in PEM. It is read again when it changes.
+    #[arg(long, value_name = "FILE", requires = "tls_private_key_file")]
+    pub tls_cert_file: Option<PathBuf>,
+    /// Key of this certificate, in PEM.
+    #[arg(long, value_name = "FILE", requires = "tls_cert_file")]
+    pub tls_private_key_file: Option<PathBuf>,
 }
 
 /// A controller of this executable.

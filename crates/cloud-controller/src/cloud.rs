@@ -4,6 +4,7 @@ mod traffic;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Deserialize;
 use slipway_controller::Fence;
@@ -191,8 +192,8 @@ impl Cloud {
         queries: Vec<InstanceQuery>,
     ) -> Result<Vec<InstanceAnswer>, ProviderError> {
         let (cluster, asked) = (self.cluster.clone(), queries.len());
-        let answers = self.session.instances(InstancesRequest { cluster, queries }).await;
-        let answers = self.counted("Instances", answers);
+        let call = self.session.instances(InstancesRequest { cluster, queries });
+        let answers = self.counted("Instances", call).await;
         if let Err(error) = &answers {
             tracing::warn!(nodes = asked, %error, "the provider does not tell the instances of nodes");
         }
@@ -204,8 +205,19 @@ impl Cloud {
         &self.cluster
     }
 
-    /// Counts a call.
-    fn counted<T>(&self, call: &str, answer: Result<T, ProviderError>) -> Result<T, ProviderError> {
+    /// Waits for the answer to a call, and counts it.
+    async fn counted<T>(
+        &self,
+        call: &str,
+        answer: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        let begun = Instant::now();
+        let answer = answer.await;
+        let request = [("request", call.to_owned())];
+        self.metrics.request_duration.get_or_create(&request).observe(begun.elapsed().as_secs_f64());
+        if answer.is_err() {
+            self.metrics.request_errors.get_or_create(&request).inc();
+        }
         let outcome = answer.as_ref().map_or_else(|error| error.class.name().to_owned(), |_| "ok".to_owned());
         let labels = [("call", call.to_owned()), ("outcome", outcome)];
         self.metrics.calls.get_or_create(&labels).inc();

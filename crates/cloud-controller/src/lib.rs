@@ -17,6 +17,7 @@ pub mod balanced_nodes;
 mod chosen;
 pub mod cidr;
 pub mod cloud;
+mod configuration;
 mod context;
 pub mod initialise;
 pub mod ipam;

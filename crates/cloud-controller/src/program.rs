@@ -1,13 +1,13 @@
 //! The program: it starts the provider, waits until it leads, and runs the controllers.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 use slipway_controller::k8s_openapi::api::core::v1::{Node, Service};
 use slipway_controller::kube::{Api, Client};
 use slipway_controller::runtime::watcher;
 use slipway_controller::{
-    ConnectError, Election, ElectionError, Health, Metrics as Registry, TermsError, connect,
-    process_identity, serve, stop_on_signals, watch,
+    CertificateError, ConnectError, Election, ElectionError, Health, Metrics as Registry, SecureEndpoints,
+    ServingCertificate, TermsError, connect, process_identity, serve, serve_secure, stop_on_signals, watch,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +15,7 @@ use crate::arguments::{Arguments, UnknownController};
 use crate::chosen::Chosen;
 use crate::cidr::RangeError;
 use crate::cloud::{Cloud, CloudError, Provider};
+use crate::configuration::configuration;
 use crate::context::Context;
 use crate::metrics::Metrics;
 use crate::{ipam, lifecycle, nodes, routes, services};
@@ -43,6 +44,12 @@ pub enum ProgramError {
         #[source]
         cause: std::io::Error,
     },
+    /// The secure port has no certificate.
+    #[error("--secure-port needs --tls-cert-file and --tls-private-key-file")]
+    NoCertificate,
+    /// The certificate of the secure port cannot be used.
+    #[error(transparent)]
+    Certificate(#[from] CertificateError),
     /// There is no client for the API of the cluster.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -65,10 +72,13 @@ pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
     let (mut chosen, terms) = (Chosen::by(&arguments)?, arguments.terms()?);
     let stop = stop_on_signals()?;
     let (health, registry) = (Health::default(), Registry::default());
-    let metrics = Metrics::new(&registry);
+    let metrics = Metrics::new(&registry, &arguments.cloud_provider);
     health.waits("provider", "no session yet");
-    let address = SocketAddr::new(arguments.bind_address, arguments.port);
-    let served = serve(address, health.clone(), registry, stop.clone())
+    let certificate = certificate(&arguments)?;
+    // The address is that of the secure port, if there is one. What has no TLS stays on the host then.
+    let plain = if certificate.is_some() { Ipv4Addr::LOCALHOST.into() } else { arguments.bind_address };
+    let address = SocketAddr::new(plain, arguments.port);
+    let served = serve(address, health.clone(), registry.clone(), stop.clone())
         .await
         .map_err(|cause| ProgramError::Serve { address, cause })?;
     tracing::info!(address = %served.address, "serving /healthz, /readyz and /metrics");
@@ -80,6 +90,19 @@ pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
         terms,
     };
     let client = connect(arguments.kubeconfig.as_deref()).await?;
+    let secure = match certificate {
+        Some(certificate) => {
+            let configuration = configuration(&arguments).to_string().into();
+            let endpoints = SecureEndpoints { health: health.clone(), metrics: registry, configuration };
+            let address = SocketAddr::new(arguments.bind_address, arguments.secure_port);
+            let served = serve_secure(address, certificate, client.clone(), endpoints, stop.clone())
+                .await
+                .map_err(|cause| ProgramError::Serve { address, cause })?;
+            tracing::info!(secure = %served.address, "serving /metrics and /configz over TLS");
+            Some(served)
+        }
+        None => None,
+    };
     let provider = Provider::start(&arguments, chosen.needs()).await?;
     chosen.restrict(&arguments.cloud_provider, provider.capabilities);
     health.ready("provider");
@@ -92,7 +115,21 @@ pub async fn run(arguments: Arguments) -> Result<(), ProgramError> {
     provider.end().await;
     stop.cancel();
     served.ended().await;
+    if let Some(secure) = secure {
+        secure.ended().await;
+    }
     outcome
+}
+
+/// The certificate of the secure port; `None` if the port is off.
+fn certificate(arguments: &Arguments) -> Result<Option<ServingCertificate>, ProgramError> {
+    if arguments.secure_port == 0 {
+        return Ok(None);
+    }
+    match (&arguments.tls_cert_file, &arguments.tls_private_key_file) {
+        (Some(chain), Some(key)) => Ok(Some(ServingCertificate::read(chain, key)?)),
+        _ => Err(ProgramError::NoCertificate),
+    }
 }
 
 struct Work {

@@ -1,7 +1,8 @@
-//! An HTTP server without TLS, with bounds for its clients.
+//! An HTTP server, with bounds for its clients.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,9 +12,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+
+use crate::certificate::ServingCertificate;
 
 /// The most bytes that are kept of what a client has sent and nobody has read. The head of a request is not larger.
 const BUFFER: usize = 64 << 10;
@@ -50,12 +55,27 @@ impl Served {
     }
 }
 
-/// Answers requests at an address until the stop.
+/// Answers requests without TLS at an address until the stop.
 ///
 /// # Errors
 /// When the address cannot be bound.
 pub async fn listen<F, A>(
     address: SocketAddr,
+    bounds: Clients,
+    stop: CancellationToken,
+    respond: F,
+) -> std::io::Result<Served>
+where
+    F: Fn(Request<Incoming>) -> A + Clone + Send + 'static,
+    A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    listen_with(address, None, bounds, stop, respond).await
+}
+
+/// As [`listen`], with TLS if there is a certificate.
+pub(crate) async fn listen_with<F, A>(
+    address: SocketAddr,
+    certificate: Option<Arc<ServingCertificate>>,
     bounds: Clients,
     stop: CancellationToken,
     respond: F,
@@ -79,15 +99,34 @@ where
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             };
-            clients.spawn(serve_client(stream, bounds, respond.clone()));
+            let acceptor = certificate.as_deref().map(ServingCertificate::acceptor);
+            clients.spawn(serve_stream(stream, acceptor, bounds, respond.clone()));
         }
     });
     Ok(Served { address, task })
 }
 
-/// Serves one client until it closes its connection, or takes too long.
-async fn serve_client<F, A>(stream: TcpStream, bounds: Clients, respond: F)
+/// Serves one client, after the handshake if there is TLS.
+async fn serve_stream<F, A>(stream: TcpStream, acceptor: Option<TlsAcceptor>, bounds: Clients, respond: F)
 where
+    F: Fn(Request<Incoming>) -> A + Send + 'static,
+    A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let Some(acceptor) = acceptor else {
+        serve_client(stream, bounds, respond).await;
+        return;
+    };
+    match tokio::time::timeout(bounds.head, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => serve_client(stream, bounds, respond).await,
+        Ok(Err(error)) => tracing::debug!(%error, "a client of an endpoint was lost"),
+        Err(_) => tracing::debug!("the handshake of a client of an endpoint took too long"),
+    }
+}
+
+/// Serves one client until it closes its connection, or takes too long.
+async fn serve_client<S, F, A>(stream: S, bounds: Clients, respond: F)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     F: Fn(Request<Incoming>) -> A + Send + 'static,
     A: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {

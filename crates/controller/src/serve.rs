@@ -1,7 +1,8 @@
-//! The endpoints `/healthz`, `/readyz` and `/metrics`, over plain HTTP.
+//! The endpoints `/healthz`, `/readyz` and `/metrics`, over plain HTTP or over TLS.
 
 use std::future::ready;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -10,8 +11,10 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
+use crate::certificate::ServingCertificate;
 use crate::health::Health;
-use crate::listener::{Clients, Served, listen};
+use crate::listener::{Clients, Served, listen, listen_with};
 use crate::metrics::Metrics;
 
 /// Serves the endpoints at an address until the stop.
@@ -30,22 +33,73 @@ pub async fn serve(
     listen(address, Clients::default(), stop, respond).await
 }
 
+/// The content of the endpoints over TLS.
+#[derive(Clone, Debug)]
+pub struct SecureEndpoints {
+    /// The answers of `/healthz` and `/readyz`, which everybody may read.
+    pub health: Health,
+    /// The answer of `/metrics`.
+    pub metrics: Metrics,
+    /// The answer of `/configz`: the configuration of the process, as JSON.
+    pub configuration: Arc<str>,
+}
+
+/// Serves the endpoints over TLS until the stop. Who may read `/metrics` and `/configz` is decided by the API server of the
+/// client, for tokens of the cluster.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub async fn serve_secure(
+    address: SocketAddr,
+    certificate: ServingCertificate,
+    client: kube::Client,
+    endpoints: SecureEndpoints,
+    stop: CancellationToken,
+) -> std::io::Result<Served> {
+    let access = Access::new(client);
+    let respond = move |request: Request<Incoming>| {
+        let (access, endpoints) = (access.clone(), endpoints.clone());
+        async move {
+            let (request, _) = request.into_parts();
+            match access.check(&request).await {
+                Ok(()) => endpoints.answer(&request.method, request.uri.path()),
+                Err((status, reason)) => response(status, PLAIN, reason),
+            }
+        }
+    };
+    listen_with(address, Some(Arc::new(certificate)), Clients::default(), stop, respond).await
+}
+
+impl SecureEndpoints {
+    fn answer(&self, method: &Method, path: &str) -> Response<Full<Bytes>> {
+        if path == "/configz" && [Method::GET, Method::HEAD].contains(method) {
+            return response(StatusCode::OK, "application/json", self.configuration.to_string());
+        }
+        answer(method, path, &self.health, &self.metrics)
+    }
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
 fn answer(method: &Method, path: &str, health: &Health, metrics: &Metrics) -> Response<Full<Bytes>> {
-    let plain = "text/plain; charset=utf-8";
     let check = |problem: Option<String>| match problem {
-        None => (StatusCode::OK, plain, "ok".to_owned()),
-        Some(problem) => (StatusCode::INTERNAL_SERVER_ERROR, plain, problem),
+        None => (StatusCode::OK, PLAIN, "ok".to_owned()),
+        Some(problem) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, problem),
     };
     let (status, kind, text) = match (method, path) {
         (&Method::GET | &Method::HEAD, "/healthz" | "/livez") => check(health.problems()),
         (&Method::GET | &Method::HEAD, "/readyz") => check(health.unready()),
         (&Method::GET | &Method::HEAD, "/metrics") => match metrics.text() {
             Ok(text) => (StatusCode::OK, "application/openmetrics-text; version=1.0.0; charset=utf-8", text),
-            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, plain, error.to_string()),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, PLAIN, error.to_string()),
         },
-        (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, plain, "not found".to_owned()),
-        _ => (StatusCode::METHOD_NOT_ALLOWED, plain, "only GET".to_owned()),
+        (&Method::GET | &Method::HEAD, _) => (StatusCode::NOT_FOUND, PLAIN, "not found".to_owned()),
+        _ => (StatusCode::METHOD_NOT_ALLOWED, PLAIN, "only GET".to_owned()),
     };
+    response(status, kind, text)
+}
+
+fn response(status: StatusCode, kind: &'static str, text: String) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));

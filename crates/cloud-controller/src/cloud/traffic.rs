@@ -25,7 +25,7 @@ impl Cloud {
 
     /// A load balancer; `None` if it does not exist.
     pub(crate) async fn balancer(&self, key: &BalancerKey) -> Result<Option<LoadBalancer>, ProviderError> {
-        self.counted("GetLoadBalancer", self.balancers()?.get(key).await)
+        self.counted("GetLoadBalancer", self.balancers()?.get(key)).await
     }
 
     /// Creates or changes a load balancer.
@@ -34,19 +34,19 @@ impl Cloud {
         desired: &DesiredBalancer,
     ) -> Result<LoadBalancer, ProviderError> {
         may_write(self.fence.as_ref())?;
-        self.counted("EnsureLoadBalancer", self.balancers()?.ensure(desired).await)
+        self.counted("EnsureLoadBalancer", self.balancers()?.ensure(desired)).await
     }
 
     /// Changes the nodes of a load balancer.
     pub(crate) async fn update_balancer(&self, desired: &DesiredBalancer) -> Result<(), ProviderError> {
         may_write(self.fence.as_ref())?;
-        self.counted("UpdateLoadBalancer", self.balancers()?.update(desired).await)
+        self.counted("UpdateLoadBalancer", self.balancers()?.update(desired)).await
     }
 
     /// Deletes a load balancer.
     pub(crate) async fn delete_balancer(&self, key: &BalancerKey) -> Result<(), ProviderError> {
         may_write(self.fence.as_ref())?;
-        self.counted("DeleteLoadBalancer", self.balancers()?.delete(key).await)
+        self.counted("DeleteLoadBalancer", self.balancers()?.delete(key)).await
     }
 }
 
@@ -59,19 +59,19 @@ impl Cloud {
 
     /// All routes of the cluster.
     pub(crate) async fn routes(&self) -> Result<Vec<Route>, ProviderError> {
-        self.counted("ListRoutes", self.routed()?.list(&self.cluster).await)
+        self.counted("ListRoutes", self.routed()?.list(&self.cluster)).await
     }
 
     /// Creates a route.
     pub(crate) async fn create_route(&self, route: &NewRoute) -> Result<(), ProviderError> {
         may_write(self.fence.as_ref())?;
-        self.counted("CreateRoute", self.routed()?.create(&self.cluster, route).await)
+        self.counted("CreateRoute", self.routed()?.create(&self.cluster, route)).await
     }
 
     /// Deletes a route.
     pub(crate) async fn delete_route(&self, route: &Route) -> Result<(), ProviderError> {
         may_write(self.fence.as_ref())?;
-        self.counted("DeleteRoute", self.routed()?.delete(&self.cluster, route).await)
+        self.counted("DeleteRoute", self.routed()?.delete(&self.cluster, route)).await
     }
 }
 

@@ -87,6 +87,18 @@ impl Lab {
         self.kubectl(&["delete", "nodes,events,leases", "--all", "--all-namespaces"]);
     }
 
+    /// The certificate and the key of the API server, which are valid for 127.0.0.1.
+    pub fn certificate(&self) -> [PathBuf; 2] {
+        ["apiserver.crt", "apiserver.key"].map(|name| self.plane.certificates().join(name))
+    }
+
+    /// Runs kubectl; returns what it says, and whether it succeeded.
+    pub fn try_kubectl(&self, arguments: &[&str]) -> (String, bool) {
+        let output = self.plane.kubectl(arguments).unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (String::from_utf8(said).unwrap(), output.status.success())
+    }
+
     pub fn kubectl(&self, arguments: &[&str]) -> String {
         let output = self.plane.kubectl(arguments).unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));

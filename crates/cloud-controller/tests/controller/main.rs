@@ -17,6 +17,7 @@ mod lifecycle;
 mod manifest;
 mod nodes;
 mod routes;
+mod secure;
 mod services;
 
 use std::process::ExitCode;
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     if std::env::var_os(NONCE).is_some() {
         return serve_cloud();
     }
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 15] = [
         ("the_manifest_can_be_applied_again_and_its_flags_are_understood", manifest::applied),
         ("a_node_gets_what_its_instance_has", nodes::initialised),
         ("a_node_without_instance_or_with_a_foreign_address_stays_tainted", nodes::stays_tainted),
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         ("no_service_loses_its_finalizer_before_its_load_balancer", services::cleaned_after_a_restart),
         ("nodes_get_ranges_and_routes", routes::routed),
         ("routes_stay_while_the_cloud_cannot_be_read", routes::kept),
+        ("the_secure_port_asks_the_api_server_for_rights", secure::delegated),
         ("a_replica_takes_over_and_one_that_lost_the_lease_ends", leading::taken_over),
     ];
     // One API server for all of them, one after the other; it starts with the first test.

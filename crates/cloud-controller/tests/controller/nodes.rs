@@ -40,6 +40,8 @@ pub fn initialised(lab: &Lab) {
     }
     // The three were there when it started: one call asks for all of them.
     let metrics = controller.get("/metrics");
+    let seconds = r#"cloudprovider_sim_api_request_duration_seconds_count{request="Instances"} "#;
+    assert!(metrics.contains(seconds), "{metrics}");
     assert!(
         metrics.contains(r#"cloud_controller_provider_calls_total{call="Instances",outcome="ok"} "#),
         "{metrics}"
