@@ -10,11 +10,12 @@ mod registration;
 
 pub use cluster::{
     ClusterTemplate, ElementalCluster, ElementalClusterSpec, ElementalClusterStatus,
-    ElementalClusterTemplate, ElementalClusterTemplateSpec, Endpoint, EndpointElection, IpFamily,
+    ElementalClusterTemplate, ElementalClusterTemplateSpec, Endpoint, EndpointElection, IpFamily, KubeVip,
 };
 pub use common::{AddressType, Initialization, MachineAddress, ObjectReference};
 pub use host::{
     ElementalHost, ElementalHostSpec, ElementalHostStatus, EndpointReservation, HostAddress, Phase,
+    VirtualAddress,
 };
 pub use machine::{
     ElementalMachine, ElementalMachineSpec, ElementalMachineStatus, ElementalMachineTemplate,

@@ -59,7 +59,14 @@ pub(crate) async fn reconcile(
         machines: world.control_plane_of(cluster),
         selector: control_plane::selector(context, &current, cluster).await?,
     };
-    let decision = decide(&question);
+    let decision = match decide(&question) {
+        // An address of one host would not be that of another one.
+        Decision::Keep(_) | Decision::Elect(..) if current.spec.kube_vip.is_some() => {
+            let message = "kubeVip needs a virtual address in spec.controlPlaneEndpoint".to_owned();
+            Decision::Wait("VirtualAddressMissing", message)
+        }
+        decision => decision,
+    };
     let machines = question.machines.len();
     let current = carry_out(context, &current, cluster, decision, &mut draft).await?;
     moving::follow(context, world, &current, cluster, &mut draft).await?;

@@ -63,7 +63,7 @@ async fn claim_is_left(context: &Context, world: &World, host: &ElementalHost) -
         Some(machine) => {
             // Two controllers chose at once. Bootstrap data is handed only to the host that the machine names.
             let none = json!({CLUSTER_NAME: null, MACHINE_NAME: null, ELEMENTAL_MACHINE_NAME: null});
-            let spec = json!({"machineRef": null, "bootstrapSecret": null, "controlPlaneEndpoint": null});
+            let spec = json!({"machineRef": null, "bootstrapSecret": null, "controlPlaneEndpoint": null, "virtualAddress": null});
             context.patch(host, json!({"metadata": {"labels": none}, "spec": spec})).await?;
             tracing::info!(
                 host = name(&host.metadata),

@@ -10,10 +10,11 @@ pub(crate) use choice::Taken;
 
 use serde_json::json;
 
-use crate::api::{ElementalMachine, Endpoint};
+use crate::api::{ElementalMachine, Endpoint, VirtualAddress};
 use crate::conditions::{ASSOCIATION_READY, PAUSED};
 use crate::context::Context;
 use crate::core_api::{Cluster, Machine};
+use crate::election::Elected;
 use crate::labels::{
     BOOTSTRAP_ENDPOINT, MACHINE_FINALIZER, annotation, has_finalizer, is_paused, with_finalizer,
 };
@@ -123,6 +124,21 @@ impl Work<'_> {
             return Some(("MissingBootstrapSecret", message));
         }
         None
+    }
+
+    /// The virtual address that a machine of the control plane has; `None` without kube-vip.
+    fn virtual_address(&self, machine: &ElementalMachine) -> Option<VirtualAddress> {
+        let infrastructure = self.world.infrastructure_of(self.cluster)?;
+        let settings =
+            infrastructure.spec.kube_vip.clone().filter(|_| self.world.is_control_plane(machine))?;
+        let given = infrastructure.spec.control_plane_endpoint.as_ref().filter(|one| one.is_given())?;
+        // An address of one host, which was elected, would not be that of another one.
+        if Elected::of(&infrastructure.metadata).is_some_and(|elected| elected.endpoint == given.authority())
+        {
+            return None;
+        }
+        let Endpoint { host, port } = given.clone();
+        Some(VirtualAddress { address: host, port, image: settings.image, interface: settings.interface })
     }
 
     /// The endpoint of the cluster, `host:port`.

@@ -14,6 +14,7 @@ mod answer;
 mod handlers;
 mod listener;
 mod route;
+mod virtual_address;
 
 pub use listener::{ServerError, Serving, start};
 

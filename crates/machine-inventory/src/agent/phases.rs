@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::Api;
 use super::config::Config;
 use super::owner::Owner;
-use super::recipe::Recipe;
+use super::recipe::{File, Recipe};
 use super::{AgentError, host_addresses, identity, run};
 use crate::api::Phase;
 use crate::arguments::AgentPhase;
@@ -173,10 +173,11 @@ impl Agent {
         let bootstrap = self.api.bootstrap(&self.key).await?;
         let names = ["ds.meta_data.local_hostname", "ds.meta_data.hostname", "v1.local_hostname"];
         let names: BTreeMap<&str, String> = names.map(|name| (name, self.name.clone())).into();
-        let recipe = match Recipe::read(&bootstrap.format, &bootstrap.config, &names) {
+        let mut recipe = match Recipe::read(&bootstrap.format, &bootstrap.config, &names) {
             Ok(recipe) => recipe,
             Err(error) => return self.give_up(error.to_string()).await,
         };
+        recipe.files.extend(bootstrap.files.into_iter().map(|file| File::private(file.path, file.content)));
         match self.owner.claim(&self.config.owner_file) {
             Err(error @ AgentError::Taken { .. }) => return self.give_up(error.to_string()).await,
             other => other?,

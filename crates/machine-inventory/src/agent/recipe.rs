@@ -34,6 +34,14 @@ pub struct File {
     pub append: bool,
 }
 
+impl File {
+    /// A file that only the user of the agent may read.
+    #[must_use]
+    pub fn private(path: String, content: String) -> Self {
+        Self { path, content: content.into_bytes(), mode: 0o600, owner: None, append: false }
+    }
+}
+
 /// The files and the script of bootstrap data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {

@@ -35,6 +35,23 @@ pub struct ElementalClusterSpec {
     /// Rules for the election of the endpoint. They have an effect only while the endpoint is elected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint_election: Option<EndpointElection>,
+    /// Runs kube-vip on the machines of the control plane. `controlPlaneEndpoint` must have its virtual address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kube_vip: Option<KubeVip>,
+}
+
+/// Settings of kube-vip, which gives the endpoint to one machine of the control plane, by ARP or neighbour discovery.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KubeVip {
+    /// Image. The default is that of Slipway's own clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub image: Option<String>,
+    /// Network interface that gets the address. The default is that of the default route.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 64))]
+    pub interface: Option<String>,
 }
 
 /// An endpoint of an API server.

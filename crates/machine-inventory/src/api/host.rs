@@ -44,6 +44,26 @@ pub struct ElementalHostSpec {
     /// Endpoint that the bootstrap data was made for, `host:port`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane_endpoint: Option<String>,
+    /// Virtual address that the host shares with the other machines of its control plane.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtual_address: Option<VirtualAddress>,
+}
+
+/// The virtual address of a control plane, and the kube-vip that has it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub struct VirtualAddress {
+    /// IP address or DNS name.
+    #[schemars(length(min = 1, max = 512))]
+    pub address: String,
+    /// TCP port of the API server.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+    /// Image of kube-vip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// Network interface that gets the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<String>,
 }
 
 /// The cluster whose endpoint is an address of a host.

@@ -141,6 +141,7 @@ async fn claim(
         "bootstrapSecret": {"apiVersion": "v1", "kind": "Secret", "namespace": place,
             "name": work.owner.spec.bootstrap.data_secret_name},
         "controlPlaneEndpoint": work.endpoint(),
+        "virtualAddress": work.virtual_address(machine),
     }});
     let claimed = work.context.patch(host, patch).await?;
     work.context.metrics.claims.inc();

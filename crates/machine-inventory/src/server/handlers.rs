@@ -13,6 +13,7 @@ use slipway_controller::kube::{Api, Client};
 use super::access;
 use super::answer::{Answer, Refusal};
 use super::route::{Action, Route, is_name};
+use super::virtual_address;
 use crate::api::{
     ElementalHost, ElementalHostSpec, ElementalMachine, ElementalRegistration, HostAddress, Phase,
 };
@@ -73,6 +74,18 @@ pub(crate) struct Bootstrap {
     pub(crate) format: String,
     /// The data.
     pub(crate) config: String,
+    /// Files that are written before the data runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) files: Vec<BootstrapFile>,
+}
+
+/// A file beside the bootstrap data, which only the user of the agent may read.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub(crate) struct BootstrapFile {
+    /// Its absolute path.
+    pub(crate) path: String,
+    /// Its content.
+    pub(crate) content: String,
 }
 
 /// The most addresses and the longest failure that a report may have.
@@ -268,5 +281,6 @@ async fn bootstrap(client: &Client, host: &ElementalHost, namespace: &str) -> Re
     let data = secrets.get(&secret.name).await?.data.unwrap_or_default();
     let text = |key: &str| data.get(key).and_then(|bytes| String::from_utf8(bytes.0.clone()).ok());
     let config = text("value").ok_or_else(|| none("the secret has no bootstrap data"))?;
-    Ok(Bootstrap { format: text("format").unwrap_or_else(|| "cloud-config".to_owned()), config })
+    let files = virtual_address::files(host.spec.virtual_address.as_ref(), &config);
+    Ok(Bootstrap { format: text("format").unwrap_or_else(|| "cloud-config".to_owned()), config, files })
 }

@@ -30,7 +30,7 @@ use lab::Lab;
 type Test = fn(&Lab);
 
 fn main() -> ExitCode {
-    let tests: [(&str, Test); 17] = [
+    let tests: [(&str, Test); 18] = [
         ("the_manifest_can_be_applied_again", manifest::applied),
         ("the_template_of_clusterctl_is_accepted", manifest::templated),
         ("objects_that_make_no_sense_are_refused", manifest::validated),
@@ -46,6 +46,7 @@ fn main() -> ExitCode {
         ("an_endpoint_moves_with_everything_that_can_follow", moving::moved),
         ("hosts_register_with_a_token_and_their_own_key", registering::tokens),
         ("a_host_cannot_change_more_than_its_own_state", registering::limits),
+        ("a_control_plane_gets_kube_vip_for_its_virtual_address", registering::virtual_address),
         ("an_agent_registers_bootstraps_and_resets_its_host", agents::life),
         ("a_replica_takes_over_from_a_killed_one", leading::taken_over),
     ];

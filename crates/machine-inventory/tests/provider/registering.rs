@@ -6,7 +6,9 @@ use slipway_machine_inventory::token::Claims;
 use slipway_testkit::http;
 
 use crate::lab::{Lab, condition};
-use crate::objects::{ELEMENTAL_HOST, ELEMENTAL_REGISTRATION, LABELS, SECRETS, Space};
+use crate::objects::{
+    CLUSTER, ELEMENTAL_CLUSTER, ELEMENTAL_HOST, ELEMENTAL_REGISTRATION, LABELS, SECRETS, Space,
+};
 use crate::processes::manager;
 
 /// A host as its agent calls the API.
@@ -208,4 +210,36 @@ pub fn limits(lab: &Lab) {
     });
     assert_eq!(host.ask("GET", "/host-1", &json!({})).0, 405);
     assert_eq!(host.ask("DELETE", "/host-1", &json!({})).0, 202);
+}
+
+/// A host of a control plane gets the manifest of kube-vip beside its bootstrap data. No address of one host is elected then.
+pub fn virtual_address(lab: &Lab) {
+    let space = Space::new(lab, "virtual-address");
+    let manager = manager(lab, &space.name, &["--api-url=https://inventory.example.com"]);
+    let rack = registration(&space, "rack", json!({"hostLabels": {"role": "control-plane"}}));
+    let host = Host::new("vip-1", &rack, manager.api_port());
+    assert_eq!(host.register(), 201);
+    let address = json!({"type": "InternalIP", "address": "10.0.0.1", "interface": "eth0"});
+    let report = json!({"installed": true, "phase": "Running", "addresses": [address]});
+    assert_eq!(host.ask("PATCH", "/vip-1", &report).0, 200);
+
+    space.cluster(json!({"kubeVip": {"interface": "eth0"}}));
+    space.becomes(ELEMENTAL_CLUSTER, CLUSTER, "needs an address", |object| {
+        condition(object, "ControlPlaneEndpointReady") == "False/VirtualAddressMissing"
+    });
+    let endpoint = json!({"host": "10.0.0.100", "port": 6443});
+    space.patch(ELEMENTAL_CLUSTER, CLUSTER, json!({"spec": {"controlPlaneEndpoint": endpoint}}));
+    space.cluster_is_provisioned();
+    let data = "#cloud-config\nruncmd: ['kubeadm init --config /run/kubeadm/kubeadm.yaml']\n";
+    space.machine_with_data("m", true, json!({"matchLabels": {"role": "control-plane"}}), data);
+    assert_eq!(space.claims("m"), "vip-1");
+    let (code, answer) = host.ask("GET", "/vip-1/bootstrap", &json!({}));
+    assert_eq!((code, &answer["config"]), (200, &json!(data)));
+    let files = answer["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1, "{answer}");
+    assert_eq!(files[0]["path"], "/etc/kubernetes/manifests/kube-vip.yaml");
+    let manifest = files[0]["content"].as_str().unwrap();
+    for part in ["value: 10.0.0.100", "value: eth0", "/etc/kubernetes/super-admin.conf"] {
+        assert!(manifest.contains(part), "{part}: {manifest}");
+    }
 }
