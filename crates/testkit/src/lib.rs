@@ -12,6 +12,7 @@ pub mod chromium;
 pub mod cloud_controller;
 pub mod cluster_api;
 pub mod control_plane;
+pub mod etcd_tests;
 pub mod fake_gcs;
 pub mod flannel;
 pub mod gitea;

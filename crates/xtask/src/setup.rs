@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use slipway_testkit::{
-    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cache, cloud_controller, cluster_api, flannel, image,
-    kube_bench, kubernetes, machine, packages, promtool,
+    Azurite, Chromium, FakeGcs, Gitea, Moto, age, cache, cloud_controller, cluster_api, etcd_tests, flannel,
+    image, kube_bench, kubernetes, machine, packages, promtool,
 };
 
 use crate::output::say;
@@ -51,8 +51,9 @@ const CLOUDS: [(&str, Install); 6] = [
 
 const BROWSER: [(&str, Install); 1] = [("Chromium", Chromium::install)];
 
-const KUBERNETES: [(&str, Install); 7] = [
+const KUBERNETES: [(&str, Install); 8] = [
     ("etcd", kubernetes::install_etcd),
+    ("tests of etcd", etcd_tests::install),
     ("Kubernetes", kubernetes::install),
     ("an older Kubernetes", kubernetes::install_older),
     ("kubeadm's end-to-end suite", kubernetes::e2e_kubeadm),

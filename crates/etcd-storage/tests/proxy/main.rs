@@ -16,3 +16,4 @@ mod pki;
 mod quota;
 mod refused;
 mod tenant;
+mod upstream;
