@@ -18,8 +18,8 @@ const RUNNER: &str = include_str!("etcd_tests/external.go");
 const CHOICE: &str = include_str!("etcd_tests/runner.go");
 const RUNNER_VERSION: u32 = 1;
 
-/// Builds the tests if need be, and gives the program. The variables `ETCD_URL`, `ETCD_CA`, `ETCD_CERT` and `ETCD_KEY` name the etcd,
-/// its authority, and a client's certificate and key. The tests delete all keys and leases.
+/// Builds the tests if need be, and gives the program. The variables `ETCD_URL`, `ETCD_CA`, `ETCD_CERT` and `ETCD_KEY` name the
+/// etcd, its authority, and a client's certificate and key. The tests delete all keys and leases.
 ///
 /// # Errors
 /// When there is no Go, or they cannot be built.

@@ -54,7 +54,8 @@ fn it_does_what_kube_controller_manager_does() {
             let (data, tokens) = (side.cluster_info(), side.tokens());
             let is_done = data.get("jws-kubeconfig-second").is_some()
                 && data["kubeconfig"] == "another kubeconfig"
-                && data.get("jws-kubeconfig-steady").is_none();
+                && data.get("jws-kubeconfig-steady").is_none()
+                && !tokens.contains("bootstrap-token-steady");
             Ok(is_done.then_some((data, tokens)))
         })
         .unwrap()
