@@ -31,7 +31,7 @@ pub fn delegated(lab: &Lab) {
     let get = |token: &str, path: &str| {
         let (token, path) = (format!("--token={token}"), format!("--raw={path}"));
         let nobody = ["--kubeconfig=/dev/null", "--insecure-skip-tls-verify", &server];
-        lab.try_kubectl(&[nobody.as_slice(), &[&token, "get", &path]].concat())
+        lab.try_kubectl(&[nobody.as_slice(), &[token.as_str(), "get", path.as_str()]].concat())
     };
     assert_eq!(get("nonsense", "/healthz"), ("ok".to_owned(), true));
     let (said, is_done) = get("nonsense", "/metrics");
