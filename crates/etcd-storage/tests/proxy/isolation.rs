@@ -194,7 +194,7 @@ fn assert_hidden(hidden: &[String], text: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_another_tenant_is_in_answers_of_any_method() {
-    let number = |name: &str, unset| std::env::var(name).map_or(unset, |number| number.parse().unwrap());
+    let number = |name: &str, unset: u64| std::env::var(name).map_or(unset, |number| number.parse().unwrap());
     let (requests, seed) = (number("SLIPWAY_REQUESTS", REQUESTS), number("SLIPWAY_SEED", 1));
     let core = Etcd::start().await;
     let mut direct = core.connect();
