@@ -170,8 +170,10 @@ fn ordered(
         kind.operations.get(operation::PREPARE).map(|declared| declared.duration_ms)
     };
     turns::take(&mut graph, &nodes, decided, dependencies, &duration_of);
-    rolls(&mut graph, &nodes, decided, standing_on, providers);
-    cordoned::steps(&mut graph, decided, &|kind| providers.of_type(kind).map(|(_, _, declared)| declared));
+    let uncordoned = cordoned::steps(&mut graph, decided, &|kind| {
+        providers.of_type(kind).map(|(_, _, declared)| declared)
+    });
+    rolls(&mut graph, &nodes, decided, (standing_on, &uncordoned), providers);
     forgets_last(&mut graph, &nodes, decided);
     graph.finish().map_err(Error::Cycle)
 }

@@ -17,7 +17,7 @@ use crate::planner::Inputs;
 use crate::reason::{Reason, ReasonCode};
 use crate::requested;
 use crate::state::Record;
-use crate::step_graph::Graph;
+use crate::step_graph::{Graph, NodeId};
 
 /// Names the nodes that are still cordoned in the changes of their pools.
 pub(crate) async fn take_back(
@@ -98,12 +98,13 @@ fn recorded(pool: &Address, record: &Record) -> Option<ResourceChange> {
     })
 }
 
-/// Adds the steps that let the named nodes take pods again.
+/// Adds the steps that let the named nodes take pods again. Returns them by pool.
 pub(crate) fn steps<'a>(
     graph: &mut Graph,
     decided: &Decided,
     type_of: &dyn Fn(&str) -> Option<&'a ResourceType>,
-) {
+) -> BTreeMap<Address, Vec<NodeId>> {
+    let mut by_pool: BTreeMap<Address, Vec<NodeId>> = BTreeMap::new();
     for (pool, decision) in &decided.by_address {
         for node in &decision.change.uncordoned {
             let Some(kind) = type_of(node.address.kind()) else { continue };
@@ -115,6 +116,8 @@ pub(crate) fn steps<'a>(
             let step =
                 graph.operation(&node.address, identity, operation::UNCORDON, temporary, (duration, 0), &[]);
             graph.part_of_roll(step, pool);
+            by_pool.entry(pool.clone()).or_default().push(step);
         }
     }
+    by_pool
 }

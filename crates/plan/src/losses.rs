@@ -121,7 +121,7 @@ pub(crate) async fn check_budgets(
     providers: &Providers,
     prior: Option<&Snapshot>,
 ) -> Result<(), Error> {
-    let mut nodes = Nodes::new(providers);
+    let mut nodes = Nodes::new(providers, prior);
     for (address, roll) in rolls::of(&plan.changes, &plan.steps) {
         if roll.removals.is_empty() || plan.mode == Mode::Delete {
             continue;

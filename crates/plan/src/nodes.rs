@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use slipway_resource::provider::{Node, NodeReference, Rollout, operation};
+use slipway_resource::provider::{Fate, Node, NodeReference, Rollout, operation};
 use slipway_resource::schema::Part;
 use slipway_resource::{Address, Identity, ProviderError, ResourceType};
 
 use crate::change::MachineNode;
 use crate::providers::Providers;
+use crate::state::Snapshot;
 
 /// The nodes as a provider of nodes listed them.
 type Listed = Result<Arc<Vec<Node>>, ProviderError>;
@@ -17,6 +18,8 @@ type Listed = Result<Arc<Vec<Node>>, ProviderError>;
 /// are deleted.
 pub(crate) struct Nodes<'a> {
     providers: &'a Providers,
+    /// The state, which has the nodes that an earlier run cordoned.
+    prior: Option<&'a Snapshot>,
     listed: BTreeMap<String, Listed>,
 }
 
@@ -39,8 +42,8 @@ pub(crate) enum Gates {
 
 impl<'a> Nodes<'a> {
     /// No nodes are read yet.
-    pub fn new(providers: &'a Providers) -> Self {
-        Self { providers, listed: BTreeMap::new() }
+    pub fn new(providers: &'a Providers, prior: Option<&'a Snapshot>) -> Self {
+        Self { providers, prior, listed: BTreeMap::new() }
     }
 
     /// Asks for the nodes that a roll needs; nothing if no machine of it leaves or is a node.
@@ -58,7 +61,8 @@ impl<'a> Nodes<'a> {
     }
 
     /// Joins the nodes to the machines of a roll: names, readiness and what blocks drains. Returns the gates of the roll, and
-    /// whether its machines are nodes of which nothing is known.
+    /// whether its machines are nodes of which nothing is known. A machine that leaves, and whose node an earlier run cordoned, takes
+    /// no pods: it counts as not ready, so that it leaves first.
     ///
     /// # Errors
     /// When the nodes cannot be read.
@@ -83,9 +87,10 @@ impl<'a> Nodes<'a> {
                 continue;
             };
             member.name.clone_from(&node.name);
-            member.ready &= node.ready;
-            member.blockers.clone_from(&node.blockers);
             let address = Address::new(kind.as_str(), node.name.as_str());
+            let is_left = member.fate != Fate::Keep && self.is_left_cordoned(&address, &node.identity);
+            member.ready &= node.ready && !is_left;
+            member.blockers.clone_from(&node.blockers);
             let node = MachineNode { address, identity: node.identity.clone() };
             by_member.insert(member.identity.clone(), node);
         }
@@ -124,6 +129,12 @@ impl<'a> Nodes<'a> {
         let provider = provider.to_owned();
         let nodes = self.list(&provider).await;
         nodes.is_ok_and(|nodes| nodes.iter().any(|found| found.identity == *identity))
+    }
+
+    /// Whether an earlier run cordoned a node, and neither deleted its machine nor made it schedulable again.
+    fn is_left_cordoned(&self, node: &Address, identity: &Identity) -> bool {
+        let cordoned = self.prior.and_then(|prior| prior.cordoned.get(node));
+        cordoned.is_some_and(|cordoned| cordoned.identity == *identity)
     }
 
     /// The provider of the nodes of a pool, and its type of nodes: the provider of the pool itself if it knows nodes.

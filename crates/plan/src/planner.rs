@@ -57,7 +57,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
         &mut moved,
     );
     inputs.notes.extend(left_alone);
-    let mut nodes = Nodes::new(inputs.providers);
+    let mut nodes = Nodes::new(inputs.providers, inputs.prior);
     let owning = outside::owning(&inputs.observations, inputs.providers);
     let mut planner =
         Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved, owning };

@@ -111,11 +111,13 @@ pub(crate) fn steps(
     ends
 }
 
-/// The machines to delete, in order: first those that are not ready, then replaced ones, then retired ones.
+/// The machines to delete, in order: first those that are not ready, then the others as their provider has listed them. Whether a
+/// machine is replaced or retired changes nothing: after a surge, a roll that is continued has one machine more than it replaces, and
+/// the order stays that of the first plan.
 fn leaving(rollout: &Rollout) -> Vec<&Member> {
     let mut leaving: Vec<&Member> =
         rollout.members.iter().filter(|member| member.fate != Fate::Keep).collect();
-    leaving.sort_by_key(|member| (member.ready, matches!(member.fate, Fate::Retire { .. })));
+    leaving.sort_by_key(|member| member.ready);
     leaving
 }
 

@@ -1,9 +1,13 @@
 //! Rolls in simulated time: tokio's clock is paused and jumps, so what takes minutes takes milliseconds.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::json;
+use slipway_engine::EventHandler;
 use slipway_integration::lab::{Lab, cluster};
-use slipway_plan::{Plan, StepAction};
+use slipway_plan::{Mode, Options, Plan, StepAction};
 use slipway_provider_sim::inspect;
 use slipway_spec::model::Cluster;
 
@@ -186,6 +190,72 @@ async fn a_blocked_drain_stops_the_roll_and_names_who_blocks() -> Result<()> {
     let (_, report) = lab.apply(&wanted).await?;
     ensure!(report.is_complete(), "{:?}", report.failures);
     ensure!(lab.plan(&wanted).await?.is_empty());
+    Ok(())
+}
+
+/// How many workers are ready and take pods.
+fn schedulable(inventory: &inspect::Inventory) -> usize {
+    let takes_pods = |machine: &&inspect::Machine| {
+        machine.name.starts_with("workers-") && machine.is_ready(inventory.moment) && !machine.cordoned
+    };
+    inventory.machines.iter().filter(takes_pods).count()
+}
+
+/// The nodes in the order in which they were cordoned first.
+fn cordoned(lab: &Lab) -> Result<Vec<String>> {
+    let mut nodes: Vec<String> = Vec::new();
+    for line in std::fs::read_to_string(lab.cloud().join("calls.jsonl"))?.lines() {
+        let call: serde_json::Value = serde_json::from_str(line)?;
+        let name = call["name"].as_str().unwrap_or_default().to_owned();
+        if call["method"] == "cordon" && !nodes.contains(&name) {
+            nodes.push(name);
+        }
+    }
+    Ok(nodes)
+}
+
+/// Interrupts the roll of three workers at one step, and continues it. At any time, three workers take pods.
+async fn continues_after(fault: &serde_json::Value, is_requested: bool) -> Result<()> {
+    let mut lab = lab()?;
+    let spec =
+        SPEC.replace("fixed: 3", "fixed: 1").replace("fixed: 6", "fixed: 3").replace("Surge: 2", "Surge: 1");
+    timed(&lab, &cluster(&spec)?).await?;
+    // The inventory has the time of the last change: all machines have booted by then.
+    let any = lab.inventory()?.objects.into_iter().next().context("an object")?;
+    inspect::Tamper::open(lab.cloud()).pass_time(&any.id, 600_000)?;
+    let lowest = Arc::new(AtomicUsize::new(usize::MAX));
+    let (cloud, seen) = (lab.cloud(), lowest.clone());
+    lab.events = EventHandler::new(move |_| {
+        if let Ok(inventory) = inspect::Inventory::open(&cloud) {
+            seen.fetch_min(schedulable(&inventory), Ordering::SeqCst);
+        }
+    });
+    let faults = lab.cloud().join("faults.json");
+    std::fs::write(&faults, json!([fault]).to_string())?;
+    let wanted = cluster(&if is_requested { spec } else { spec.replace("image-1", "image-2") })?;
+    let roll = is_requested.then(|| vec!["workers".to_owned()]);
+    let (_, report) = lab.run(&wanted, Mode::Apply, Options { roll, ..Options::default() }).await?;
+    ensure!(!report.is_complete(), "the roll was not interrupted");
+    std::fs::remove_file(&faults)?;
+    timed(&lab, &wanted).await?;
+    ensure!(lab.plan(&wanted).await?.is_empty(), "a plan is left");
+    let order = cordoned(&lab)?;
+    ensure!(order == ["workers-1", "workers-2", "workers-3"], "{order:?}");
+    let lowest = lowest.load(Ordering::SeqCst);
+    ensure!(lowest == 3, "at one time, {lowest} of 3 workers took pods");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_continued_roll_keeps_its_budget_and_its_order() -> Result<()> {
+    for method in ["surge", "verify", "cordon", "drain", "remove"] {
+        for (nth, kind) in [(1, "fail-before"), (2, "fail-after"), (2, "fail-before"), (3, "fail-before")] {
+            let fault = json!({ "method": method, "nth": nth, "kind": kind, "class": "permanent" });
+            continues_after(&fault, false).await.with_context(|| fault.to_string())?;
+        }
+        let fault = json!({ "method": method, "nth": 2, "kind": "fail-before", "class": "permanent" });
+        continues_after(&fault, true).await.with_context(|| format!("requested: {fault}"))?;
+    }
     Ok(())
 }
 

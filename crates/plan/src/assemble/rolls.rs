@@ -13,13 +13,16 @@ use crate::rollout::{self, Pool};
 use crate::step_graph::{Graph, NodeId};
 use crate::succession;
 
+/// The steps with which nodes take pods again, by the pool of the nodes.
+type Uncordoned = BTreeMap<Address, Vec<NodeId>>;
+
 /// Rolls come after the change of their pool and after the groups that they wait for, one at a time where
-/// exclusive.
+/// exclusive. A node of the pool that takes pods again does so before a machine leaves.
 pub(super) fn rolls(
     graph: &mut Graph,
     nodes: &BTreeMap<Address, Nodes>,
     decided: &mut Decided,
-    standing_on: &BTreeMap<Address, BTreeSet<Address>>,
+    (standing_on, uncordoned): (&BTreeMap<Address, BTreeSet<Address>>, &Uncordoned),
     providers: &Providers,
 ) {
     let mut order: Vec<(usize, Address)> = decided
@@ -55,6 +58,7 @@ pub(super) fn rolls(
         }
         let mut before: Vec<NodeId> = groups;
         before.extend(arrival);
+        before.extend(uncordoned.get(&address).into_iter().flatten());
         if rollout.exclusive {
             before.extend(ends.get(&rollout.group).into_iter().flatten());
         }

@@ -97,9 +97,21 @@ fn of_nodes(rollout: &mut Rollout, missing: &[usize]) -> Gates {
     Gates::OfNodes { kind: "some_node".to_owned(), by_member }
 }
 
+/// The machines of a roll at one moment.
+struct Played {
+    existing: BTreeSet<String>,
+    /// Those that are ready and take pods.
+    ready: BTreeSet<String>,
+}
+
 /// Plays the steps in an order chosen by `seed`, checking the budget after each; returns how many machines
 /// there are at the end.
-fn play(rollout: &Rollout, steps: &[Step], mut seed: u64) -> usize {
+fn play(rollout: &Rollout, steps: &[Step], seed: u64) -> usize {
+    play_until(rollout, steps, seed, steps.len()).existing.len()
+}
+
+/// The same for a run that is interrupted after `limit` steps.
+fn play_until(rollout: &Rollout, steps: &[Step], mut seed: u64, limit: usize) -> Played {
     let ready_at_start = rollout.members.iter().filter(|member| member.ready).count();
     let floor = (rollout.size as usize).saturating_sub(rollout.max_unavailable as usize).min(ready_at_start);
     let ceiling = (rollout.size as usize + rollout.max_surge as usize).max(rollout.members.len());
@@ -107,7 +119,7 @@ fn play(rollout: &Rollout, steps: &[Step], mut seed: u64) -> usize {
         rollout.members.iter().filter(|member| member.ready).map(|member| member.name.clone()).collect();
     let mut existing: BTreeSet<String> = rollout.members.iter().map(|member| member.name.clone()).collect();
     let mut done = vec![false; steps.len()];
-    loop {
+    for _ in 0..limit {
         let open: Vec<&Step> = steps
             .iter()
             .filter(|step| {
@@ -139,9 +151,24 @@ fn play(rollout: &Rollout, steps: &[Step], mut seed: u64) -> usize {
         assert!(existing.len() <= ceiling, "{} machines where {ceiling} are allowed", existing.len());
         assert!(ready.len() >= floor, "{} ready machines where {floor} are needed", ready.len());
     }
-    assert!(done.iter().all(|done| *done), "some step never became ready");
+    let carried_out = done.iter().filter(|done| **done).count();
+    assert_eq!(carried_out, limit.min(steps.len()), "some step never became ready");
     assert!(existing.is_superset(&ready));
-    existing.len()
+    Played { existing, ready }
+}
+
+/// The roll as its provider sees it after an interruption: machines that were started stay, and cordoned ones are not ready.
+fn continued(rollout: &Rollout, played: &Played, round: usize) -> Rollout {
+    let is_there = |member: &&Member| played.existing.contains(&member.name);
+    let seen = |member: &Member| Member { ready: played.ready.contains(&member.name), ..member.clone() };
+    let mut members: Vec<Member> = rollout.members.iter().filter(is_there).map(seen).collect();
+    let is_new = |name: &&String| !rollout.members.iter().any(|member| member.name == **name);
+    for slot in played.existing.iter().filter(is_new) {
+        let name = format!("{slot}-{round}");
+        let identity = Identity::new(name.as_str());
+        members.push(Member { name, identity, ..member(0, 0, played.ready.contains(slot)) });
+    }
+    Rollout { members, ..rollout.clone() }
 }
 
 proptest! {
@@ -156,6 +183,58 @@ proptest! {
             prop_assert_eq!(left, kept.max(rollout.size as usize));
         }
     }
+}
+
+proptest! {
+    /// A machine that was cordoned leaves first, and the machines that take pods are never fewer than the budget says.
+    #[test]
+    fn the_budget_holds_over_interruptions(
+        mut rollout in rollouts(),
+        cuts in prop::collection::vec((any::<u64>(), 0_usize..12), 1..4),
+        seed in any::<u64>(),
+    ) {
+        let ready = rollout.members.iter().filter(|member| member.ready).count();
+        let floor = (rollout.size as usize).saturating_sub(rollout.max_unavailable as usize).min(ready);
+        for (round, (seed, limit)) in cuts.into_iter().enumerate() {
+            let steps = plan(&rollout);
+            let played = play_until(&rollout, &steps, seed, limit.min(steps.len()));
+            prop_assert!(played.ready.len() >= floor);
+            rollout = continued(&rollout, &played, round);
+        }
+        let leaves = |member: &&Member| member.fate != Fate::Keep;
+        let leaving: Vec<Member> = rollout.members.iter().filter(leaves).cloned().collect();
+        let steps = plan(&rollout);
+        let first = steps.iter().find(|step| step.action.verb() == operation::REMOVE);
+        let has_cordoned = leaving.iter().any(|member| !member.ready);
+        if let Some(first) = first.filter(|_| has_cordoned) {
+            let StepAction::Operation { arguments, .. } = &first.action else { panic!("{first:?}") };
+            let name = arguments.get("member").map(Value::to_plain_text);
+            let is_first = |member: &&Member| Some(&member.name) == name.as_ref();
+            prop_assert!(leaving.iter().find(is_first).is_some_and(|member| !member.ready));
+        }
+        play(&rollout, &steps, seed);
+    }
+}
+
+#[test]
+fn the_order_stays_when_one_machine_is_to_be_removed_without_a_replacement() {
+    // After a surge, one machine more is there than are replaced.
+    let mut members: Vec<Member> =
+        (0..3).map(|index| member(index, if index == 0 { 2 } else { 1 }, true)).collect();
+    members.push(member(3, 0, true));
+    let rollout = Rollout { size: 3, members, max_surge: 1, ..workers() };
+    let steps = plan(&rollout);
+    let removals: Vec<String> = steps
+        .iter()
+        .filter(|step| step.action.verb() == operation::REMOVE)
+        .map(|step| match &step.action {
+            StepAction::Operation { arguments, .. } => {
+                arguments.get("member").map(Value::to_plain_text).unwrap_or_default()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(removals, ["m0", "m1", "m2"]);
 }
 
 proptest! {
