@@ -63,8 +63,8 @@ pub struct UpgradeStep {
 
 impl Upgrade {
     /// Looks at the version that a cluster has, and finds the way to another one. `via` are patch releases of the minor versions in
-    /// between; of others, the way has the newest one whose kubelet the spec lists, or the newest known one. A reversible upgrade that
-    /// was interrupted goes on as one. So does an upgrade of a spec with a soak.
+    /// between; of others, the way has the one that an interrupted upgrade has begun, the newest one whose kubelet the spec lists, or
+    /// the newest known one. A reversible upgrade that was interrupted goes on as one. So does an upgrade of a spec with a soak.
     ///
     /// # Errors
     /// When the cluster does not exist, when there is no way, or when the upgrade cannot be reversible.
@@ -87,8 +87,11 @@ impl Upgrade {
                 return Err(reversible::under_way(&written.cluster.name, &from.version, emulated));
             }
             None => {
-                let way =
-                    hops(&from.version, to, &Choices { via, programs: &written.cluster.assets.programs })?;
+                let begun = opened.prior().map(spec_of).transpose()?.flatten();
+                let begun = begun.map(|begun| begun.kubernetes_version);
+                let via = with_begun(&from.version, to, via, begun.as_ref());
+                let choices = Choices { via: &via, programs: &written.cluster.assets.programs };
+                let way = hops(&from.version, to, &choices)?;
                 // Where the state has the version already, the spec still may not.
                 let way = if way.is_empty() { vec![to.clone()] } else { way };
                 check_supported(&way)?;
@@ -193,6 +196,7 @@ impl UpgradeVersions {
     ) -> Result<Self, Error> {
         let Release { version: current, emulated } = current;
         let choices = Choices { via: &[], programs };
+        let begun = unfinished.as_ref();
         let mut offered: Vec<KubernetesVersion> =
             (current.minor..=NEWEST_MINOR).map(|minor| choices.of(minor)).collect();
         // A listed kubelet is no reason to hide a newer patch release of the version that the cluster has.
@@ -206,16 +210,31 @@ impl UpgradeVersions {
         offered.sort();
         offered.dedup();
         let way = |to: &KubernetesVersion| {
-            // The unfinished version is on the way to a later minor version.
-            let is_passed = |version: &&KubernetesVersion| {
-                !is_same_minor(version, &current) && !is_same_minor(version, to)
-            };
-            let passed: Vec<KubernetesVersion> = unfinished.iter().filter(is_passed).cloned().collect();
-            hops(&current, to, &Choices { via: &passed, programs })
+            let via = with_begun(&current, to, &[], begun);
+            hops(&current, to, &Choices { via: &via, programs })
         };
         let ways = offered.iter().map(way).collect::<Result<_, _>>()?;
         Ok(Self { current, emulated, unfinished, ways })
     }
+}
+
+/// The patch releases on the way from a version to another one that are chosen already: those that the caller names, and the one that
+/// an interrupted upgrade has begun. Some machines have this one: the way passes it, unless the caller names another patch release of
+/// its minor version.
+fn with_begun(
+    from: &KubernetesVersion,
+    to: &KubernetesVersion,
+    named: &[KubernetesVersion],
+    begun: Option<&KubernetesVersion>,
+) -> Vec<KubernetesVersion> {
+    let is_passed = |begun: &&KubernetesVersion| {
+        *begun > from
+            && *begun < to
+            && !is_same_minor(begun, from)
+            && !is_same_minor(begun, to)
+            && !named.iter().any(|version| is_same_minor(version, begun))
+    };
+    named.iter().chain(begun.filter(is_passed)).cloned().collect()
 }
 
 /// The spec of the last run that completed. Where a run towards another version did not complete, the machines do not have that
@@ -289,6 +308,22 @@ mod tests {
         let versions = UpgradeVersions::after(current, None, &Programs::default()).unwrap();
         assert_eq!(versions.ways, [vec![newest_patch(35)]]);
         assert_eq!(versions.emulated, Some(version("1.34.4")));
+    }
+
+    #[test]
+    fn the_way_passes_the_release_that_an_interrupted_upgrade_has_begun() {
+        let version = |text: &str| -> KubernetesVersion { text.parse().unwrap() };
+        let via = |to: &str, named: &[&str], begun: Option<&str>| -> Vec<String> {
+            let named: Vec<KubernetesVersion> = named.iter().map(|text| version(text)).collect();
+            let begun = begun.map(version);
+            let via = with_begun(&version("1.35.0"), &version(to), &named, begun.as_ref());
+            via.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(via("1.37.2", &[], Some("1.36.2")), ["1.36.2"]);
+        assert_eq!(via("1.37.2", &["1.36.6"], Some("1.36.2")), ["1.36.6"], "it is asked for");
+        assert!(via("1.36.6", &[], Some("1.36.2")).is_empty(), "the minor version is the last one");
+        assert!(via("1.37.2", &[], Some("1.35.0")).is_empty(), "no upgrade has begun");
+        assert!(via("1.37.2", &[], None).is_empty());
     }
 
     #[test]
