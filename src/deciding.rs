@@ -34,6 +34,8 @@ pub(crate) struct Dialogue<'a> {
     pub json: bool,
     /// The other plans of the command.
     pub others: Others<'a>,
+    /// The command that continues a run which did not complete, where the next apply is refused.
+    pub next: Option<&'a str>,
 }
 
 /// The plans of a command beside the one that a dialogue is about. A name in `--confirm` must not confirm a loss that the
@@ -51,7 +53,7 @@ pub(crate) enum Others<'a> {
 impl<'a> Dialogue<'a> {
     /// The dialogue about the only plan of a command.
     pub fn new(run: &'a RunArguments, full: bool) -> Self {
-        Self { run, full, infrastructure_only: false, json: false, others: Others::None }
+        Self { run, full, infrastructure_only: false, json: false, others: Others::None, next: None }
     }
 
     /// The same for a command with the options of a plan, of which only JSON has a meaning for a result.
@@ -81,7 +83,7 @@ pub(crate) fn report_in(
     dialogue: Dialogue<'_>,
 ) -> Result<bool, CommandError> {
     if !dialogue.json {
-        return report(context, outcome);
+        return report(context, outcome, dialogue.next);
     }
     if let Outcome::Applied(applied) | Outcome::Completed(applied) = outcome {
         ui::report::failures(context, &applied.plan, &applied.report);
@@ -107,15 +109,16 @@ pub(crate) async fn outcome_at(
     Ok(bring(&environment, plannable, request, manner).await?)
 }
 
-/// Shows how an operation ended. Returns whether everything is done.
-pub(crate) fn report(context: &Context, outcome: &Outcome) -> Result<bool, CommandError> {
+/// Shows how an operation ended. `next` is the command that continues it, where the next apply is refused. Returns whether everything
+/// is done.
+pub(crate) fn report(context: &Context, outcome: &Outcome, next: Option<&str>) -> Result<bool, CommandError> {
     match outcome {
         Outcome::Nothing => {}
         Outcome::Undecided(plan) => ui::report::undecided(context, plan)?,
         Outcome::Completed(_) => {
             context.output.message("The interrupted run is through; nothing was left to do.");
         }
-        Outcome::Applied(applied) => ui::report::show(context, &applied.plan, &applied.report)?,
+        Outcome::Applied(applied) => ui::report::show(context, &applied.plan, &applied.report, next)?,
     }
     Ok(outcome.is_complete())
 }

@@ -138,9 +138,11 @@ async fn step_by(
     let UpgradeStep { opened, version, .. } = step;
     let mut request = step.request.clone();
     request.options.infrastructure_only = arguments.infrastructure_only;
+    let next = continuing(arguments, version);
     let dialogue = Dialogue {
         infrastructure_only: arguments.infrastructure_only,
         others: if step.number > 1 { Others::Earlier } else { Others::None },
+        next: Some(&next),
         ..Dialogue::showing(&arguments.run, &arguments.show)
     };
     let baseline = Baseline::take(opened).await;
@@ -167,6 +169,20 @@ async fn step_by(
         }
     }
     Ok(true)
+}
+
+/// The command that continues a step which did not complete. The spec file has the version before, so that an apply is refused.
+fn continuing(arguments: &UpgradeArguments, version: &KubernetesVersion) -> String {
+    let change = match (arguments.finalise, arguments.back) {
+        (true, _) => "--finalise".to_owned(),
+        (_, true) => "--back".to_owned(),
+        _ => {
+            let to = arguments.to.clone().unwrap_or_else(|| version.to_string());
+            let via = arguments.via.iter().map(|via| format!("--via {via}"));
+            [format!("--to {to}")].into_iter().chain(via).collect::<Vec<_>>().join(" ")
+        }
+    };
+    format!("slipway upgrade -f … {change}")
 }
 
 /// What a cluster has after the first stage of a reversible upgrade, and what comes next.

@@ -115,7 +115,7 @@ pub(crate) async fn carry_out(
     let environment = context.without_store()?;
     let dialogue = Dialogue::new(run, full);
     let outcome = outcome_at(context, place, &environment, &plannable, &request, dialogue).await?;
-    let is_complete = report(context, &outcome)?;
+    let is_complete = report(context, &outcome, None)?;
     let failures = match &outcome {
         Outcome::Applied(applied) | Outcome::Completed(applied) => applied.report.failures.as_slice(),
         Outcome::Nothing | Outcome::Undecided(_) => &[],

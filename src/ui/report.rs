@@ -112,10 +112,16 @@ pub(crate) fn dry_run(
     }
 }
 
-/// Shows what was done, what failed, and what that held back.
-pub(crate) fn show(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
+/// Shows what was done, what failed, and what that held back. `next` is the command that continues the run, where the next apply is
+/// refused.
+pub(crate) fn show(
+    context: &Context,
+    plan: &Plan,
+    report: &Report,
+    next: Option<&str>,
+) -> Result<(), CommandError> {
     failures(context, plan, report);
-    closing(context, plan, report)
+    closing(context, plan, report, next)
 }
 
 /// Shows the steps that failed, and what that held back.
@@ -154,7 +160,7 @@ pub(crate) fn failures(context: &Context, plan: &Plan, report: &Report) {
 }
 
 /// Shows the counts of a run and its generation.
-fn closing(context: &Context, plan: &Plan, report: &Report) -> Result<(), CommandError> {
+fn closing(context: &Context, plan: &Plan, report: &Report, next: Option<&str>) -> Result<(), CommandError> {
     let took = render::duration(u64::try_from(report.elapsed.as_millis()).unwrap_or(u64::MAX));
     let steps = |count: usize| if count == 1 { "1 step".to_owned() } else { format!("{count} steps") };
     let mut line = if report.is_complete() {
@@ -176,6 +182,8 @@ fn closing(context: &Context, plan: &Plan, report: &Report) -> Result<(), Comman
     }
     if let Some(generation) = report.generation {
         let _ = write!(line, " {} is at generation {}.", plan.cluster, generation.0);
+    } else if let Some(next) = next {
+        let _ = write!(line, " `{next}` goes on from here.");
     } else if plan.mode == Mode::Delete {
         let _ = write!(line, " `slipway delete {}` goes on from here.", plan.cluster);
     } else if !plan.requested_rolls().is_empty() {

@@ -107,6 +107,17 @@ fn a_killed_upgrade_is_named_and_continued() -> Result<()> {
     ensure!(clusters.contains("upgrade interrupted"), "{clusters}");
     let pools = place.expect(0, &["get", "pools"])?;
     ensure!(pools.err.contains("its upgrade from 1.34.2 to 1.35.4 did not complete"), "{}", pools.err);
+    // A way to a later minor version passes the release that some machines have.
+    let later = place.run(&["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"])?;
+    ensure!(later.out.contains("1.35.4") && !later.out.contains("1.35.10"), "{}{}", later.out, later.err);
+    place.write(
+        ".slipway/sim/faults.json",
+        r#"[{ "method": "drain", "kind": "fail-before", "class": "permanent" }]"#,
+    )?;
+    let failed = place.expect(1, &upgrade)?.out;
+    let names_the_way = failed.contains(&format!("`{way}` goes on from here"));
+    ensure!(names_the_way && !failed.contains("next apply"), "{failed}");
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
     place.expect(0, &upgrade)?;
     ensure!(std::fs::read_to_string(path)? == spec.replace("1.34.2", "1.35.4"), "the spec was not written");
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
