@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::Address;
-use slipway_resource::provider::{ExpandNote, Rollout};
+use slipway_resource::provider::{Disruption, ExpandNote, Rollout};
 
 use crate::assemble::{Decided, Nodes};
 use crate::change::ChangeAction;
@@ -134,6 +134,29 @@ pub(crate) fn last_workers(decided: &Decided) -> Option<ExpandNote> {
         names.join(", ")
     );
     Some(ExpandNote { field: "pools".to_owned(), message })
+}
+
+/// How many machines the pools of each role have.
+pub(crate) fn machines(decided: &Decided) -> BTreeMap<String, usize> {
+    let mut machines = decided.populated.clone();
+    for rollout in decided.by_address.values().filter_map(|decision| decision.rollout.as_ref()) {
+        *machines.entry(rollout.group.clone()).or_default() += rollout.members.len();
+    }
+    machines
+}
+
+/// Marks rolls by which the only control plane of a cluster leaves before another one is started: its API does not answer until
+/// then, as when its pool is replaced. `machines` are those of the whole cluster, also if the plan is for a part of it.
+pub(crate) fn name_outages(decided: &mut Decided, machines: &BTreeMap<String, usize>) {
+    for decision in decided.by_address.values_mut() {
+        let is_alone = decision.rollout.as_ref().is_some_and(|rollout| {
+            let leaves_first = rollout.max_surge == 0 && rollout.has_leaving();
+            rollout.exclusive && leaves_first && machines.get(&rollout.group) == Some(&1)
+        });
+        if is_alone {
+            decision.change.disruption = Disruption::Outage;
+        }
+    }
 }
 
 fn is_of_workers(decision: &Decision) -> bool {

@@ -27,6 +27,7 @@ fn a_chain_of_minor_versions_is_a_sequence_of_plans() -> Result<()> {
     let preview = place.expect(2, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--dry-run"])?;
     ensure!(preview.out.contains("then Kubernetes 1.36.0"), "{}", preview.out);
     ensure!(preview.out.contains("sim_machine_pool.workers"), "workers follow: {}", preview.out);
+    ensure!(preview.out.contains("! an outage until"), "the only control plane leaves: {}", preview.out);
     // A reason names the line of the version, also for add-ons that follow it.
     ensure!(!preview.out.contains("(addons["), "{}", preview.out);
     place.expect(0, &["upgrade", "-f", "spec.yaml", "--to", "1.36.0", "--yes"])?;

@@ -95,6 +95,7 @@ pub(super) async fn finish(
     }
     let leaving =
         if inputs.mode == Mode::Apply { succession::leaving_control_planes(&decided) } else { None };
+    let machines = succession::machines(&decided);
     let part = scope::of(&inputs.options, &inputs.desired, dependencies, &decided);
     let pending = part.map_or_else(Vec::new, |part| {
         let leaving = guard.leaving(&decided);
@@ -127,6 +128,9 @@ pub(super) async fn finish(
         holds::settle(&mut decided, dependencies, &inputs.desired, &|kind| {
             inputs.providers.of_type(kind).map(|(_, _, declared)| declared)
         })?;
+    }
+    if inputs.mode == Mode::Apply {
+        succession::name_outages(&mut decided, &machines);
     }
     join_nodes(inputs, &mut nodes, &mut decided).await?;
     drain_nodes(inputs, &mut nodes, &mut decided).await?;

@@ -109,3 +109,31 @@ fn the_end_of_the_last_workers_is_noted() {
     assert!(last_workers(&decided([gone(), deferred])).is_none());
     assert!(last_workers(&decided([])).is_none());
 }
+
+#[test]
+fn a_roll_of_the_only_control_plane_is_an_outage() {
+    let control_plane = |name: &str, leaves: bool, max_surge: u32| {
+        let mut decision = pool(name, ChangeAction::NoOp, 1, &[!leaves]);
+        if let Some(rollout) = &mut decision.rollout {
+            (rollout.group, rollout.exclusive) = ("control-plane".to_owned(), true);
+            (rollout.max_surge, rollout.max_unavailable) = (max_surge, 1 - max_surge);
+            if let Some(member) = rollout.members.first_mut().filter(|_| leaves) {
+                member.fate = Fate::Replace { reason: "its image changes".to_owned(), path: None };
+            }
+        }
+        decision
+    };
+    let disruption = |pools: Vec<Decision>| {
+        let mut decided = decided(pools);
+        let machines = machines(&decided);
+        name_outages(&mut decided, &machines);
+        decided.by_address.values().map(|decision| decision.change.disruption).max()
+    };
+    assert_eq!(disruption(vec![control_plane("a", true, 0)]), Some(Disruption::Outage));
+    // Another one is started first, or others continue to serve the API.
+    assert_eq!(disruption(vec![control_plane("a", true, 1)]), Some(Disruption::None));
+    let three = vec![control_plane("a", true, 0), control_plane("b", true, 0), control_plane("c", false, 0)];
+    assert_eq!(disruption(three), Some(Disruption::None));
+    let unchanged = vec![control_plane("a", true, 0), control_plane("b", false, 0)];
+    assert_eq!(disruption(unchanged), Some(Disruption::None));
+}
