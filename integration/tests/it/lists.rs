@@ -39,6 +39,9 @@ fn pools_of_all_clusters_are_listed() -> Result<()> {
     let one = json(&place, &["get", "pools", "other"])?;
     let pools = one["pools"].as_array().context("pools")?;
     ensure!(pools.len() == 1 && pools[0]["cluster"] == "other" && pools[0]["min"] == 1, "{one}");
+    // Machines of the simulated cloud run no Kubernetes: each cluster is named, and no list says that there are no nodes.
+    let nodes = place.expect(1, &["get", "nodes"])?;
+    ensure!(nodes.err.contains("CLI0041") && nodes.out.is_empty(), "{}{}", nodes.out, nodes.err);
     let unknown = place.expect(1, &["get", "pools", "nowhere"])?;
     ensure!(unknown.err.contains("nowhere"), "{unknown:?}");
     // What was deleted has no pools.

@@ -37,6 +37,8 @@ pub(super) async fn run(
         .flat_map(|(name, health)| health.nodes.iter().map(move |node| (name.as_str(), node)))
         .collect();
     let text = match arguments.output {
+        // What could not be read was named already.
+        ReportFormat::Text if nodes.is_empty() && !is_whole => return Ok(super::super::done(false)),
         ReportFormat::Text if nodes.is_empty() => "No nodes were found.\n".to_owned(),
         ReportFormat::Text => {
             let rows: Vec<Vec<String>> = nodes.iter().map(|(cluster, node)| row(cluster, node)).collect();
