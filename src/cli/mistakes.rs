@@ -42,6 +42,11 @@ const OPTIONS: &[(&[&str], &str, &str)] = &[
         "--destroy",
         "`slipway delete` deletes a cluster, `slipway delete --dry-run` shows the plan",
     ),
+    (
+        &["apply", "roll", "upgrade"],
+        "--offline",
+        "leave it out: this command needs the state of the cluster. `slipway plan --offline` plans a spec as if nothing existed",
+    ),
     (&["init"], "--output", "`--out FILE` names the file that is written"),
     (&["init"], "-o", "`--out FILE` names the file that is written"),
 ];
