@@ -91,6 +91,15 @@ pub async fn serve<R: Registry + 'static>(
     let listener = TcpListener::bind(listen).await.map_err(|error| {
         Error::new(code::IDENTITY, format!("nothing can listen on {listen}")).cause(error.to_string())
     })?;
+    accept(listener, desk, keys).await
+}
+
+/// Accepts connections until the process ends.
+pub(super) async fn accept<R: Registry + 'static>(
+    listener: TcpListener,
+    desk: Desk<R>,
+    keys: Keys,
+) -> Result<Infallible, Error> {
     let shared = Arc::new((desk, keys));
     let places = Arc::new(Semaphore::new(CONNECTIONS));
     loop {

@@ -1,3 +1,7 @@
+//! Decisions of the desk, without and with its endpoint.
+
+mod replayed;
+
 use async_trait::async_trait;
 use serde_json::{Value as Json, json};
 use slipway_bootstrap::configuration::EncryptionAlgorithm;
