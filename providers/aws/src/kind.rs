@@ -16,6 +16,7 @@ mod key_service;
 mod launch_template;
 mod nat;
 mod object;
+mod plugin;
 mod queue;
 mod range;
 mod registry;
@@ -32,6 +33,7 @@ mod vpc;
 pub(crate) use balance::{balancers_of_others, tags_of, target_groups_of_others, to_tags};
 pub(crate) use blocker::machines;
 pub(crate) use by_name::if_any;
+pub(crate) use plugin::delete_interfaces;
 pub(crate) use registry::{all, of};
 pub(crate) use tags::{create_tags, update_tags};
 

@@ -132,8 +132,14 @@ pub(crate) async fn machines(
     Ok(found.collect())
 }
 
-/// Of each instance whether it is on its way out.
-async fn instances_going(cloud: &Cloud, ids: &[&str]) -> Result<BTreeMap<String, bool>, ProviderError> {
+/// Of each instance that is listed whether it is on its way out.
+///
+/// # Errors
+/// When they cannot be read.
+pub(super) async fn instances_going(
+    cloud: &Cloud,
+    ids: &[&str],
+) -> Result<BTreeMap<String, bool>, ProviderError> {
     if ids.is_empty() {
         return Ok(BTreeMap::new());
     }

@@ -358,7 +358,7 @@ async fn in_the_way(
     identity: &Identity,
     failure: ProviderError,
 ) -> Result<Vec<String>, ProviderError> {
-    let blockers = match kind.blockers(act.cloud, identity).await {
+    let mut blockers = match kind.blockers(act.cloud, identity).await {
         Ok(blockers) => blockers,
         // The caller may delete and not be allowed to read.
         Err(error) => {
@@ -366,6 +366,16 @@ async fn in_the_way(
             return Err(failure);
         }
     };
+    if act.cloud.leaving() && !blockers.lasting.is_empty() {
+        let deleted = kind::delete_interfaces(act, kind, identity).await?;
+        // Another action may have deleted some of them.
+        if let Ok(left) = kind.blockers(act.cloud, identity).await {
+            blockers = left;
+        }
+        // Reads may still show them.
+        blockers.lasting.retain(|text| !deleted.iter().any(|id| text.starts_with(id.as_str())));
+        blockers.passing.extend(deleted);
+    }
     if blockers.lasting.is_empty() {
         return Ok(blockers.passing);
     }

@@ -12,6 +12,7 @@ mod dns;
 mod iam;
 mod identity;
 mod instances;
+mod interfaces;
 mod interruption;
 mod keys;
 mod life;
