@@ -17,6 +17,7 @@ mod adopted;
 mod calls;
 mod changes;
 mod cloud;
+mod differences;
 mod disturbance;
 mod faults;
 mod foreign;
@@ -50,6 +51,7 @@ const TESTS: &[(&str, Test)] = &[
         "recorded::pools_are_rolled_with_the_user_data_of_kops",
         recorded::pools_are_rolled_with_the_user_data_of_kops,
     ),
+    ("recorded::differences_from_kops_are_listed", differences::from_kops_are_listed),
     ("calls::minimal", calls::minimal),
     ("calls::highly_available", calls::highly_available),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),

@@ -20,7 +20,7 @@ const REPLAY: &str = include_str!("replay.py");
 const ADOPT: &[&str] = &["adopt", "-f", "spec.yaml", "--yes"];
 
 /// The recordings, which are kept beside the cases.
-fn recordings() -> Result<Vec<PathBuf>> {
+pub fn recordings() -> Result<Vec<PathBuf>> {
     let cases = std::env::var_os(CASES).map(PathBuf::from).context("SLIPWAY_CASES is not set")?;
     let folder = cases.join("../recordings/kops");
     let entries = std::fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
@@ -33,7 +33,7 @@ fn recordings() -> Result<Vec<PathBuf>> {
 
 /// Whether the spec names the SSH key, which `kops get` leaves out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+pub enum Key {
     Named,
     LeftOut,
 }
@@ -169,7 +169,11 @@ fn rolls(world: &World, pool: &str, edit: (&str, &str)) -> Result<()> {
     ensure!(kinds == ["aws_autoscaling_group", "aws_launch_template"], "{changes:#?}");
     ensure!(changes.keys().all(|address| address.contains(&format!(".{pool}"))), "{changes:#?}");
     ensure!(!changes.values().any(|what| what.contains("user_data")), "{changes:#?}");
-    world.expect(0, &["apply", "saved.plan", "--yes"])?;
+    let mut apply = vec!["apply", "saved.plan", "--yes"];
+    // Nothing checks that a new control plane serves the API, so they are confirmed by name.
+    let group = changes.keys().find(|address| address.starts_with("aws_autoscaling_group.control-plane"));
+    apply.extend(group.iter().flat_map(|group| ["--confirm", group.as_str()]));
+    world.expect(0, &apply)?;
     world.disturbance.only_what_was_asked_for()?;
     world.is_settled()?;
     let after = instances(world)?;
@@ -292,7 +296,7 @@ fn private_keys(calls: &Path) -> Result<Vec<String>> {
 }
 
 /// Replays a recording, and writes its spec; returns the file of the calls.
-fn replay(world: &World, recording: &Path, key: Key) -> Result<PathBuf> {
+pub fn replay(world: &World, recording: &Path, key: Key) -> Result<PathBuf> {
     // The recording has a zone of its own.
     world.cloud.reset()?;
     let script = world.place().write("replay.py", REPLAY)?;
