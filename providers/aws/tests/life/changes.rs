@@ -3,7 +3,7 @@
 /// A change: its name, and what is replaced by what.
 pub type Change = (&'static str, &'static [(&'static str, &'static str)]);
 
-const SECOND_ZONE: &str = "kind: public, cidr: 172.20.32.0/19 }
+pub const SECOND_ZONE: &str = "kind: public, cidr: 172.20.32.0/19 }
       - { name: b, zone: us-east-1b, kind: public, cidr: 172.20.64.0/19 }";
 
 const SPOT: &str = "size: { bounds: { min: 1, max: 4 } } # end

@@ -80,6 +80,12 @@ impl Cloud {
         self.tell(&format!("/lab/lag?seconds={seconds}")).map(drop)
     }
 
+    /// From now on groups launch no instance in a zone; with `None`, they launch what they lack.
+    pub fn is_without(&self, zone: Option<&str>) -> Result<()> {
+        let query = zone.map(|zone| format!("?zone={zone}")).unwrap_or_default();
+        self.tell(&format!("/lab/gone{query}")).map(drop)
+    }
+
     /// Keeps everything as it is now.
     pub fn keep(&self) -> Result<()> {
         self.tell("/lab/keep").map(drop)

@@ -115,6 +115,8 @@ class Lagging:
             forget_owners()
         elif path == "/lab/lag":
             self.seconds = float(parse_qs(environment["QUERY_STRING"])["seconds"][0])
+        elif path == "/lab/gone":
+            zones_are_gone(parse_qs(environment["QUERY_STRING"]).get("zone", []))  # noqa: F821, of the mended groups
         data = json.dumps(answer).encode()
         start_response("200 OK", [("Content-Type", "application/json"), ("Content-Length", str(len(data)))])
         return [data]

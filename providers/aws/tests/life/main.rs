@@ -35,6 +35,7 @@ mod ungrouped;
 mod upgrade;
 mod whole;
 mod world;
+mod zones;
 
 type Test = fn() -> Result<()>;
 
@@ -69,6 +70,7 @@ const TESTS: &[(&str, Test)] = &[
     ("throttled::the_engine_alone_repeats", throttled::the_engine_alone_repeats),
     ("ungrouped::an_instance_is_named_and_deleted", ungrouped::an_instance_is_named_and_deleted),
     ("upgrade::only_the_version_changes", upgrade::only_the_version_changes),
+    ("zones::a_zone_without_capacity_is_named_and_left", zones::a_zone_without_capacity_is_named_and_left),
     ("kills::minimal_create", kills::minimal_create),
     ("kills::minimal_delete", kills::minimal_delete),
     ("kills::highly_available", kills::highly_available),

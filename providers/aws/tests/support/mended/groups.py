@@ -54,6 +54,7 @@ def create_auto_scaling_group(original, self):
 def update_auto_scaling_group(original, self):
     answer = original(self)
     store_settings(self)
+    launch_lacking(self.autoscaling_backend.autoscaling_groups[self._get_param("AutoScalingGroupName")])
     return answer
 
 
@@ -117,8 +118,33 @@ def launched_from(template, version):
     return {"aws:ec2launchtemplate:id": template.id, "aws:ec2launchtemplate:version": str(version)}
 
 
+# Zones without capacity: groups launch nothing there, and launch what they lack when they can.
+
+GONE = set()
+
+
+def zones_are_gone(zones):
+    GONE.clear()
+    GONE.update(zones)
+    for _, _, backend in autoscaling.autoscaling_backends.iter_backends():
+        for group in backend.autoscaling_groups.values():
+            launch_lacking(group)
+
+
+def launch_lacking(group):
+    if getattr(group, "lacks", False):
+        group.lacks = False
+        group.set_desired_capacity(group.desired_capacity)
+
+
 def launch(group, count, lifecycle_state):
     subnets = (group.vpc_zone_identifier or "").split(",")
+    if GONE:
+        backend = group.ec2_backend
+        subnets = [subnet for subnet in subnets if backend.get_subnet(subnet).availability_zone not in GONE]
+    if count > 0 and not subnets:
+        group.lacks = True
+        return []
     tags = group.get_propagated_tags()
     tags[autoscaling.ASG_NAME_TAG] = group.name
     tags.update(group.instance_tags)
