@@ -45,6 +45,8 @@ pub struct Damage {
     head: Option<Head>,
     /// Whether the cluster was protected from deletion, where something tells.
     protected: Option<bool>,
+    /// Whether objects that no key at hand opens are given up.
+    key_lost: bool,
 }
 
 impl Damage {
@@ -68,9 +70,14 @@ impl Damage {
             HeadStands::Whole => read_head(&**backend, &name).await?.map(|(head, _)| head),
             HeadStands::Lost | HeadStands::Damaged | HeadStands::Old => None,
         };
-        let problems = problems(environment, backend, &name, head.as_ref(), force || key_lost).await?;
+        let unopened = sealed::segments(&**backend, &name, head.as_ref()).await?;
+        if let Some((_, error)) = unopened.first().filter(|_| !key_lost) {
+            return Err(StoreError::from(error.clone()).into());
+        }
+        let mut problems = problems(environment, backend, &name, head.as_ref(), force || key_lost).await?;
+        problems.extend(sealed::set_aside(&unopened));
         let protected = protection::recorded(&**backend, &name).await;
-        Ok(Self { problems, head, protected })
+        Ok(Self { problems, head, protected, key_lost })
     }
 }
 
@@ -129,6 +136,7 @@ pub struct Rebuilding {
     opened: Opened,
     is_lost: bool,
     protected: Option<bool>,
+    key_lost: bool,
     found: Found,
 }
 
@@ -140,7 +148,8 @@ impl Rebuilding {
     pub async fn look(environment: &Environment, spec: ClusterSpec, damage: &Damage) -> Result<Self, Error> {
         let opened = Opened::without_state(environment, spec).await?;
         let found = find(&opened, (damage.head.as_ref(), damage.protected), None).await?;
-        Ok(Self { opened, is_lost: damage.head.is_none(), protected: damage.protected, found })
+        let Damage { head, protected, key_lost, .. } = damage;
+        Ok(Self { opened, is_lost: head.is_none(), protected: *protected, key_lost: *key_lost, found })
     }
 
     /// The rebuild as a change that a policy may hold back: every object of the rebuilt state, and the protection.
@@ -181,7 +190,8 @@ impl Rebuilding {
             let meta = lost_head(actor, slipway_engine::about(&snapshot.spec));
             restore_head(backend, &cluster, uid.clone(), Generation(0), meta).await?;
         }
-        let acquire = acquire(environment, "state rebuild", wait).over_damage().create(uid);
+        let mut acquire = acquire(environment, "state rebuild", wait).over_damage().create(uid);
+        acquire.over_lost_key = self.key_lost;
         let holder = Holder::acquire(backend.clone(), &cluster, acquire, Arc::new(SystemClock)).await?;
         if !self.is_lost
             && let Err(error) = change.check(holder.head().generation)

@@ -1,7 +1,7 @@
 //! A state that is lost, damaged, or held by a run that does not exist any more.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
@@ -234,6 +234,73 @@ fn a_state_that_another_key_opens_is_not_damaged() -> Result<()> {
     let lost = run(wrong, &[REBUILD, &["--yes", "--key-lost"]].concat())?;
     ensure!(lost.code == Some(0), "{lost:?}");
     ensure!(run(wrong, &["state", "show", "line"])?.code == Some(0));
+    Ok(())
+}
+
+/// A way to get a state whose journal is needed, with the key in the environment.
+type Unread = fn(&Place, &dyn Fn(&[&str]) -> Command) -> Result<()>;
+
+#[test]
+fn a_journal_that_no_key_opens_is_kept_and_the_state_is_rebuilt() -> Result<()> {
+    let ways: &[(&str, Unread)] = &[
+        ("rekeyed", |_, with_key| {
+            ensure!(with_key(APPLY).status()?.success(), "apply");
+            ensure!(with_key(&["state", "rekey", "line"]).status()?.success(), "rekey");
+            Ok(())
+        }),
+        ("an interrupted run", |_, with_key| {
+            let killed = with_key(APPLY).env("SLIPWAY_TEST_KILL", "7:after").status()?;
+            ensure!(killed.code().is_none(), "it was not killed");
+            Ok(())
+        }),
+        ("rekeyed, then an interrupted run", |place, with_key| {
+            ensure!(with_key(APPLY).status()?.success(), "apply");
+            ensure!(with_key(&["state", "rekey", "line"]).status()?.success(), "rekey");
+            place.write("spec.yaml", &crate::state::larger())?;
+            let killed = with_key(APPLY).env("SLIPWAY_TEST_KILL", "3:after").status()?;
+            ensure!(killed.code().is_none(), "it was not killed");
+            Ok(())
+        }),
+    ];
+    for (name, prepare) in ways {
+        let place = Place::new(PROGRAM)?;
+        place.write("spec.yaml", SMALL)?;
+        place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
+        prepare(&place, &|arguments| {
+            let mut command = place.command(arguments);
+            command.env("SLIPWAY_PASSPHRASE", "correct horse battery staple");
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            command
+        })?;
+        let run = |arguments: &[&str]| {
+            Ended::of(place.command(arguments).env("SLIPWAY_PASSPHRASE", "another horse").output()?)
+        };
+        let journal = place.state().join("line/journal");
+        let (before, state, cloud) = (tree(&journal)?, tree(&place.state())?, objects(&place)?);
+        // Without the option, the way out is named and nothing is written.
+        for options in [&["--yes"][..], &["--yes", "--force"]] {
+            let refused = run(&[REBUILD, options].concat())?;
+            ensure!(refused.code == Some(1) && refused.err.contains("SECRET0004"), "{name}: {refused:?}");
+            ensure!(refused.err.contains("`--key-lost`"), "{name}: {refused:?}");
+        }
+        ensure!(tree(&place.state())? == state, "{name}: something was written");
+        let rebuilt = run(&[REBUILD, &["--yes", "--key-lost"]].concat())?;
+        ensure!(rebuilt.code == Some(0), "{name}: {rebuilt:?}");
+        ensure!(rebuilt.err.contains("It stays in the store unread"), "{name}: {rebuilt:?}");
+        ensure!(rebuilt.err.contains("line/journal/000000000001/"), "{name}: {rebuilt:?}");
+        ensure!(objects(&place)? == cloud, "{name}: a rebuild touches the cloud");
+        let after = tree(&journal)?;
+        ensure!(
+            before.iter().all(|(path, bytes)| after.get(path) == Some(bytes)),
+            "{name}: a segment is gone"
+        );
+        for arguments in [APPLY, &["plan", "-f", "spec.yaml"]] {
+            let ended = run(arguments)?;
+            ensure!(ended.code == Some(0), "{name}: {ended:?}");
+        }
+        let now = place.inventory()?;
+        ensure!(now.doubled().is_empty(), "{name}: something was made twice");
+    }
     Ok(())
 }
 

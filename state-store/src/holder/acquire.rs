@@ -8,7 +8,7 @@ use std::time::Duration;
 use slipway_limits::count;
 
 use super::Options;
-use crate::backend::{Backend, Locality, Tag};
+use crate::backend::{self, Backend, Locality, Tag};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
 use crate::head::contend::{Contender, Look, Turn};
@@ -38,6 +38,9 @@ pub struct Acquire {
     pub replace: Option<HolderId>,
     /// Whether a journal whose last segment is damaged is sealed nevertheless, as for a rebuilt state.
     pub over_damage: bool,
+    /// Whether a journal whose last segment no key at hand opens is sealed nevertheless. Only for a state whose key is lost: a
+    /// reader with the key does not see the records of this segment any more.
+    pub over_lost_key: bool,
     /// Describes from its journal how far a replaced holder came.
     pub describe: Option<Describe>,
     /// Term, window, retries.
@@ -53,6 +56,7 @@ impl Acquire {
             wait: None,
             replace: None,
             over_damage: false,
+            over_lost_key: false,
             describe: None,
             options: Options::default(),
         }
@@ -80,6 +84,15 @@ impl Acquire {
     #[must_use]
     pub fn over_damage(self) -> Self {
         Self { over_damage: true, ..self }
+    }
+
+    /// Whether the seal of an epoch is written behind a last segment that cannot be read for this reason.
+    pub(crate) fn seals_behind(&self, error: &backend::Error) -> bool {
+        match error {
+            backend::Error::Corrupt { .. } => self.over_damage,
+            backend::Error::Sealed { .. } => self.over_lost_key,
+            _ => false,
+        }
     }
 
     /// Records the work of a replaced holder.
@@ -170,7 +183,9 @@ impl Contending<'_> {
                         None => None,
                     };
                     let is_reported = kept.as_ref().is_some_and(|(_, is_new)| *is_new);
-                    if let Some((run, _)) = kept {
+                    // A deletion that did not end is named until the next commit: controllers create nothing again meanwhile.
+                    let is_deletion = next.unfinished.as_ref().is_some_and(|run| run.operation == "delete");
+                    if let Some((run, _)) = kept.filter(|_| !is_deletion) {
                         next.unfinished = Some(run);
                     }
                     let sent = clock.elapsed();
@@ -256,7 +271,7 @@ impl Contending<'_> {
         }
         unsealed.extend(fence::unsealed(before, newest).map(|start| (start.epoch, start)));
         for start in unsealed.into_values() {
-            seal::seal(self.writer, self.cluster, start, &seal, over_damage).await?;
+            seal::seal(self.writer, self.cluster, start, &seal, self.acquire).await?;
         }
         Ok(())
     }

@@ -6,21 +6,22 @@ use crate::backend;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::head::JournalStart;
+use crate::holder::Acquire;
 use crate::layout;
 use crate::name::{ClusterName, Sequence};
 use crate::write::{Outcome, Writer};
 
 /// Seals the epoch that `start` is in. The old holder may still append while this happens: its segments count until the
-/// seal takes a sequence first. An epoch that was sealed before stays as it is. `over_damage` puts the seal also behind
-/// a segment that cannot be understood.
+/// seal takes a sequence first. An epoch that was sealed before stays as it is. Where `acquire` says so, the seal is also written
+/// behind a segment that cannot be read ([`Acquire::seals_behind`]).
 pub(crate) async fn seal(
     writer: &Writer,
     cluster: &ClusterName,
     start: JournalStart,
     seal: &Seal,
-    over_damage: bool,
+    acquire: &Acquire,
 ) -> Result<()> {
-    let last = last(writer, cluster, start, over_damage).await?;
+    let last = last(writer, cluster, start, acquire).await?;
     let mut sealing = Sealing::new(start, last.as_ref().map(|(sequence, segment)| (*sequence, segment)));
     while let Some(place) = sealing.place() {
         let key = layout::segment(cluster, place.epoch, place.sequence);
@@ -40,7 +41,7 @@ async fn last(
     writer: &Writer,
     cluster: &ClusterName,
     start: JournalStart,
-    over_damage: bool,
+    acquire: &Acquire,
 ) -> Result<Option<(Sequence, Segment)>> {
     let keys = writer.list(&layout::journal(cluster, start.epoch)).await?;
     let Some(key) = keys.last() else {
@@ -52,16 +53,14 @@ async fn last(
         return Ok(None);
     }
     let stored = match writer.get(key).await {
-        Err(backend::Error::Corrupt { .. }) if over_damage => return Ok(Some((sequence, unknown(b"")))),
+        Err(error) if acquire.seals_behind(&error) => return Ok(Some((sequence, unknown(b"")))),
         stored => stored?,
     };
     let Some((bytes, _)) = stored else {
         return Err(backend::Error::NotFound { key: key.to_string() }.into());
     };
     match segment::decode(key, start.epoch, sequence, &bytes) {
-        Err(Error::Backend(backend::Error::Corrupt { .. })) if over_damage => {
-            Ok(Some((sequence, unknown(&bytes))))
-        }
+        Err(Error::Backend(error)) if acquire.seals_behind(&error) => Ok(Some((sequence, unknown(&bytes)))),
         segment => Ok(Some((sequence, segment?))),
     }
 }
