@@ -118,9 +118,9 @@ pub(crate) struct InstallArguments {
         requires = "kubernetes"
     )]
     pub replicas: u16,
-    /// Configuration of the controller (TOML). It is checked.
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub file: PathBuf,
+    /// Configuration of the controller (TOML). It is checked. `--definitions` needs none.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "definitions")]
+    pub file: Option<PathBuf>,
 }
 
 /// The name of a namespace, which is a DNS label.

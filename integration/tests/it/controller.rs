@@ -205,6 +205,16 @@ fn an_approved_plan_goes_on_with_its_approval_after_a_kill() -> Result<()> {
 }
 
 #[test]
+fn definitions_are_printed_without_a_configuration() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let printed = place.expect(0, &["controller", "install", "--definitions"])?.out;
+    ensure!(printed.contains("kind: CustomResourceDefinition"), "{printed}");
+    let refused = place.run(&["controller", "install", "--systemd"])?;
+    ensure!(refused.code != Some(0) && refused.err.contains("--file"), "{refused:?}");
+    Ok(())
+}
+
+#[test]
 fn a_cluster_that_no_controller_has_reported_is_shown_as_such() -> Result<()> {
     let place = place("always")?;
     place.expect(0, &["apply", "-f", "work/clusters/line", "--yes"])?;

@@ -316,6 +316,10 @@ pub(crate) const PAGES: &[Page] = &[
                 "Install a controller in a Kubernetes cluster",
                 "slipway controller install --kubernetes --image IMAGE -f controller.toml --state s3://bucket/prefix | kubectl apply -f -",
             ),
+            (
+                "Install the definitions of the kinds of objects alone",
+                "slipway controller install --definitions | kubectl apply -f -",
+            ),
         ],
     ),
     page("get clusters", Usual, &[("List the clusters", "slipway get clusters")]),

@@ -15,19 +15,29 @@ use crate::program::Context;
 
 /// Writes a systemd unit, or a manifest for Kubernetes, to standard output.
 pub(super) fn run(context: &Context, arguments: &InstallArguments) -> Result<ExitCode, CommandError> {
-    let configuration = Configuration::read(&arguments.file)?;
-    let image = arguments.image.as_deref().filter(|_| arguments.kubernetes && !arguments.systemd);
-    let text = match image {
-        Some(image) => manifest(context, arguments, image)?,
-        None if arguments.definitions => written("--definitions", &definitions())?,
-        None => unit(context, arguments, &configuration)?,
+    let text = match arguments.file.as_deref() {
+        Some(file) => {
+            let configuration = Configuration::read(file)?;
+            let image = arguments.image.as_deref().filter(|_| arguments.kubernetes && !arguments.systemd);
+            match image {
+                Some(image) => manifest(context, arguments, (file, image))?,
+                None if arguments.definitions => written("--definitions", &definitions())?,
+                None => unit(context, file, &configuration)?,
+            }
+        }
+        // The other forms have a configuration.
+        None => written("--definitions", &definitions())?,
     };
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn manifest(context: &Context, arguments: &InstallArguments, image: &str) -> Result<String, CommandError> {
-    let configuration = text("the configuration of the controller", &arguments.file)?;
+fn manifest(
+    context: &Context,
+    arguments: &InstallArguments,
+    (file, image): (&Path, &str),
+) -> Result<String, CommandError> {
+    let configuration = text("the configuration of the controller", file)?;
     let user = context.global.config.as_deref();
     let user_configuration = user.map(|path| text("the configuration", path)).transpose()?;
     let manifest = Manifest {
@@ -59,11 +69,7 @@ fn text(what: &str, path: &Path) -> Result<String, CommandError> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the service finds git where this call does")]
-fn unit(
-    context: &Context,
-    arguments: &InstallArguments,
-    configuration: &Configuration,
-) -> Result<String, CommandError> {
+fn unit(context: &Context, file: &Path, configuration: &Configuration) -> Result<String, CommandError> {
     let program = std::env::current_exe()?;
     let absolute = |path: &Path| std::path::absolute(path).map(|path| path.display().to_string());
     let state = context.state_url();
@@ -71,7 +77,7 @@ fn unit(
     let state = if state.contains("://") { state } else { absolute(Path::new(&state))? };
     let mut command = vec![program.display().to_string()];
     command.extend(["controller", "run", "--file"].map(str::to_owned));
-    command.extend([absolute(&arguments.file)?, "--state".to_owned(), state]);
+    command.extend([absolute(file)?, "--state".to_owned(), state]);
     if let Some(config) = &context.global.config {
         command.extend(["--config".to_owned(), absolute(config)?]);
     }
@@ -79,7 +85,7 @@ fn unit(
         command.extend(["--provider-path".to_owned(), absolute(folder)?]);
     }
     let path = std::env::var_os("PATH").map_or_else(|| PathBuf::from("/usr/bin:/bin"), PathBuf::from);
-    let file = std::path::absolute(&arguments.file)?;
+    let file = std::path::absolute(file)?;
     let folder = file.parent().unwrap_or(Path::new("/"));
     Ok(systemd_unit(&command, folder, &path.display().to_string(), &configuration.data))
 }
