@@ -23,6 +23,9 @@ pub(crate) async fn run(context: &Context, command: &ProviderCommand) -> Result<
     }
 }
 
+/// The status of a provider that the lock file has and that is not installed.
+const LOCKED_AND_MISSING: &str = "locked, and no executable was found";
+
 /// Name, version, status, and executable of a provider; the last is empty without one.
 type Row = (String, String, String, String);
 
@@ -48,15 +51,24 @@ fn list(context: &Context, arguments: &ProviderListArguments) -> Result<ExitCode
         let status = match file.verify(provider) {
             Ok(_) => "locked",
             Err(slipway_protocol::Error::Unlocked { .. }) => "not locked",
+            Err(slipway_protocol::Error::NotBuilt { .. }) if file.get(provider.name()).is_some() => {
+                LOCKED_AND_MISSING
+            }
+            Err(slipway_protocol::Error::NotBuilt { .. }) if provider.offline_executable().is_some() => {
+                "plans offline only"
+            }
+            Err(slipway_protocol::Error::NotBuilt { .. }) => "no executable was found",
             Err(_) => "changed since it was locked",
         };
         let (name, version) = (provider.name().to_owned(), provider.manifest.version.clone());
-        rows.push((name, version, status.to_owned(), provider.executable.display().to_string()));
+        let executable = Some(provider.executable.as_path()).filter(|path| path.exists());
+        let executable = executable.or_else(|| provider.offline_executable());
+        let executable = executable.map(|path| path.display().to_string()).unwrap_or_default();
+        rows.push((name, version, status.to_owned(), executable));
     }
     let is_missing = |name: &str| installed.iter().all(|provider| provider.name() != name);
     rows.extend(file.providers().iter().filter(|locked| is_missing(&locked.name)).map(|locked| {
-        let status = "locked, and no executable was found";
-        (locked.name.clone(), locked.version.clone(), status.to_owned(), String::new())
+        (locked.name.clone(), locked.version.clone(), LOCKED_AND_MISSING.to_owned(), String::new())
     }));
     if arguments.output == ReportFormat::Json {
         let rows: Vec<_> = rows

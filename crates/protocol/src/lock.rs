@@ -75,12 +75,14 @@ impl LockFile {
     /// The entry of an installed provider, if its executable is the locked one.
     ///
     /// # Errors
-    /// When it is not in the file, or its executable has changed.
+    /// When it is not in the file, or its executable is missing or has changed.
     pub fn verify(&self, installed: &Installed) -> Result<&Locked, Error> {
         let name = installed.name();
-        let locked = self
-            .get(name)
-            .ok_or_else(|| Error::Unlocked { name: name.to_owned(), lock: self.path.clone() })?;
+        let Some(locked) = self.get(name) else {
+            // What does not exist cannot be locked.
+            installed.check_built()?;
+            return Err(Error::Unlocked { name: name.to_owned(), lock: self.path.clone() });
+        };
         let found = installed.digest()?;
         if found != locked.digest {
             return Err(Error::Changed {
@@ -181,6 +183,9 @@ mod tests {
         std::fs::write(directory.path().join("slipway-provider-sim"), "executable").unwrap();
         let installed = Installed::read(&manifest).unwrap();
         let mut lock = LockFile::read(&directory.path().join("slipway.lock")).unwrap();
+        std::fs::remove_file(&installed.executable).unwrap();
+        assert_eq!(lock.verify(&installed).unwrap_err().code(), "PROVIDER0013");
+        std::fs::write(&installed.executable, "executable").unwrap();
         let error = lock.verify(&installed).unwrap_err();
         assert_eq!(error.code(), "PROVIDER0005");
         assert!(error.hint().unwrap().contains("slipway provider lock sim"));

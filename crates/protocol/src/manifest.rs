@@ -110,18 +110,27 @@ impl Installed {
         &self.manifest.name
     }
 
+    /// Checks that the executable exists.
+    ///
+    /// # Errors
+    /// [`Error::NotBuilt`].
+    pub fn check_built(&self) -> Result<(), Error> {
+        if self.executable.exists() {
+            return Ok(());
+        }
+        Err(Error::NotBuilt {
+            name: self.manifest.name.clone(),
+            file: self.file.clone(),
+            executable: self.executable.clone(),
+        })
+    }
+
     /// The SHA-256 digest of the executable's bytes.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn digest(&self) -> Result<Digest, Error> {
-        if !self.executable.exists() {
-            return Err(Error::NotBuilt {
-                name: self.manifest.name.clone(),
-                file: self.file.clone(),
-                executable: self.executable.clone(),
-            });
-        }
+        self.check_built()?;
         let failed = |source| Error::File { path: self.executable.clone(), source };
         let mut file = std::fs::File::open(&self.executable).map_err(failed)?;
         // In pieces: executables are large.

@@ -69,6 +69,19 @@ fn a_provider_is_found_pinned_and_the_same_in_a_process_of_its_own() -> Result<(
 }
 
 #[test]
+fn a_provider_without_its_executable_is_listed_as_such() -> Result<()> {
+    let place = place()?;
+    let path = provider(&place)?;
+    std::fs::remove_file(place.path().join("providers/slipway-provider-sim"))?;
+    let listed = run_with(&place, &["provider", "list"], &[("SLIPWAY_PROVIDER_PATH", &path)])?;
+    ensure!(listed.out.contains("no executable was found"), "{listed:?}");
+    ensure!(!listed.out.contains("slipway-provider-sim"), "a path that does not exist: {listed:?}");
+    let refused = run_with(&place, &["provider", "lock", "sim"], &[("SLIPWAY_PROVIDER_PATH", &path)])?;
+    ensure!(refused.code == Some(1) && refused.err.contains("PROVIDER0013"), "{refused:?}");
+    Ok(())
+}
+
+#[test]
 fn an_unknown_provider_is_named_with_the_way_out() -> Result<()> {
     let place = place()?;
     let unknown = place.expect(1, &[PLAN, &["--provider", "nosuch"]].concat())?;
