@@ -205,6 +205,25 @@ fn an_approved_plan_goes_on_with_its_approval_after_a_kill() -> Result<()> {
 }
 
 #[test]
+fn a_request_reads_a_corrected_folder_again() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let configuration = CONFIGURATION
+        .replace("interval = \"200ms\"\n", "interval = \"1h\"\nfolder = \"work\"\n")
+        .replace("[source.git]\nurl = \"file://REPOSITORY\"\n", "")
+        .replace("APPLY", "always");
+    place.write("controller.toml", &configuration)?;
+    place.write("work/clusters/line/spec.yaml", SMALL)?;
+    let _running = Running::start(&place, &[])?;
+    until(&place, "InSync")?;
+    for (spec, reason) in [(format!("{SMALL}\nnonsense: ["), "SpecInvalid"), (SMALL.to_owned(), "InSync")] {
+        place.write("work/clusters/line/spec.yaml", &spec)?;
+        place.expect(0, &["controller", "request", "line"])?;
+        until(&place, reason)?;
+    }
+    Ok(())
+}
+
+#[test]
 fn definitions_are_printed_without_a_configuration() -> Result<()> {
     let place = Place::new(PROGRAM)?;
     let printed = place.expect(0, &["controller", "install", "--definitions"])?.out;

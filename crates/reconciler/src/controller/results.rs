@@ -2,7 +2,7 @@
 
 mod assignment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,6 +11,8 @@ use tokio::time::Instant;
 
 use super::starts::reviewer_of;
 use super::{Controller, Recall};
+use crate::board::Board;
+use crate::configuration::Source;
 use crate::entry::Entry;
 use crate::error::Error;
 use crate::heads::Mark;
@@ -69,6 +71,7 @@ impl Controller {
             self.take_members(members, now);
         }
         let time = Timestamp::now();
+        self.read_for_requests(&board, time, now);
         for (name, entry) in &mut self.clusters {
             if entry.running.is_none() && (entry.is_asked(name, &board, time) || beat.approved.contains(name))
             {
@@ -80,6 +83,24 @@ impl Controller {
         self.take_heads(beat.heads, now);
         self.wake_in_order(now, time);
         self.count_clusters();
+    }
+
+    /// Lets folders be read again that have the blocked spec of a cluster which is asked for: its files may be corrected by now. A
+    /// look at a cluster reads only files that could be read with their source.
+    fn read_for_requests(&mut self, board: &Board, time: Timestamp, now: Instant) {
+        let asked = self.clusters.iter().filter(|(name, entry)| {
+            entry.is_mine
+                && entry.running.is_none()
+                && entry.blocked.is_some()
+                && entry.is_asked(name, board, time)
+        });
+        let numbers: BTreeSet<usize> = asked.filter_map(|(name, _)| self.source_number(name)).collect();
+        for number in numbers {
+            let is_folder = |source: &&Source| source.folder.is_some();
+            if self.shared.configuration.sources.get(number).filter(is_folder).is_some() {
+                self.sources.get_mut(number).into_iter().for_each(|state| state.ask(now));
+            }
+        }
     }
 
     /// Counts this replica as one that lives, from the moment when it sent its sign of life.
