@@ -17,7 +17,7 @@ mod reference;
 mod settings;
 
 pub use document::{DocumentError, ETCD, NodeBootstrap};
-pub use effects::NOT_CARRIED_OUT;
+pub use effects::{NOT_CARRIED_OUT, OTHER_ARCHITECTURE};
 pub use expansion::{ETCD_DATA, ETCD_MOUNT, Part, ThisMachine, key_files};
 pub use pools::{POOLS, role_key, template_key};
 pub use programs::{Layout, ProgramFile, ProgramName, Programs};

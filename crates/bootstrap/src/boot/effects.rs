@@ -10,6 +10,11 @@ use super::labels::is_permitted;
 /// A plan leaves the remark out where another tool boots the machines.
 pub const NOT_CARRIED_OUT: &str = "machines that boot by Slipway's user data do not carry out yet: ";
 
+/// The beginning of a remark on machine types and images whose architecture is not that of their pool; which they are follows.
+/// A plan leaves the remark out where another tool boots the machines.
+pub const OTHER_ARCHITECTURE: &str =
+    "machines that boot by Slipway's user data cannot run the programs of their pool: ";
+
 impl NodeBootstrap {
     fn installs_containerd(&self) -> bool {
         self.programs().files.iter().any(|file| file.name == ProgramName::Containerd)

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use slipway_bootstrap::boot::NOT_CARRIED_OUT;
+use slipway_bootstrap::boot::{NOT_CARRIED_OUT, OTHER_ARCHITECTURE};
 use slipway_generated_secrets::SEALED_FOR;
 use slipway_plan::Snapshot;
 use slipway_resource::provider::ExpandNote;
@@ -123,7 +123,10 @@ impl Expansion {
         let booted = prior.filter(|&prior| !composition::gives_keys(prior) && is_read_by_existing(prior));
         if let Some(prior) = booted {
             // Another tool boots its machines, and that tool carries these fields out.
-            self.notes.retain(|note| !note.message.starts_with(NOT_CARRIED_OUT));
+            let is_of_slipway = |note: &ExpandNote| {
+                [NOT_CARRIED_OUT, OTHER_ARCHITECTURE].iter().any(|start| note.message.starts_with(start))
+            };
+            self.notes.retain(|note| !is_of_slipway(note));
             let is_kept = |key: &Desired| prior.resources.contains_key(&key.address);
             let (kept, left): (Vec<Desired>, Vec<Desired>) = keys.into_iter().partition(is_kept);
             keys = kept;
@@ -291,13 +294,14 @@ pub(super) mod tests {
         assert!(new.notes.is_empty());
 
         // The tool that boots the machines carries out what Slipway's do not.
-        let message = format!("{NOT_CARRIED_OUT}packages");
-        let unused = ExpandNote { field: "pools[a]".to_owned(), message };
-        for (prior, remarks) in [(Some(&adopted), 0), (None, 1)] {
-            let mut expanded = expansion();
-            expanded.notes.push(unused.clone());
-            expanded.add_keys(prior);
-            assert_eq!(expanded.notes.iter().filter(|note| **note == unused).count(), remarks);
+        for start in [NOT_CARRIED_OUT, OTHER_ARCHITECTURE] {
+            let unused = ExpandNote { field: "pools[a]".to_owned(), message: format!("{start}packages") };
+            for (prior, remarks) in [(Some(&adopted), 0), (None, 1)] {
+                let mut expanded = expansion();
+                expanded.notes.push(unused.clone());
+                expanded.add_keys(prior);
+                assert_eq!(expanded.notes.iter().filter(|note| **note == unused).count(), remarks);
+            }
         }
         assert_eq!(names(Some(&adopted)), (vec!["cloud_group.masters".to_owned()], 1));
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use needs::machine_types;
 pub use needs::{Needs, ZoneNeed, image_name};
 
 /// A snapshot of the facts that only the account knows; pinned in the state.

@@ -1,6 +1,7 @@
 //! From a cluster to the typed resources that it consists of on AWS. Pure.
 
 mod addons;
+mod architectures;
 mod balancer;
 mod build;
 mod compute;
@@ -83,6 +84,7 @@ pub fn expand(request: &ExpandRequest) -> Result<Expansion, ProviderError> {
     unused::name(&mut builder);
     node_settings::name(&mut builder);
     not_carried_out::name(&mut builder);
+    architectures::name(&mut builder);
     let mut expansion = builder.finish();
     expansion.notes.extend(unknown);
     Ok(expansion)

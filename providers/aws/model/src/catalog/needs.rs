@@ -105,7 +105,7 @@ fn addresses(cluster: &ClusterInput) -> impl Iterator<Item = String> {
 }
 
 /// Every type of machines that a pool may have.
-fn machine_types(pool: &NodePool) -> Vec<String> {
+pub(crate) fn machine_types(pool: &NodePool) -> Vec<String> {
     let given = pool.machine_type.iter().flat_map(|given| given.split(','));
     let mixed = pool.mixed_instances.iter().flat_map(|mix| mix.machine_types.iter().map(String::as_str));
     given.chain(mixed).map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()

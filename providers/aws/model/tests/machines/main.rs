@@ -6,6 +6,7 @@
 #[allow(dead_code, reason = "shared with the tests of what is around machines")]
 mod harness;
 
+mod architectures;
 mod identities;
 mod key_service;
 mod listed_pools;
