@@ -19,8 +19,10 @@ type Fields = Vec<String>;
 pub(super) fn name(builder: &mut Builder<'_>) {
     let cluster = builder.cluster;
     let fields = of_cluster(builder);
-    if let Some(first) = fields.first().cloned() {
-        builder.note(first, format!("{NOT_CARRIED_OUT}{}", fields.join(", ")));
+    if let Some(first) = fields.first() {
+        // The field without what is said of it.
+        let field = first.split(' ').next().unwrap_or_default().to_owned();
+        builder.note(field, format!("{NOT_CARRIED_OUT}{}", fields.join(", ")));
     }
     for pool in cluster.pools.iter().filter(|pool| pool.role != Role::Bastion) {
         let fields = of_pool(builder, pool);
@@ -74,7 +76,7 @@ fn of_etcd(cluster: &ClusterInput) -> Fields {
     for etcd in &cluster.etcd {
         let place = format!("etcd[{}]", etcd.name);
         if etcd.name != ETCD {
-            fields.push(place);
+            fields.push(format!("{place} (its volumes are created and not used)"));
             continue;
         }
         let own = [

@@ -2,6 +2,10 @@
 
 use slipway_aws_model::catalog::Catalog;
 use slipway_bootstrap::boot::NOT_CARRIED_OUT;
+use slipway_kops::KopsReader;
+use slipway_resource::provider::ExpandNote;
+use slipway_spec::load::load_files;
+use slipway_spec::source::SourceFile;
 
 use crate::harness::expanded;
 use crate::kops;
@@ -14,6 +18,29 @@ fn named(cluster: &str, workers: &str) -> Vec<(String, Vec<String>)> {
         Some(names.split(", ").map(str::to_owned).collect())
     };
     notes.into_iter().filter_map(|note| Some((note.field.clone(), names(&note.message)?))).collect()
+}
+
+#[test]
+fn machines_carry_out_the_first_example_of_the_guide_and_have_a_pod_network() {
+    let guide = include_str!("../../../../../docs/guide/aws.md");
+    let example = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let notes = |text: &str| {
+        let file = SourceFile::new("cluster.yaml", text.to_owned());
+        let loaded = load_files(vec![file], &[&KopsReader::default()]);
+        assert!(loaded.is_valid(), "{}", slipway_spec::diagnostic::render_all(&loaded.diagnostics));
+        let cluster = loaded.clusters.into_iter().next().unwrap();
+        expanded(&cluster, &Catalog::offline("eu-central-1")).unwrap().notes
+    };
+    let of_example = notes(example);
+    let is_lack =
+        |note: &ExpandNote| note.message.starts_with(NOT_CARRIED_OUT) || note.field == "network.cni";
+    assert!(!of_example.iter().any(is_lack), "{of_example:?}");
+    // What the two fields are for.
+    let fields = ["  network: { cni: { name: flannel } }\n", "  etcd: [{ name: main }]\n"];
+    let by_default = notes(&fields.iter().fold(example.to_owned(), |text, field| text.replace(field, "")));
+    assert!(by_default.iter().any(|note| note.field == "network.cni"), "{by_default:?}");
+    let etcd = by_default.iter().find(|note| note.field == "etcd[events]").unwrap();
+    assert!(etcd.message.ends_with("etcd[events] (its volumes are created and not used)"), "{etcd:?}");
 }
 
 #[test]
