@@ -420,8 +420,11 @@ fn unapproved((cluster, plan): (&str, &str), who: &str, is_stored: bool, operati
     let digits = plan.strip_prefix("sha256:").unwrap_or(plan);
     let place = format!("state:{cluster}/{}", digits.get(..8).unwrap_or(digits));
     let approved = format!("after {who} has run `slipway approve {place}`");
+    // An approval confirms nothing.
+    let applied =
+        format!("{approved}, run `slipway apply {place}` with the `--yes` and `--confirm` of this command");
     if is_stored {
-        return format!("{approved}, run `slipway apply {place}`");
+        return if operation.is_some() { applied } else { format!("{approved}, run this command again") };
     }
     let command = match operation {
         None => {
@@ -437,9 +440,7 @@ fn unapproved((cluster, plan): (&str, &str), who: &str, is_stored: bool, operati
         Some("upgrade") => "slipway upgrade -f … --dry-run --out state:".to_owned(),
         Some(_) => "slipway plan -f … --out state:".to_owned(),
     };
-    format!(
-        "`{command}`, with the other options of this command, stores the plan; {approved}, run `slipway apply {place}`"
-    )
+    format!("`{command}`, with the other options of this command, stores the plan; {applied}")
 }
 
 #[cfg(test)]
@@ -462,8 +463,13 @@ mod tests {
                 text.contains(command) && text.contains("`slipway approve state:prod/86e4337d`"),
                 "{text}"
             );
+            assert!(
+                text.contains("`slipway apply state:prod/86e4337d` with the `--yes` and `--confirm`"),
+                "{text}"
+            );
             assert!(!hint(true, Some(operation)).contains("--out state:"), "it is stored");
         }
+        assert!(hint(true, None).ends_with("run this command again"));
         assert!(hint(false, None).contains("slipway approve PLANFILE"));
     }
 }
