@@ -85,7 +85,7 @@ pub(crate) async fn keep(writer: &Writer, head: &Head) -> Result<()> {
         serde_json::to_vec_pretty(&entry).map_err(|error| backend::Error::corrupt(&key, error))?;
     bytes.push(b'\n');
     // An earlier write of the record has the same bytes.
-    writer.put(&key, &Bytes::from(bytes), None).await?;
+    writer.keep(&layout::histories(&head.cluster), &key, &Bytes::from(bytes)).await?;
     Ok(())
 }
 

@@ -109,7 +109,7 @@ fn encode(run: &Run) -> Result<(Key, Bytes)> {
 /// Writes the record of a run. An existing record stays as it is.
 async fn keep(writer: &Writer, run: &Run) -> Result<bool> {
     let (key, bytes) = encode(run)?;
-    Ok(matches!(writer.put(&key, &bytes, None).await?, Written::Written(_)))
+    Ok(writer.keep(&layout::runs(&run.cluster), &key, &bytes).await?)
 }
 
 /// Writes the record of a holder that is about to be replaced. Returns its run, and whether there was no record of it.

@@ -75,6 +75,23 @@ impl Writer {
         }
     }
 
+    /// Creates an object below a prefix, unless there is one: that stays, also if no key at hand opens it. Returns whether it was
+    /// created.
+    pub(crate) async fn keep(&self, prefix: &Prefix, key: &Key, bytes: &Bytes) -> backend::Result<bool> {
+        match self.put(key, bytes, None).await {
+            Ok(outcome) => Ok(matches!(outcome, Outcome::Written(_))),
+            // It is not known yet whether the object exists, or this one cannot be encrypted.
+            Err(error @ Error::Sealed { .. }) => {
+                if self.list(prefix).await?.contains(key) {
+                    Ok(false)
+                } else {
+                    Err(error)
+                }
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     async fn send(
         &self,
         key: &Key,

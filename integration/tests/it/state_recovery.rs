@@ -305,6 +305,46 @@ fn a_journal_that_no_key_opens_is_kept_and_the_state_is_rebuilt() -> Result<()> 
 }
 
 #[test]
+fn a_commit_that_was_interrupted_is_rebuilt_without_its_key() -> Result<()> {
+    let with_key = |place: &Place, variable: (&str, String)| {
+        let mut command = place.command(APPLY);
+        command.env("SLIPWAY_PASSPHRASE", "correct horse battery staple").env(variable.0, variable.1);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status()
+    };
+    let encrypted = |from: Option<&Place>, spec: &str| -> Result<Place> {
+        let place = Place::new(PROGRAM)?;
+        from.map_or(Ok(()), |from| place.copy_from(from))?;
+        place.write("spec.yaml", spec)?;
+        place.write("config/slipway/config.toml", "[encryption]\nstate = true\n")?;
+        Ok(place)
+    };
+    let first = encrypted(None, SMALL)?;
+    ensure!(with_key(&first, ("USER", "tester".to_owned()))?.success(), "the first apply");
+    let larger = crate::state::larger();
+    let undisturbed = encrypted(Some(&first), &larger)?;
+    let count = undisturbed.path().join("count");
+    ensure!(
+        with_key(&undisturbed, ("SLIPWAY_TEST_COUNT", count.display().to_string()))?.success(),
+        "counting"
+    );
+    let writes: usize = std::fs::read_to_string(&count)?.parse()?;
+    // The record of the generation before is written just before the commit.
+    let mut recorded = 0;
+    for write in writes.saturating_sub(5)..writes {
+        let place = encrypted(Some(&first), &larger)?;
+        let ended = with_key(&place, ("SLIPWAY_TEST_KILL", format!("{write}:after")))?;
+        let is_recorded = place.state().join("line/history/000000000001").exists();
+        recorded += usize::from(ended.code().is_none() && is_recorded);
+        let rebuild = [REBUILD, &["--yes", "--key-lost"]].concat();
+        let rebuilt = place.command(&rebuild).env("SLIPWAY_PASSPHRASE", "another horse").output()?;
+        let rebuilt = Ended::of(rebuilt)?;
+        ensure!(rebuilt.code == Some(0), "killed after write {write} of {writes}: {rebuilt:?}");
+    }
+    ensure!(recorded > 0, "no run was killed in its commit");
+    Ok(())
+}
+
+#[test]
 fn a_lease_is_broken_by_name_and_its_holder_ends() -> Result<()> {
     let place = applied()?;
     let none = place.expect(0, &["state", "break-lease", "line"])?.out;
