@@ -2,6 +2,7 @@
 
 mod catalogs;
 mod expanded;
+mod unchanged;
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ fn backups<'a>(before: &'a Cluster, after: &'a Cluster) -> impl Iterator<Item = 
 }
 
 /// Notes on changes that plans neither show nor correct: all of them, or those of which the spec that was applied last does not say
-/// so. Notes on backups that the spec gives up.
+/// so. Notes on changes that plans show and correct again, and on backups that the spec gives up.
 pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
     let is_new = |ignored: &IgnoredChange| last.is_some_and(|last| !last.ignore_changes.contains(ignored));
     let note = |(index, ignored): (usize, &IgnoredChange)| {
@@ -59,6 +59,12 @@ pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
         };
         Some(ExpandNote { field: format!("ignoreChanges[{index}]"), message })
     };
+    let is_dropped = |ignored: &&IgnoredChange| !next.ignore_changes.contains(ignored);
+    let dropped = last.into_iter().flat_map(|last| &last.ignore_changes).filter(is_dropped);
+    let dropped = dropped.map(|IgnoredChange { resource, attribute }| {
+        let message = format!("plans show and correct {attribute} of {resource} again");
+        ExpandNote { field: "ignoreChanges".to_owned(), message }
+    });
     let given_up = last.into_iter().flat_map(|last| backups(last, next)).filter_map(|(etcd, weakening)| {
         let message = match weakening {
             Weakening::NoBackups(_) => format!("no backups of etcd {etcd} are made any more"),
@@ -69,7 +75,7 @@ pub(crate) fn notes(last: Option<&Cluster>, next: &Cluster) -> Vec<ExpandNote> {
         };
         Some(ExpandNote { field: format!("etcd[{etcd}].backups"), message })
     });
-    next.ignore_changes.iter().enumerate().filter_map(note).chain(given_up).collect()
+    next.ignore_changes.iter().enumerate().filter_map(note).chain(dropped).chain(given_up).collect()
 }
 
 /// A field by which the spec of a saved plan hides changes or gives up backups, and which no note of the plan names, as a sentence.
@@ -174,6 +180,12 @@ spec: {{role: controlPlane, machineType: sim.medium}}
         assert!(matches!(noted.as_slice(), [note] if note.field == "ignoreChanges[0]"), "{noted:?}");
         assert!(notes(Some(&cluster(hidden)), &cluster(hidden)).is_empty());
         assert!(notes(None, &cluster(hidden)).is_empty());
+        let noted = notes(Some(&cluster(hidden)), &cluster("  deletionProtection: true\n"));
+        let [note] = noted.as_slice() else { panic!("{noted:?}") };
+        assert_eq!(
+            (note.field.as_str(), note.message.as_str()),
+            ("ignoreChanges", "plans show and correct tags of * again")
+        );
         let all = cluster("  ignoreChanges: [{resource: \"*\", attribute: \"*\"}]\n");
         for last in [None, Some(&all)] {
             assert!(matches!(notes(last, &all).as_slice(), [note] if note.message.contains("every change")));

@@ -7,17 +7,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_plan::{ChangeAction, LeftOut, Mode, Plan, ResourceChange, Snapshot};
-use slipway_resource::provider::PlanItem;
-use slipway_resource::{Address, Desired, Identity, Path, Reference, Value, diff};
+use slipway_resource::{Address, Desired, Identity, Path, Reference, Value};
 
 use super::catalogs::{Other, other_choices};
-use crate::composition;
+use super::unchanged;
 use crate::error::Error;
 use crate::opened::Opened;
 use crate::planning::Expansion;
 use crate::providers::KUBERNETES;
-use crate::spec::ClusterSpec;
-use crate::state::spec_of;
 
 /// The first resource of the spec that the plan shows otherwise or not at all, as a sentence. `others` are the choices of the plan
 /// that its providers would make otherwise now.
@@ -52,19 +49,19 @@ pub(super) async fn fault(plan: &Plan, opened: &Opened, others: &[Other]) -> Res
     if let Some(other) = hidden_choice(plan, opened, &desired, others).await {
         return Ok(Some(other.fault()));
     }
-    unchanged(plan, opened, &expansion).await
+    unchanged::fault(plan, opened, &expansion).await
 }
 
-fn by_address(expansion: &Expansion) -> BTreeMap<&Address, &Desired> {
+pub(super) fn by_address(expansion: &Expansion) -> BTreeMap<&Address, &Desired> {
     expansion.desired.iter().map(|desired| (&desired.address, desired)).collect()
 }
 
 /// What may differ between the desired and the applied attributes of a resource.
-struct Leeway<'a> {
+pub(super) struct Leeway<'a> {
     /// Whether an attribute keeps the value that was found.
-    is_left_alone: &'a dyn Fn(&Path) -> bool,
+    pub is_left_alone: &'a dyn Fn(&Path) -> bool,
     /// Whether a value may be that of a reference.
-    is_value_of: &'a dyn Fn(&Reference, &Value) -> bool,
+    pub is_value_of: &'a dyn Fn(&Reference, &Value) -> bool,
 }
 
 /// The first change that is not that of its resource.
@@ -153,12 +150,12 @@ fn missing(plan: &Plan, prior: Option<&Snapshot>, desired: &BTreeMap<&Address, &
 }
 
 /// Whether the plan leaves out changes without their names, as plans of former versions do.
-fn has_unnamed(plan: &Plan) -> bool {
+pub(super) fn has_unnamed(plan: &Plan) -> bool {
     plan.left_out > plan.pending.len() as u64
 }
 
 /// The resources that the plan changes or leaves out, also by their former addresses.
-fn named(plan: &Plan) -> BTreeSet<&Address> {
+pub(super) fn named(plan: &Plan) -> BTreeSet<&Address> {
     let changes = plan.changes.iter().chain(&plan.kept);
     let changes =
         changes.flat_map(|change| [Some(&change.address), change.previous_address.as_ref()]).flatten();
@@ -190,86 +187,9 @@ async fn hidden_choice<'a>(
     None
 }
 
-/// The first resource that the plan leaves as it is, although its spec changes or removes it.
-async fn unchanged(plan: &Plan, opened: &Opened, expansion: &Expansion) -> Result<Option<String>, Error> {
-    let Some(prior) = opened.prior().filter(|_| !has_unnamed(plan)) else { return Ok(None) };
-    let Some(last) = spec_of(prior)?.filter(|last| *last != opened.spec.cluster) else { return Ok(None) };
-    let last = ClusterSpec::recorded(&opened.environment.policy, last);
-    // What this version makes of the former spec is not known if it refuses that.
-    let Ok(mut before) = opened.expand_as(&last, expansion.catalogs.clone()).await else { return Ok(None) };
-    before.add_keys(Some(prior));
-    let (before, after, named) = (by_address(&before), by_address(expansion), named(plan));
-    let stays = |former: &&&Desired| {
-        let address = &former.address;
-        let is_compared = former.lifecycle.existing.is_none() && !composition::is_key(former);
-        is_compared
-            && prior.resources.contains_key(address)
-            && !after.contains_key(address)
-            && !named.contains(address)
-            && !plan.ignored.iter().any(|ignored| ignored.address == *address)
-    };
-    if let Some(former) = before.values().find(stays) {
-        let address = &former.address;
-        return Ok(Some(format!("its spec does not have {address}, and the plan does not delete it")));
-    }
-    for desired in &expansion.desired {
-        let address = &desired.address;
-        let (Some(before), Some(record)) = (before.get(address), prior.resources.get(address)) else {
-            continue;
-        };
-        let is_compared = desired.lifecycle.existing.is_none() && !composition::is_key(desired);
-        if !is_compared || named.contains(address) {
-            continue;
-        }
-        let kept = |one: &Desired| (one.lifecycle.retain, one.lifecycle.protected);
-        if kept(before) != kept(desired) && kept(desired) != (record.retain, record.protected) {
-            return Ok(Some(format!(
-                "its spec changes the lifecycle of {address}, and the plan does not show it"
-            )));
-        }
-        if before.attributes == desired.attributes {
-            continue;
-        }
-        let is_left_alone = |path: &Path| {
-            let mut left = desired.lifecycle.ignore_changes.iter().chain(record.as_found.keys());
-            left.any(|left| path.starts_with(left))
-        };
-        if let Some(path) = other_object(opened, before, desired, &is_left_alone).await {
-            return Ok(Some(format!("its spec changes {path} of {address}, and the plan does not show it")));
-        }
-    }
-    Ok(None)
-}
-
-/// The first attribute in which two forms of a resource give different objects, as their provider normalises them. An attribute that
-/// only the former one has is no difference: the object may have that value without the spec.
-async fn other_object(
-    opened: &Opened,
-    former: &Desired,
-    desired: &Desired,
-    is_left_alone: &dyn Fn(&Path) -> bool,
-) -> Option<Path> {
-    let (_, handle, kind) = opened.providers().of_type(desired.address.kind())?;
-    let item = |desired: &Desired| PlanItem {
-        address: desired.address.clone(),
-        desired: Some(desired.attributes.clone()),
-        observed: None,
-        last_applied: None,
-    };
-    // A provider may refuse to plan it as a new object, and then nothing is known.
-    let planned = handle.session.plan(vec![item(former), item(desired)]).await.ok()?;
-    let [before, after] = planned.as_slice() else { return None };
-    let changes = diff::diff(kind, &before.normalised, &after.normalised, Some(&before.normalised));
-    let is_difference = |change: &diff::Change| {
-        let (wanted, formerly) = (desired.attributes.at(&change.path), former.attributes.at(&change.path));
-        !is_left_alone(&change.path) && wanted.is_some_and(|wanted| !wanted.is_null()) && wanted != formerly
-    };
-    changes.into_iter().find(is_difference).map(|change| change.path)
-}
-
 /// The path of the first place where an applied value is not the desired one. A reference of the desired value may have got a value,
 /// a secret its fingerprint, and a key with null is the same as a missing one.
-fn differing(desired: &Value, applied: &Value, path: &Path, leeway: &Leeway<'_>) -> Option<Path> {
+pub(super) fn differing(desired: &Value, applied: &Value, path: &Path, leeway: &Leeway<'_>) -> Option<Path> {
     if (leeway.is_left_alone)(path) {
         return None;
     }

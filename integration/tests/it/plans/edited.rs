@@ -355,3 +355,75 @@ fn a_spec_that_gives_up_backups_is_refused() -> Result<()> {
     ensure!(identities(&place)? == before, "something was done");
     Ok(())
 }
+
+/// Fields of the spec of resources that the plan does not change. Some are left to the provider by an edit, or name an object that
+/// exists.
+#[test]
+fn a_spec_that_changes_other_resources_is_refused() -> Result<()> {
+    let network = "network:
+    topology: private
+    cidr: 172.20.0.0/16
+    subnets:
+      - { name: private-a, zone: sim-1a, kind: private, cidr: 172.20.32.0/19, egress: { natGateway: {} } }
+      - { name: utility-a, zone: sim-1a, kind: utility, cidr: 172.20.0.0/22 }
+    cni: { name: none }
+    proxyMode: none
+  etcd:
+    - name: main
+      members: [{ name: a, pool: control-plane, volume: { sizeGiB: 20, type: ssd, iops: 3000 } }]
+  ignoreChanges: [{ resource: \"*\", attribute: tags.finance }]";
+    let spec = spec().replace("network: { cni: { name: none }, proxyMode: none }", network);
+    let place = applied(&spec)?;
+    let larger = spec.replace("sim.medium, image", "sim.large, image");
+    place.write("spec.yaml", &larger)?;
+    place.expect(2, &[PLAN, &["--out", "whole.plan"]].concat())?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    let before = identities(&place)?;
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [(&str, Edit); 6] = [
+        ("its spec changes iops of sim_volume.etcd-main-a", |spec| {
+            drop_field(&mut spec["etcd"][0]["members"][0]["volume"], "iops");
+        }),
+        ("its spec changes cidr of sim_subnet.private-a", |spec| {
+            drop_field(&mut spec["network"]["subnets"][0], "cidr");
+        }),
+        ("its spec changes machine_type of sim_machine_pool.control-plane", |spec| {
+            drop_field(&mut spec["pools"][0], "machineType");
+        }),
+        ("its spec changes the lifecycle of sim_address.sim-1a", |spec| {
+            spec["network"]["subnets"][0]["egress"]["natGateway"]["elasticIp"] = "eip-1".into();
+        }),
+        ("its spec has ignoreChanges, and no note of the plan says so", |spec| {
+            spec["ignoreChanges"] = serde_json::json!([]);
+        }),
+        ("its spec has ignoreChanges[0], and no note of the plan says so", |spec| {
+            spec["ignoreChanges"][0]["attribute"] = "tags.team".into();
+        }),
+    ];
+    for (fault, edit) in edits {
+        let mut edited = whole.clone();
+        edit(&mut edited.spec);
+        edited.binding.spec_digest = digest(&edited.spec);
+        ensure!(edited != whole, "{fault}: nothing was edited");
+        std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+        let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+        ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+    }
+    ensure!(identities(&place)? == before, "something was done");
+    place.expect(0, &["apply", "whole.plan", "--yes"])?;
+    place.expect(0, PLAN)?;
+    // A plan that shows the same changes is carried out.
+    let shown = larger.replace(", iops: 3000", "").replace("attribute: tags.finance", "attribute: tags.team");
+    place.write("spec.yaml", &shown)?;
+    let said = place.expect(2, &[PLAN, &["--out", "shown.plan"]].concat())?.out;
+    ensure!(said.contains("plans show and correct tags.finance of * again"), "{said}");
+    place.expect(0, &["apply", "shown.plan", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+fn drop_field(value: &mut serde_json::Value, name: &str) {
+    value.as_object_mut().into_iter().for_each(|fields| {
+        fields.remove(name);
+    });
+}
