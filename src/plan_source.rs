@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use slipway_engine::State;
 use slipway_limits::{Exceeded, file, size};
 use slipway_operations::plans::{self, STORE, Saved};
 use slipway_operations::{Opened, Planned};
@@ -20,6 +21,10 @@ const PLAN: Written = Written {
     largest: size::PLAN,
     is_one: |bytes| files::is_json_of(bytes, slipway_plan::file::KIND),
 };
+
+/// The message about a saved plan that may have to be made again.
+const OPEN_STEPS: &str = "Steps of an unfinished run began, and their results are not known yet. `slipway apply` finds them. If one of the \
+                          steps was done, it refuses this saved plan with RUN0005, and a plan that is made then can be applied.";
 
 /// Refuses a place where no plan can be kept, before anything is planned.
 pub(crate) fn check(path: Option<&Path>) -> Result<(), CommandError> {
@@ -40,6 +45,10 @@ pub(crate) async fn save(
     output: OutputFormat,
 ) -> Result<Option<String>, CommandError> {
     let Some(path) = path else { return Ok(None) };
+    let is_open = opened.state.as_ref().is_some_and(State::has_open_steps);
+    if is_open && !planned.plan.is_empty() {
+        context.output.message(OPEN_STEPS);
+    }
     let bytes = Saved::to_bytes(opened, planned).await?;
     if path.to_str() != Some(STORE) {
         files::write_out(path, &bytes, Readers::AsUsual, PLAN)?;

@@ -86,8 +86,10 @@ pub enum Error {
         /// The state's uid.
         current: String,
     },
-    /// An interrupted run of another plan is open.
-    #[error("an interrupted run of another plan ({open}) is open")]
+    /// An interrupted run of another plan is open, and the plan was not made from its results.
+    #[error(
+        "an interrupted run of another plan ({open}) is open, and this plan was not made from its results"
+    )]
     OtherRunOpen {
         /// That plan's digest, shortened.
         open: String,
@@ -237,7 +239,7 @@ impl Error {
                 Some("check the state store: `--state URL` names the one that the plan was made from".to_owned())
             }
             Self::OtherRunOpen { .. } => {
-                Some("run `slipway apply -f …` to finish the interrupted run, then `slipway plan` again".to_owned())
+                Some("run `slipway plan --out` again: the new plan continues the interrupted run, as `slipway apply -f …` does".to_owned())
             }
             Self::OtherProvider { .. } => Some("run `slipway plan` again with this provider".to_owned()),
             Self::OtherAccount { .. } => {

@@ -194,8 +194,12 @@ impl Run<'_> {
         let digest = self.plan.digest()?;
         let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
         check_generation(self.plan, Some(&self.state.head), Some(&self.state.snapshot.uid))?;
+        // A saved plan is for the results that the interrupted run had when the plan was made.
+        let is_made_after =
+            self.state.unresolved.is_empty() && self.plan.binding.continues == self.state.continued();
+        let is_saved = self.observed_at.is_none();
         if let Some(open) =
-            self.state.replayed.run.as_ref().filter(|_| !same_run && self.observed_at.is_none())
+            self.state.replayed.run.as_ref().filter(|_| is_saved && !same_run && !is_made_after)
         {
             return Err(Error::OtherRunOpen { open: open.plan.short().to_owned() });
         }

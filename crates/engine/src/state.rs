@@ -1,7 +1,7 @@
 //! A cluster's state as it is stored: the last snapshot, and what the journal has since.
 
 use slipway_plan::state::NEWEST;
-use slipway_plan::{Record, Snapshot};
+use slipway_plan::{Continued, Record, Snapshot};
 use slipway_resource::{Address, ClusterUid, Digest, Identity};
 use slipway_state_store::{Backend, ClusterName, Head, View};
 
@@ -102,6 +102,21 @@ impl State {
 }
 
 impl State {
+    /// The run that did not end, as a plan names it that is made from its results. `None` if it has done nothing, or if the results of
+    /// its steps are not known.
+    #[must_use]
+    pub fn continued(&self) -> Option<Continued> {
+        let run = self.replayed.run.as_ref().filter(|_| !self.has_open_steps())?;
+        let done = run.before + run.done.len() as u64;
+        (done > 0).then(|| Continued { plan: run.plan.clone(), epoch: run.epoch, done })
+    }
+
+    /// Whether steps began and did not end: their results are not known.
+    #[must_use]
+    pub fn has_open_steps(&self) -> bool {
+        !self.replayed.open.is_empty() || !self.replayed.unsettled.is_empty()
+    }
+
     /// Whether a run of a plan was interrupted.
     #[must_use]
     pub fn is_run_of(&self, plan: &Digest) -> bool {

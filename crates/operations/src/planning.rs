@@ -224,6 +224,10 @@ impl Opened {
         }
         plan.sets_protection = sets_protection;
         plan.binding.snapshot = head.as_ref().and_then(State::digest_of);
+        plan.binding.continues = self.state.as_ref().and_then(State::continued);
+        if plan.binding.continues.is_some() {
+            plan.format = slipway_plan::file::NEWEST;
+        }
         add_findings(&mut plan, missing);
         plan.findings.extend(closed.findings);
         let conditions = self.gates_of_spec(request, prior, &stage, &plan).await?;

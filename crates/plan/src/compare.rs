@@ -103,6 +103,7 @@ fn plan(after: &Snapshot, changes: Vec<ResourceChange>, unchanged: u64) -> Plan 
         uid: Some(after.uid.clone()),
         generation: None,
         snapshot: None,
+        continues: None,
         spec_digest: slipway_resource::Digest::of_bytes(b""),
         catalogs: Default::default(),
         providers: Default::default(),

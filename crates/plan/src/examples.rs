@@ -14,6 +14,7 @@ pub(crate) fn plan() -> Plan {
         uid: None,
         generation: Some(1),
         snapshot: None,
+        continues: None,
         spec_digest: Digest::of(&serde_json::Value::Null).unwrap(),
         catalogs: BTreeMap::new(),
         providers: BTreeMap::new(),

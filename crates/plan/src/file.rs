@@ -23,9 +23,13 @@ use crate::step::Step;
 /// the plan was made from.
 pub const FORMAT: u32 = 3;
 
-/// The newest version of a plan file's form; a reader refuses any newer one. Version 4 has dependencies of resources that do not
-/// change. A plan without them has the usual form, which former readers take.
-pub const NEWEST: u32 = 4;
+/// Version of the form of a plan file with dependencies of resources that do not change. A plan without them has the usual form, which
+/// former readers take.
+pub const WITH_DEPENDENCIES: u32 = 4;
+
+/// The newest version of a plan file's form; a reader refuses any newer one. Version 5 names the run that did not end before the plan
+/// was made.
+pub const NEWEST: u32 = 5;
 
 /// A plan: the changes of resources, and the order of the steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,6 +128,9 @@ pub struct Binding {
     /// plan without state, and in files of version 2 and older.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Digest>,
+    /// The run that did not end, and whose results the plan was made from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<Continued>,
     /// Digest of the spec with all defaults.
     pub spec_digest: Digest,
     /// The pinned choices of each provider.
@@ -138,6 +145,18 @@ impl Binding {
     pub fn is_of(&self, state: Option<&Digest>) -> bool {
         self.snapshot.is_none() || self.snapshot.as_ref() == state
     }
+}
+
+/// A run that did not end, with its progress. A plan that was made after it starts from what it has done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Continued {
+    /// The digest of its plan.
+    pub plan: Digest,
+    /// The epoch in which it began.
+    pub epoch: u64,
+    /// How many of its steps are done.
+    pub done: u64,
 }
 
 /// Which provider made a plan.

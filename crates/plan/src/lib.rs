@@ -65,7 +65,7 @@ pub use change::{ChangeAction, ResourceChange};
 pub use compare::{Comparison, compare};
 pub use confirmation::{Confirmation, Loss};
 pub use error::{Error, IRREPLACEABLE};
-pub use file::{Binding, Mode, Plan, ProviderPin};
+pub use file::{Binding, Continued, Mode, Plan, ProviderPin};
 pub use ignored::Ignored;
 pub use lint::lint;
 pub use observations::Observations;

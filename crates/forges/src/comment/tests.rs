@@ -49,6 +49,7 @@ fn plan(changes: Vec<ResourceChange>) -> Plan {
         uid: None,
         generation: Some(12),
         snapshot: None,
+        continues: None,
         spec_digest: Digest::of_bytes(b"spec"),
         catalogs: BTreeMap::new(),
         providers: BTreeMap::new(),

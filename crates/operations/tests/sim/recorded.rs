@@ -54,7 +54,7 @@ async fn dependencies_of_what_does_not_change_are_recorded_with_the_next_change(
     let planned = world.opened(1).await.plan(&Request::apply()).await.unwrap().plan;
     assert!(planned.is_empty(), "{:#?}", planned.changes);
     assert_eq!(planned.dependencies, BTreeMap::from([(network(), before.clone())]));
-    assert_eq!(planned.format, slipway_plan::file::NEWEST, "former versions do not read it");
+    assert_eq!(planned.format, slipway_plan::file::WITH_DEPENDENCIES, "former versions do not read it");
     let outcome = world.apply(1, &Approve::default()).await.unwrap();
     assert!(matches!(outcome, Outcome::Nothing), "{outcome:?}");
     assert_eq!(world.generation().await, generation, "nothing is committed");

@@ -12,7 +12,7 @@ use crate::cascade::Cascades;
 use crate::change::{ChangeAction, ResourceChange};
 use crate::decide::Decision;
 use crate::error::Error;
-use crate::file::{Binding, FORMAT, Mode, NEWEST, Plan};
+use crate::file::{Binding, FORMAT, Mode, Plan, WITH_DEPENDENCIES};
 use crate::graph::Dependencies;
 use crate::irreplaceable::Guard;
 use crate::lint::lint;
@@ -169,13 +169,14 @@ pub(super) async fn finish(
     let estimate_ms = estimate::estimate_ms(&steps, &rate_classes);
     let critical_path_ms = ReadyQueue::new(&steps, &rate_classes).critical_path_ms();
     let plan = Plan {
-        format: if recorded.is_empty() { FORMAT } else { NEWEST },
+        format: if recorded.is_empty() { FORMAT } else { WITH_DEPENDENCIES },
         cluster: inputs.cluster.to_owned(),
         mode: inputs.mode,
         binding: Binding {
             uid: inputs.uid.clone(),
             generation: inputs.generation,
             snapshot: None,
+            continues: None,
             spec_digest: Digest::of(&inputs.spec).map_err(Error::Write)?,
             catalogs: inputs.catalogs.clone(),
             providers: inputs

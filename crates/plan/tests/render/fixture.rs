@@ -92,6 +92,7 @@ pub fn empty() -> Plan {
         uid: None,
         generation: Some(12),
         snapshot: None,
+        continues: None,
         spec_digest: Digest::of_bytes(b"spec"),
         catalogs: BTreeMap::new(),
         providers: BTreeMap::new(),

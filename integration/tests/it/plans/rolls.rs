@@ -95,3 +95,57 @@ fn an_unfinished_roll_is_abandoned_or_begun_again() -> Result<()> {
     place.expect(0, PLAN)?;
     Ok(())
 }
+
+/// The second machine that the roll starts never becomes ready.
+#[test]
+fn a_saved_plan_takes_up_a_roll_that_failed() -> Result<()> {
+    let place = applied(&spec())?;
+    let save = |pool: &str, more: &[&str], file: &str| {
+        let roll = ["roll", "-f", "spec.yaml", "--pool", pool, "--dry-run", "--out", file];
+        place.expect(2, &[&roll, more].concat())
+    };
+    save("control-plane", &[], "before.plan")?;
+    let faults = r#"[{ "method": "launch", "nth": 2, "kind": "never-ready" }]"#;
+    place.write(".slipway/sim/faults.json", faults)?;
+    place.expect(1, ROLL)?;
+    std::fs::remove_file(place.cloud().join("faults.json"))?;
+    let before = machines("workers", &place)?;
+    save("workers", &["--restart"], "restart.plan")?;
+    let refused = place.expect(1, &["apply", "before.plan", "--yes"])?.err;
+    ensure!(
+        refused.contains("error[RUN0005]") && refused.contains("`slipway plan --out` again"),
+        "{refused}"
+    );
+    place.expect(0, &["apply", "restart.plan", "--yes"])?;
+    let now = machines("workers", &place)?;
+    ensure!(now.len() == 2 && !now.iter().any(|one| before.contains(one)), "{before:?} → {now:?}");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+/// A plan that is made while the result of a step is not known may be refused. The one after it is not.
+#[test]
+fn saved_plans_take_up_a_roll_that_was_killed() -> Result<()> {
+    let mut seen = 0;
+    for write in [5, 12, 19] {
+        let Some(Interrupted { place, before, .. }) = Interrupted::at(write)? else { continue };
+        seen += 1;
+        let save = [PLAN, &["--out", "next.plan"]].concat();
+        let said = place.expect(2, &save)?.err;
+        let ended = place.run(&["apply", "next.plan", "--yes"])?;
+        if ended.code != 0 {
+            ensure!(said.contains("refuses this saved plan with RUN0005"), "{write}: {said}");
+            ensure!(ended.err.contains("error[RUN0005]"), "{write}: {ended:?}");
+            place.expect(2, &save)?;
+            place.expect(0, &["apply", "next.plan", "--yes"])?;
+        }
+        let now = machines("workers", &place)?;
+        ensure!(
+            now.len() == 3 && !now.iter().any(|one| before.contains(one)),
+            "{write}: {before:?} → {now:?}"
+        );
+        place.expect(0, PLAN)?;
+    }
+    ensure!(seen >= 2, "{seen} rolls were interrupted");
+    Ok(())
+}
