@@ -85,7 +85,7 @@ impl Replayed {
                     self.end(snapshot, open, &result);
                 }
             }
-            // Only a commit ends a run: until then it is resumed, with nothing left to do, and no other saved plan may begin.
+            // Only a commit ends a run: until then it is resumed, with nothing left to do, and no saved plan from before may begin.
             Entry::RunEnd => {
                 let run = self.run.take();
                 *self = Self { run, ..Self::default() };

@@ -10,6 +10,7 @@ mod gates;
 mod inside;
 mod keys;
 mod majority;
+pub(crate) mod outages;
 mod release;
 mod retained;
 pub(crate) mod retention;
@@ -196,6 +197,10 @@ impl Opened {
             retention::name(&mut plan, last.as_ref(), &self.spec.cluster);
             majority::name(&mut plan, last.as_ref(), &self.spec.cluster);
             emptied::name(&mut plan, &emptied);
+            if request.version_change.is_some() || outages::changes_version(last.as_ref(), &self.spec.cluster)
+            {
+                outages::name(&mut plan);
+            }
             plan.notes.extend(weakening::notes(last.as_ref(), &self.spec.cluster));
             let saved = snapshot_before_rotation(&plan, prior, &stage)?;
             plan.notes.extend(saved);

@@ -23,7 +23,7 @@ use crate::holding::{Held, Taking};
 use crate::observe::Event;
 use crate::opened::Opened;
 use crate::plannable::Planned;
-use crate::planning::retention;
+use crate::planning::{outages, retention};
 use crate::protection;
 use crate::secrets::sealed;
 use crate::spec::ClusterSpec;
@@ -129,7 +129,8 @@ impl Saved {
         };
         let shorter = retention::hidden(&plan, last.as_ref(), &opened.spec.cluster);
         let weaker = || weakening::hidden(&plan, last.as_ref(), &opened.spec.cluster);
-        if let Some(fault) = shorter.or_else(unshown).or_else(weaker) {
+        let outage = || outages::hidden(&plan, last.as_ref(), &opened.spec.cluster);
+        if let Some(fault) = shorter.or_else(unshown).or_else(weaker).or_else(outage) {
             return Err(unsound(fault));
         }
         if !is_begun && let Some(fault) = expanded::fault(&plan, &opened, &others).await? {

@@ -102,7 +102,7 @@ fn a_saved_plan_takes_up_a_roll_that_failed() -> Result<()> {
     let place = applied(&spec())?;
     let save = |pool: &str, more: &[&str], file: &str| {
         let roll = ["roll", "-f", "spec.yaml", "--pool", pool, "--dry-run", "--out", file];
-        place.expect(2, &[&roll, more].concat())
+        place.expect(2, &[&roll[..], more].concat())
     };
     save("control-plane", &[], "before.plan")?;
     let faults = r#"[{ "method": "launch", "nth": 2, "kind": "never-ready" }]"#;
