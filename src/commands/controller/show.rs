@@ -138,7 +138,7 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
     let mut lines: Vec<(&str, String)> = vec![
         ("cluster", status.cluster.clone()),
         ("controller", status.controller.clone()),
-        ("source", format!("{}, {} at {}", status.source, status.path, short(&status.revision))),
+        ("source", source(status)),
         ("apply", policy(status)),
     ];
     if let Some(silence) = life.silence(&status.controller) {
@@ -191,6 +191,14 @@ fn details(status: &Status, board: &Board, life: &Life) -> String {
     let overdue = if status.is_overdue(Timestamp::now()) { ", overdue" } else { "" };
     lines.push(("next", format!("{}{overdue}", at(status.next))));
     lines.iter().map(|(name, value)| format!("{name:<12} {}\n", value.replace('\n', INDENT))).collect()
+}
+
+/// The source that a cluster comes from, with the path and the revision of its spec. A cluster that was only found in the state has none.
+fn source(status: &Status) -> String {
+    match status.source.as_str() {
+        "" => "-".to_owned(),
+        source => format!("{source}, {} at {}", status.path, short(&status.revision)),
+    }
 }
 
 /// Which plans of a cluster are applied. No policy is known before a source has the cluster.
@@ -263,5 +271,12 @@ mod tests {
         assert!(text.contains("\n               --> clusters/prod/a.yaml:4:3\n"), "{text}");
         let table = cluster_table(&[("prod".to_owned(), status)], &board);
         assert!(!table.contains("44"), "{table}");
+    }
+
+    #[test]
+    fn a_cluster_without_a_source_has_no_path() {
+        let known = invalid();
+        assert_eq!(source(&known), "local, clusters/prod at -");
+        assert_eq!(source(&Status { source: String::new(), path: String::new(), ..known }), "-");
     }
 }

@@ -19,7 +19,11 @@ impl Status {
         let meaning = reason.meaning();
         let drift = self.plan.as_ref().map_or(0, |plan| plan.facts.drift);
         let drift_reason = if drift > 0 { "ChangedOutside" } else { "None" };
-        let drift_message = if drift > 0 { format!("{drift} resources") } else { String::new() };
+        let drift_message = match drift {
+            0 => String::new(),
+            1 => "1 resource".to_owned(),
+            drift => format!("{drift} resources"),
+        };
         let all = [
             ("Ready", meaning.ready, reason.word(), message.clone()),
             ("Reconciling", meaning.reconciling, reason.word(), String::new()),
