@@ -187,9 +187,13 @@ fn closing(context: &Context, plan: &Plan, report: &Report, next: Option<&str>) 
     } else if plan.mode == Mode::Delete {
         let _ = write!(line, " `slipway delete {}` goes on from here.", plan.cluster);
     } else if !plan.requested_rolls().is_empty() {
-        line.push_str(
-            " The same command and the next apply continue the roll; `slipway roll -f SPEC --abandon` ends it.",
-        );
+        // A roll that is abandoned waits for its new machines too.
+        let mut failed = report.failures.iter().filter_map(|failure| plan.steps.get(failure.step.index()));
+        let way_out = match failed.any(|step| way_out(step).is_some()) {
+            true => "`slipway roll -f SPEC --restart` begins it again with new machines",
+            false => "`slipway roll -f SPEC --abandon` ends it",
+        };
+        let _ = write!(line, " The same command and the next apply continue the roll; {way_out}.");
     } else {
         line.push_str(" The next apply goes on from here.");
     }

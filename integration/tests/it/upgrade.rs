@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value as Json;
 use slipway_integration::place::Place;
+use slipway_plan::Plan;
+use slipway_provider_sim::inspect::Tamper;
 
 use crate::PROGRAM;
 
@@ -124,6 +126,36 @@ fn a_killed_upgrade_is_named_and_continued() -> Result<()> {
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
     let clusters = place.expect(0, &["get", "clusters"])?.out;
     ensure!(clusters.contains("upgrade complete"), "{clusters}");
+    Ok(())
+}
+
+/// A subnet was changed outside, so that the upgrade has to replace it.
+#[test]
+fn an_upgrade_with_an_outage_needs_a_confirmation_by_name() -> Result<()> {
+    let (place, spec, path) = small()?;
+    let inventory = place.inventory()?;
+    let subnet = inventory.of_type("sim_subnet").next().context("a subnet")?;
+    Tamper::open(place.cloud()).set(
+        &subnet.id,
+        &slipway_resource::Path::key("cidr"),
+        "172.20.255.0/24".into(),
+    )?;
+    let upgrade = ["upgrade", "-f", "spec.yaml", "--to", "1.34.4"];
+    let preview = place.expect(2, &[&upgrade[..], &["--dry-run", "--out", "upgrade.plan"]].concat())?.out;
+    ensure!(preview.contains("sim_subnet.") && preview.contains("an outage until that is done"), "{preview}");
+    let apply: &[&str] = &["apply", "upgrade.plan", "--yes"];
+    for arguments in [&[&upgrade[..], &["--yes"]].concat()[..], apply] {
+        let refused = place.expect(1, arguments)?.err;
+        ensure!(refused.contains("error[RUN0008]") && refused.contains("--confirm sim_subnet."), "{refused}");
+    }
+    ensure!(std::fs::read_to_string(path)? == spec, "the spec was changed");
+    // The confirmation cannot be taken out of the plan.
+    let mut edited = Plan::from_bytes(&std::fs::read(place.path().join("upgrade.plan"))?)?;
+    let subnets = edited.changes.iter_mut().filter(|change| change.address.kind() == "sim_subnet");
+    subnets.for_each(|change| change.confirmation = None);
+    std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+    let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
+    ensure!(refused.contains("PLAN0014") && refused.contains("asks for no confirmation"), "{refused}");
     Ok(())
 }
 

@@ -107,7 +107,9 @@ fn a_saved_plan_takes_up_a_roll_that_failed() -> Result<()> {
     save("control-plane", &[], "before.plan")?;
     let faults = r#"[{ "method": "launch", "nth": 2, "kind": "never-ready" }]"#;
     place.write(".slipway/sim/faults.json", faults)?;
-    place.expect(1, ROLL)?;
+    let failed = place.expect(1, ROLL)?;
+    let said = [failed.out, failed.err].concat();
+    ensure!(said.contains("--restart` begins it again") && !said.contains("--abandon` ends it"), "{said}");
     std::fs::remove_file(place.cloud().join("faults.json"))?;
     let before = machines("workers", &place)?;
     save("workers", &["--restart"], "restart.plan")?;
