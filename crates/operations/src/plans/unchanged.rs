@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_plan::{Plan, ProviderHandle, Record, Snapshot, resolve_known};
+use slipway_plan::{ChangeAction, Plan, ProviderHandle, Record, ResourceChange, Snapshot, resolve_known};
 use slipway_resource::diff::{self, Change};
 use slipway_resource::provider::{PlanItem, ReadRequest};
 use slipway_resource::{Address, Desired, Identity, Observation, Path, Reference, ResourceType, Value};
@@ -81,12 +81,15 @@ pub(super) async fn fault(
     Ok(None)
 }
 
-/// The identities of the objects that stay, also of those that have another address after the plan.
+/// The identities of the objects that stay, also of those that the plan records, or that have another address after the plan.
 fn identities<'a>(plan: &'a Plan, prior: &'a Snapshot) -> BTreeMap<&'a Address, &'a Identity> {
     let recorded = prior.resources.iter().map(|(address, record)| (address, &record.identity));
-    let renamed = plan.changes.iter().filter(|change| change.previous_address.is_some());
-    let renamed = renamed.filter_map(|change| Some((&change.address, change.identity.as_ref()?)));
-    recorded.chain(renamed).collect()
+    let leaves = |change: &ResourceChange| {
+        change.action.is_replace() || matches!(change.action, ChangeAction::Delete | ChangeAction::Forget)
+    };
+    let staying = plan.changes.iter().filter(|change| !leaves(change));
+    let staying = staying.filter_map(|change| Some((&change.address, change.identity.as_ref()?)));
+    recorded.chain(staying).collect()
 }
 
 /// Whether a spec keeps or protects a resource otherwise than the former one and the state, or uses another existing object.

@@ -188,3 +188,17 @@ fn a_saved_plan_goes_on_after_a_kill_at_any_write() -> Result<()> {
     }
     Ok(())
 }
+
+/// The zones of both specs are the same existing object, so that a name in it does not change.
+#[test]
+fn a_saved_plan_with_another_address_of_an_existing_object_is_applied() -> Result<()> {
+    let endpoint = "loadBalancer: { scheme: internal } }";
+    let spec =
+        spec().replace(endpoint, &format!("{endpoint}, dns: {{ kind: public, zone: k8s.example.com }}"));
+    let place = applied(&spec)?;
+    place.write("spec.yaml", &spec.replace("kind: public", "kind: private"))?;
+    place.expect(2, &[PLAN, &["--out", "zone.plan"]].concat())?;
+    place.expect(0, &["apply", "zone.plan", "--yes"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
