@@ -42,7 +42,7 @@ pub use rebuild::{Rebuild, Rebuilt};
 pub use recover::{Recovery, Unresolved, recover};
 pub use report::{Report, StepFailure};
 pub use retry::Backoff;
-pub use run::{Run, check_account, check_generation};
+pub use run::{Run, check_account, check_generation, check_interrupted};
 pub use secrets::{
     Comparing, NoSecrets, SecretError, SecretSource, Texts, forget_foreign, has_secret, kept_texts,
 };

@@ -192,16 +192,9 @@ impl Run<'_> {
     /// Whether the plan may be applied to this state, with these providers. Returns the plan's digest.
     fn check(&self) -> Result<Digest, Error> {
         let digest = self.plan.digest()?;
-        let same_run = self.state.replayed.run.as_ref().is_some_and(|run| run.plan == digest);
         check_generation(self.plan, Some(&self.state.head), Some(&self.state.snapshot.uid))?;
-        // A saved plan is for the results that the interrupted run had when the plan was made.
-        let is_made_after =
-            self.state.unresolved.is_empty() && self.plan.binding.continues == self.state.continued();
-        let is_saved = self.observed_at.is_none();
-        if let Some(open) =
-            self.state.replayed.run.as_ref().filter(|_| is_saved && !same_run && !is_made_after)
-        {
-            return Err(Error::OtherRunOpen { open: open.plan.short().to_owned() });
+        if self.observed_at.is_none() {
+            check_interrupted(self.plan, &self.state)?;
         }
         for (name, pin) in &self.plan.binding.providers {
             let here = self.providers.get(name).map(|handle| &handle.pin);
@@ -350,6 +343,20 @@ pub fn check_generation(plan: &Plan, head: Option<&Head>, uid: Option<&ClusterUi
         }
         _ => Ok(()),
     }
+}
+
+/// Whether a saved plan was made from the results of the run that did not end, if there is one. While steps of that run are open, a plan
+/// that was made before their results were known fits too.
+///
+/// # Errors
+/// When the plan was made before that run, or from other results, or when results of its steps stay unknown.
+pub fn check_interrupted(plan: &Plan, state: &State) -> Result<(), Error> {
+    let Some(open) = state.replayed.run.as_ref() else { return Ok(()) };
+    let is_made_after = state.unresolved.is_empty() && plan.binding.continues == state.continued();
+    if is_made_after || open.plan == plan.digest()? {
+        return Ok(());
+    }
+    Err(Error::OtherRunOpen { open: open.plan.short().to_owned() })
 }
 
 /// Whether a state belongs to the accounts and regions of the providers. In another account everything would

@@ -204,14 +204,26 @@ async fn review(
 
 /// Checks everything that a plan needs before it is executed: no finding stops it, it has its approvals, and the decision is
 /// positive. Returns the names that confirm what the plan loses.
-pub(crate) async fn agree(
+async fn agree(
     environment: &Environment,
     approvals: Option<Arc<dyn Backend>>,
     plan: &Plan,
     manner: &Manner<'_>,
 ) -> Result<Names, Error> {
+    check_terms(environment, approvals, plan, manner).await?;
+    ask(plan, manner).await
+}
+
+/// Checks what a plan needs before anybody is asked: no finding stops it, it has its approvals, and what it loses is confirmed or can
+/// be.
+pub(crate) async fn check_terms(
+    environment: &Environment,
+    approvals: Option<Arc<dyn Backend>>,
+    plan: &Plan,
+    manner: &Manner<'_>,
+) -> Result<(), Error> {
     if protection::is_nothing(plan) {
-        return Ok(Names::new());
+        return Ok(());
     }
     stop_at_findings(plan)?;
     // The caller who saved the plan may have had other policies.
@@ -220,8 +232,7 @@ pub(crate) async fn agree(
         return Err(Error::CannotWork(denied));
     }
     check_infrastructure(plan, manner.terms)?;
-    let mut names = manner.decide.names(plan);
-    let missing = plan.unconfirmed(&names);
+    let missing = plan.unconfirmed(&manner.decide.names(plan));
     if !missing.is_empty() && !manner.decide.confirms() {
         let spelled = |Confirmation { name, losses }| {
             let name = manner.decide.spelled(plan, &name);
@@ -229,7 +240,16 @@ pub(crate) async fn agree(
         };
         return Err(Error::Unconfirmed(missing.into_iter().map(spelled).collect()));
     }
-    approving::check(environment, approvals, plan, manner.terms).await?;
+    approving::check(environment, approvals, plan, manner.terms).await
+}
+
+/// Asks for the decision about a plan, and for the confirmations that it lacks. Returns the names that confirm what the plan loses.
+pub(crate) async fn ask(plan: &Plan, manner: &Manner<'_>) -> Result<Names, Error> {
+    if protection::is_nothing(plan) {
+        return Ok(Names::new());
+    }
+    let mut names = manner.decide.names(plan);
+    let missing = plan.unconfirmed(&names);
     if missing.is_empty() {
         manner.decide.approve(plan).await?;
     }

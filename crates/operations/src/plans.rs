@@ -81,11 +81,11 @@ impl Saved {
             return Ok(Outcome::Nothing);
         }
         let backend = environment.store(&plan.cluster)?.backend.clone();
-        let agreed = applying::agree(environment, Some(backend), &plan, &manner).await;
-        let agreed = match agreed.map_err(Error::of_saved_plan) {
+        let checked = applying::check_terms(environment, Some(backend), &plan, &manner).await;
+        let checked = match checked.map_err(Error::of_saved_plan) {
             // Nobody confirms the loss by a plan that shows something else than it does: that is checked first.
             Err(error) if !matches!(error, Error::Unconfirmed(_)) => return Err(error),
-            agreed => agreed,
+            checked => checked,
         };
         let cluster =
             spec_in(&plan)?.ok_or_else(|| Error::NoRecordedSpec { cluster: plan.cluster.clone() })?;
@@ -136,7 +136,11 @@ impl Saved {
         if !is_begun && let Some(fault) = expanded::fault(&plan, &opened, &others).await? {
             return Err(unsound(fault));
         }
-        let confirmed = agreed?;
+        checked?;
+        if let Some(state) = &opened.state {
+            slipway_engine::check_interrupted(&plan, state)?;
+        }
+        let confirmed = applying::ask(&plan, &manner).await.map_err(Error::of_saved_plan)?;
         for Other { provider, name, .. } in others {
             environment.observer.event(Event::OtherChoice { provider, name });
         }

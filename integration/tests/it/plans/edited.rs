@@ -284,6 +284,9 @@ fn an_edited_plan_file_is_refused_before_its_confirmations() -> Result<()> {
     let refused = place.expect(1, &["apply", "edited.plan", "--yes"])?.err;
     ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
     ensure!(!refused.contains("RUN0008"), "{refused}");
+    // Neither is anybody asked to approve it.
+    let refused = place.expect(1, &["apply", "edited.plan"])?.err;
+    ensure!(refused.contains("PLAN0014") && !refused.contains("CLI0014"), "{refused}");
     Ok(())
 }
 
