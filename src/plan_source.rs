@@ -23,8 +23,8 @@ const PLAN: Written = Written {
 };
 
 /// The message about a saved plan that may have to be made again.
-const OPEN_STEPS: &str = "Steps of an unfinished run began, and their results are not known yet. `slipway apply` finds them. If one of the \
-                          steps was done, it refuses this saved plan with RUN0005, and a plan that is made then can be applied.";
+const OPEN_STEPS: &str = "Steps of an unfinished run began, and their results are not known yet. `slipway apply` finds them. If one \
+                          of them was done, it refuses this saved plan with RUN0005, and a plan that is made then can be applied.";
 
 /// Refuses a place where no plan can be kept, before anything is planned.
 pub(crate) fn check(path: Option<&Path>) -> Result<(), CommandError> {
