@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_resource::provider::{Fate, Rollout, operation};
 use slipway_resource::{Address, Desired, Identity, Value};
 
+use crate::change::ResourceChange;
 use crate::file::{Mode, Plan};
 use crate::planner::Inputs;
 use crate::scope::belongs_to_pool;
-use crate::step::StepAction;
+use crate::step::{Step, StepAction};
 
 /// What a plan does with a requested roll that did not end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +25,9 @@ pub enum Unfinished {
     /// The named pools keep the machines that have no replacement yet.
     Abandon,
 }
+
+/// The first words of the reason of a machine that is replaced on request.
+const REASON: &str = "its replacement was asked for";
 
 /// The machines of a pool that are replaced on request.
 enum Asked<'a> {
@@ -40,16 +44,39 @@ pub(crate) fn mark(inputs: &Inputs<'_>, desired: &Desired, rollout: &mut Rollout
     let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
         let reason = match asked {
-            Asked::All => "its replacement was asked for",
+            Asked::All => REASON.to_owned(),
             Asked::Left(left) if left.contains(&member.identity) => {
-                "its replacement was asked for, and that roll did not end"
+                format!("{REASON}, and that roll did not end")
             }
             Asked::Left(_) => continue,
         };
-        member.fate = Fate::Replace { reason: reason.to_owned(), path: None };
+        member.fate = Fate::Replace { reason, path: None };
         anew = true;
     }
     anew
+}
+
+/// The first step that starts a machine of a roll on request and does not say so: a run would not record the roll.
+pub(crate) fn unrecorded<'p>(plan: &'p Plan, change: &ResourceChange) -> Option<&'p Step> {
+    let mut machines = change.machines.iter();
+    if !machines.any(|machine| machine.replaced && machine.reason.starts_with(REASON)) {
+        return None;
+    }
+    plan.steps.iter().find(|step| {
+        step.address == change.address
+            && matches!(&step.action, StepAction::Operation { name, .. } if name == operation::SURGE)
+            && !is_on_request(step)
+    })
+}
+
+/// Whether a step starts a machine of a roll on request.
+fn is_on_request(step: &Step) -> bool {
+    match &step.action {
+        StepAction::Operation { name, arguments } => {
+            name == operation::SURGE && arguments.get("anew") == Some(&Value::Bool(true))
+        }
+        _ => false,
+    }
 }
 
 /// Whether a requested roll of a pool did not end. The number of its machines then says nothing.
@@ -97,15 +124,8 @@ impl Plan {
     /// continues a roll that did not end.
     #[must_use]
     pub fn requested_rolls(&self) -> BTreeMap<Address, BTreeSet<Identity>> {
-        let mut pools: BTreeSet<&Address> = BTreeSet::new();
-        for step in &self.steps {
-            if let StepAction::Operation { name, arguments } = &step.action
-                && name == operation::SURGE
-                && arguments.get("anew") == Some(&Value::Bool(true))
-            {
-                pools.insert(&step.address);
-            }
-        }
+        let started = self.steps.iter().filter(|step| is_on_request(step));
+        let pools: BTreeSet<&Address> = started.map(|step| &step.address).collect();
         let rolled = self.changes.iter().filter(|change| pools.contains(&change.address));
         rolled
             .map(|change| {

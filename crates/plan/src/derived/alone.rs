@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{binding, dependencies, manner};
-use crate::change::{ChangeAction, ResourceChange};
+use crate::change::{ChangeAction, MachineChange, ResourceChange};
 use crate::estimate::estimate_ms;
 use crate::file::{Mode, Plan};
 use crate::lint::lint;
 use crate::queue::ReadyQueue;
+use crate::requested;
 use crate::step::Step;
 
 /// The most rate classes that the steps of a plan count against: the queue of steps looks at each of them for each step.
@@ -25,6 +26,7 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
         .or_else(|| totals(plan))
         .or_else(|| manner::timeouts(&plan.changes, &plan.steps))
         .or_else(|| plan.changes.iter().find_map(|change| source(change, plan)))
+        .or_else(|| plan.changes.iter().find_map(|change| machines(change, plan)))
         .or_else(|| dependencies::of_file(plan))
         .or_else(|| lint(plan, &|_| None).into_iter().next())
 }
@@ -63,6 +65,19 @@ fn source(change: &ResourceChange, plan: &Plan) -> Option<String> {
     let is_called = changes_object || matches!(change.action, ChangeAction::Create | ChangeAction::Delete);
     (is_called && !plan.binding.providers.contains_key(&change.provider))
         .then(|| format!("{address} is of the provider {}, which the plan does not name", change.provider))
+}
+
+/// A machine that is shown with another name than that of its node, or a step of a roll on request that does not say that it is one.
+fn machines(change: &ResourceChange, plan: &Plan) -> Option<String> {
+    let is_other = |machine: &&MachineChange| {
+        machine.node.as_ref().is_some_and(|node| node.address.name() != machine.name)
+    };
+    if let Some(machine) = change.machines.iter().find(is_other) {
+        let (identity, address) = (&machine.identity, &change.address);
+        return Some(format!("name of the machine {identity} of {address} is not that of its node"));
+    }
+    let step = requested::unrecorded(plan, change)?;
+    Some(format!("anew of {} is not what follows from the rest of the plan file", step.title()))
 }
 
 #[cfg(test)]

@@ -111,6 +111,35 @@ const UNREADABLE: &[(&str, Edit)] = &[
     ("its spec is that of the cluster other", |plan| spec_field(plan, "/name", "other")),
 ];
 
+/// Edits of the file of a roll that was asked for, which the file alone tells.
+const OF_ROLL: &[(&str, Edit)] = &[
+    ("of sim_machine_pool.workers is not that of its node", |plan| {
+        pool(plan, |change| change.machines[0].name = "workers-9".to_owned());
+    }),
+    ("anew of surge sim_machine_pool.workers", |plan| {
+        gates(plan, operation::SURGE, |step| argument(step, "anew", Value::Null));
+    }),
+];
+
+#[test]
+fn an_edited_plan_file_of_a_roll_is_not_shown() -> Result<()> {
+    let place = applied(&spec())?;
+    let roll = ["roll", "-f", "spec.yaml", "--pool", "workers", "--dry-run", "--out", "whole.plan"];
+    place.expect(2, &roll)?;
+    let whole = Plan::from_bytes(&std::fs::read(place.path().join("whole.plan"))?)?;
+    for (fault, edit) in OF_ROLL {
+        let mut edited = whole.clone();
+        edit(&mut edited);
+        std::fs::write(place.path().join("edited.plan"), edited.to_bytes()?)?;
+        for arguments in [&["show", "edited.plan"][..], &["apply", "edited.plan", "--yes"]] {
+            let refused = place.expect(1, arguments)?.err;
+            ensure!(refused.contains("PLAN0014") && refused.contains(fault), "{fault}: {refused}");
+        }
+    }
+    place.expect(0, &["apply", "whole.plan", "--yes"])?;
+    Ok(())
+}
+
 /// Edits for which the types, the state and the provider are needed.
 const UNSOUND: &[(&str, Edit)] = &[
     ("the desired value size of sim_machine_pool.workers", |plan| {
