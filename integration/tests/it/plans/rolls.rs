@@ -135,7 +135,7 @@ fn saved_plans_take_up_a_roll_that_was_killed() -> Result<()> {
         let save = [PLAN, &["--out", "next.plan"]].concat();
         let said = place.expect(2, &save)?.err;
         let ended = place.run(&["apply", "next.plan", "--yes"])?;
-        if ended.code != 0 {
+        if ended.code != Some(0) {
             ensure!(said.contains("refuses this saved plan with RUN0005"), "{write}: {said}");
             ensure!(ended.err.contains("error[RUN0005]"), "{write}: {ended:?}");
             place.expect(2, &save)?;
