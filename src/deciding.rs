@@ -102,7 +102,7 @@ pub(crate) async fn outcome_at(
     dialogue: Dialogue<'_>,
 ) -> Result<Outcome, CommandError> {
     let stop = StopSignal::default();
-    let environment = context.followed(environment, &stop);
+    let environment = context.followed(environment, &stop).with_parallelism(dialogue.run.parallelism);
     let terms = terms(dialogue);
     let decide = Asking { context, place, dialogue, state: plannable.state() };
     let manner = Manner { terms: &terms, decide: &decide, stop };

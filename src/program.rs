@@ -298,6 +298,7 @@ impl Context {
             processes: self.processes.clone(),
             lease: self.lease,
             read_age: self.read_age.unwrap_or(slipway_operations::READ_AGE),
+            parallelism: None,
             approvals: Approvals {
                 needed: self.configuration.require_approval.unwrap_or(0),
                 by_other: false,

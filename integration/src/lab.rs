@@ -217,6 +217,7 @@ impl Lab {
             confirmed,
             observed_at: Some(tokio::time::Instant::now()),
             read_age: self.read_age,
+            parallelism: None,
             backoff: self.backoff,
             events: self.events.clone(),
             stop: StopSignal::default(),

@@ -1,5 +1,6 @@
 //! Arguments about applying or saving a plan.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -19,6 +20,12 @@ pub(crate) struct RunArguments {
     /// Wait at most this long for another run to release the cluster, such as 30s or 10m.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse_duration)]
     pub wait: Option<std::time::Duration>,
+    /// Carry out at most this number of steps at the same time.
+    ///
+    /// Without it, each provider limits its own calls. A step that waits, for example for machines, counts. A lower number is
+    /// slower and spares the quotas of an account that others use too.
+    #[arg(long, value_name = "COUNT")]
+    pub parallelism: Option<NonZeroUsize>,
     /// Apply only a plan that this number of persons approved with `slipway approve`; 1 if no number is given.
     #[arg(
         long,

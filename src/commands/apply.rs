@@ -78,8 +78,9 @@ fn dialogue(arguments: &ApplyArguments) -> Dialogue<'_> {
 async fn saved(context: &Context, arguments: &ApplyArguments, path: &Path) -> Result<ExitCode, CommandError> {
     let saved = plan_source::read_saved(context, path).await?;
     let stop = StopSignal::default();
-    let environment = context.followed(&policies::with(context.environment()?, &arguments.policy)?, &stop);
     let dialogue = dialogue(arguments);
+    let environment = context.followed(&policies::with(context.environment()?, &arguments.policy)?, &stop);
+    let environment = environment.with_parallelism(dialogue.run.parallelism);
     let terms = deciding::terms(dialogue);
     // Only needed for the names in `--confirm`.
     let state = match arguments.run.confirm.is_empty() {

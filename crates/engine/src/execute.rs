@@ -5,6 +5,7 @@
 mod prepare;
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +48,8 @@ pub(crate) struct Work<'a> {
     pub observed_at: Option<Instant>,
     /// Maximum age of the read with which a step checks its object.
     pub read_age: Duration,
+    /// How many steps run at the same time at most.
+    pub parallelism: Option<NonZeroUsize>,
 }
 
 /// Carries the steps out. Returns the report and the state after them.
@@ -170,6 +173,10 @@ impl<'a> Dispatcher<'a> {
     /// Starts the steps that may start. Returns when the next rate class opens that holds ready steps back.
     fn start_ready(&mut self) -> Option<Instant> {
         loop {
+            if self.work.parallelism.is_some_and(|limit| self.running.len() >= limit.get()) {
+                // The end of a running step makes room.
+                return None;
+            }
             let now = Instant::now();
             let next = {
                 let pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,6 +1,7 @@
 //! One execution of one plan, under a hold on the cluster's state.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ pub struct Run<'a> {
     /// Maximum age of the read with which a step checks its object: [`READ_AGE`](crate::READ_AGE), except in
     /// tests.
     pub read_age: Duration,
+    /// How many steps run at the same time at most; without it, only the providers set limits.
+    pub parallelism: Option<NonZeroUsize>,
     /// How calls are retried.
     pub backoff: Backoff,
     /// Receives the events of the run.
@@ -247,6 +250,7 @@ impl Run<'_> {
             occupied,
             observed_at: self.observed_at,
             read_age: self.read_age,
+            parallelism: self.parallelism,
         };
         Ok((run, work, fingerprints))
     }

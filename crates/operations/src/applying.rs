@@ -309,6 +309,7 @@ pub(crate) async fn run(
         confirmed,
         observed_at,
         read_age: environment.read_age,
+        parallelism: environment.parallelism,
         backoff: Backoff::default(),
         events: observe::steps(&environment.observer),
         stop,

@@ -1,6 +1,7 @@
 //! The environment that all operations of one caller share: the actor, the trust policy, the state store, the
 //! keys and the providers.
 
+use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -98,6 +99,8 @@ pub struct Environment {
     pub lease: Options,
     /// How old the read may be by which a step checks its object: [`slipway_engine::READ_AGE`], except in tests.
     pub read_age: Duration,
+    /// How many steps of a run are carried out at the same time at most; without it, only the providers set limits.
+    pub parallelism: Option<NonZeroUsize>,
     /// The approvals that every change of a cluster needs, by the policy of the caller.
     pub approvals: Approvals,
     /// The policies that every plan has to satisfy.
@@ -125,6 +128,7 @@ impl Environment {
             processes: Processes::default(),
             lease: Options::default(),
             read_age: slipway_engine::READ_AGE,
+            parallelism: None,
             approvals: Approvals::default(),
             policies: Policies::default(),
             observer: Arc::new(Ignore),
@@ -155,6 +159,12 @@ impl Environment {
     #[must_use]
     pub fn observed_by(self, observer: Arc<dyn Observer>) -> Self {
         Self { observer, ..self }
+    }
+
+    /// The same with a limit for the steps of a run that are carried out at the same time.
+    #[must_use]
+    pub fn with_parallelism(self, parallelism: Option<NonZeroUsize>) -> Self {
+        Self { parallelism, ..self }
     }
 
     /// The store, for operations that need one.

@@ -116,6 +116,7 @@ static YES: RunArguments = RunArguments {
     yes: true,
     confirm: Vec::new(),
     wait: None,
+    parallelism: None,
     require_approval: None,
     require_approval_by_other: false,
 };

@@ -165,6 +165,7 @@ impl World {
             observed_at: Some(Instant::now()),
             backoff: Backoff::default(),
             read_age: crate::READ_AGE,
+            parallelism: None,
             events: EventHandler::new(|_| {}),
             stop: StopSignal::default(),
             who: "test".to_owned(),

@@ -1,6 +1,8 @@
 //! Plans that are carried out, and plans for a state that changes in between.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 
 use async_trait::async_trait;
 use slipway_operations::{
@@ -26,6 +28,34 @@ async fn an_apply_brings_the_cluster_to_its_spec() {
     assert!(matches!(events.last(), Some(Event::RunEnded)));
     let done = events.iter().filter(|event| matches!(event, Event::Step(slipway_engine::Event::Done(..))));
     assert_eq!(done.count(), applied.report.done, "every step is reported");
+}
+
+/// How many steps ran at the same time at most.
+fn at_once(events: &[Event]) -> usize {
+    let (mut running, mut most) = (BTreeSet::new(), 0);
+    for event in events {
+        match event {
+            Event::Step(slipway_engine::Event::Started(id)) => drop(running.insert(*id)),
+            Event::Step(slipway_engine::Event::Done(id, _)) => drop(running.remove(id)),
+            _ => {}
+        }
+        most = most.max(running.len());
+    }
+    most
+}
+
+#[tokio::test]
+async fn an_apply_runs_no_more_steps_at_once_than_the_caller_allows() {
+    for limit in [None, NonZeroUsize::new(2), NonZeroUsize::new(1)] {
+        let mut world = World::new();
+        world.environment = world.environment.clone().with_parallelism(limit);
+        world.applied(1).await;
+        let most = at_once(&world.events.lock().unwrap());
+        match limit {
+            Some(limit) => assert_eq!(most, limit.get()),
+            None => assert!(most > 2, "{most} steps at once"),
+        }
+    }
 }
 
 #[tokio::test]

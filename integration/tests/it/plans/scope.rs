@@ -47,6 +47,21 @@ fn targets_narrow_and_replacements_widen() -> Result<()> {
 }
 
 #[test]
+fn a_caller_limits_the_steps_that_run_at_once() -> Result<()> {
+    let place = fresh(&spec())?;
+    let refused = place.expect(1, &[APPLY, &["--parallelism", "0"]].concat())?.err;
+    ensure!(refused.contains("--parallelism"), "{refused}");
+    place.expect(0, &[APPLY, &["--parallelism", "1"]].concat())?;
+    place.expect(0, PLAN)?;
+    // A saved plan has no limit of its own.
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    place.expect(2, &[PLAN, &["--out", "a.plan"]].concat())?;
+    place.expect(0, &["apply", "a.plan", "--yes", "--parallelism", "2"])?;
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
 fn ignored_changes_stay_as_others_made_them() -> Result<()> {
     let with = |ignore: &str| spec().replace("  cloudLabels:", &format!("{ignore}  cloudLabels:"));
     let ignore = "  ignoreChanges: [{ resource: \"sim_subnet.*\", attribute: tags.finance }]\n";

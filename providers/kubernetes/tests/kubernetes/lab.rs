@@ -226,6 +226,7 @@ impl Lab {
                 .collect(),
             observed_at: Some(tokio::time::Instant::now()),
             read_age: slipway_engine::READ_AGE,
+            parallelism: None,
             backoff: Backoff::default(),
             events: EventHandler::discard(),
             stop: StopSignal::default(),
