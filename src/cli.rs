@@ -339,6 +339,16 @@ pub(crate) struct PlanArguments {
     /// Policy file that the plan has to satisfy, beside those of the configuration. Can be repeated.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub policy: Vec<PathBuf>,
+    /// Show only what was changed outside Slipway since the last apply, as `slipway drift` does.
+    ///
+    /// The objects are compared with what was applied last, and not with the specs, which only name the clusters.
+    #[arg(
+        long,
+        conflicts_with_all = [
+            "out", "policy", "target", "replace", "offline", "no_preflight", "infrastructure_only", "untrusted",
+        ]
+    )]
+    pub refresh_only: bool,
     /// Plan without state and credentials, as if nothing existed.
     #[arg(long)]
     pub offline: bool,

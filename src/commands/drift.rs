@@ -7,7 +7,7 @@ use slipway_plan::Plan;
 use slipway_state_store::{ClusterName, list_clusters, read_head};
 
 use super::worse;
-use crate::cli::{DriftArguments, OutputFormat};
+use crate::cli::{DriftArguments, OutputFormat, ShowOptions};
 use crate::code;
 use crate::error::CommandError;
 use crate::program::Context;
@@ -17,18 +17,28 @@ use crate::ui;
 /// Shows what was changed since the last apply: held against what was applied, not against the spec files.
 pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result<ExitCode, CommandError> {
     let selection = Selection::from(arguments);
-    let environment = context.environment()?;
     let names = names(context, arguments, &selection).await?;
+    of(context, names, &selection, &arguments.show).await
+}
+
+/// Shows what was changed outside Slipway in clusters of the state, by name.
+pub(super) async fn of(
+    context: &Context,
+    names: Vec<String>,
+    selection: &Selection,
+    show: &ShowOptions,
+) -> Result<ExitCode, CommandError> {
+    let environment = context.environment()?;
     let several = names.len() > 1;
-    let is_json = arguments.show.output == OutputFormat::Json;
-    if several && !is_json && arguments.show.output != OutputFormat::Text {
+    let is_json = show.output == OutputFormat::Json;
+    if several && !is_json && show.output != OutputFormat::Text {
         let message = format!("{} are several clusters, and this format shows one", names.join(", "));
         return Err(CommandError::new(code::SEVERAL_CLUSTERS, message)
             .hint("name one of them: `slipway drift NAME`; `-o json` writes one document for each cluster"));
     }
     if names.is_empty() {
         let text = format!("No clusters in {}.", context.state_url());
-        match arguments.show.output {
+        match show.output {
             OutputFormat::Text => context.output.outcome(&text)?,
             // Programs read standard output.
             _ => context.output.message(&text),
@@ -36,9 +46,9 @@ pub(crate) async fn run(context: &Context, arguments: &DriftArguments) -> Result
     }
     let mut worst = ExitCode::SUCCESS;
     for name in names {
-        let code = match made(&environment, &name, &selection).await {
+        let code = match made(&environment, &name, selection).await {
             Ok(plan) => {
-                ui::show::plan_of(context, &plan, &arguments.show, several)?;
+                ui::show::plan_of(context, &plan, show, several)?;
                 code(&plan)
             }
             // One cluster hides no other.

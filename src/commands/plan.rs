@@ -8,7 +8,7 @@ use slipway_operations::{Opened, Request};
 use slipway_state_store::Locality;
 
 use super::controller::tell_pauses;
-use super::{pending, worse};
+use super::{drift, pending, worse};
 use crate::cli::{OutputFormat, PlanArguments};
 use crate::code;
 use crate::error::CommandError;
@@ -22,6 +22,10 @@ use crate::ui;
 pub(crate) async fn run(context: &Context, arguments: &PlanArguments) -> Result<ExitCode, CommandError> {
     plan_source::check(arguments.out.as_deref())?;
     let selection = Selection::from(&arguments.specs);
+    if arguments.refresh_only {
+        let names = specs::wanted(context, &selection)?.into_iter().map(|spec| spec.cluster.name).collect();
+        return drift::of(context, names, &selection, &arguments.show).await;
+    }
     // A file has one plan; in the state store, each one is stored beside its cluster.
     let is_file = arguments.out.as_deref().is_some_and(|path| path.to_str() != Some(STORE));
     let all = match is_file || arguments.show.output != OutputFormat::Text {

@@ -26,6 +26,10 @@ pub(crate) const PAGES: &[Page] = &[
                 "slipway plan -f clusters/prod --untrusted --state s3://bucket/prefix -o markdown",
             ),
             ("Write a page to look at in a browser", "slipway plan -f cluster.yaml -o html > plan.html"),
+            (
+                "Show what others changed, and not the changes of the spec",
+                "slipway plan -f cluster.yaml --refresh-only",
+            ),
             ("Read the spec from another program", "cat cluster.yaml | slipway plan -f -"),
             ("Hold a policy against the plan", "slipway plan -f cluster.yaml --policy policies.yaml"),
         ],

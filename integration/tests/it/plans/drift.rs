@@ -36,8 +36,16 @@ fn a_cloud_that_others_changed_is_shown_and_mended() -> Result<()> {
     ensure!(found == wanted, "{found:?}");
     let text = place.expect(2, PLAN)?.out;
     ensure!(text.contains(&second) || text.contains(&doubled.id), "the double is not named:\n{text}");
+    // Without the changes of the spec.
+    place.write("spec.yaml", &spec().replace("team: platform", "team: network"))?;
+    let only = place.expect(2, &[PLAN, &["--refresh-only"]].concat())?.out;
+    ensure!(only == drift, "{only}\nis not\n{drift}");
+    let refused = place.expect(1, &[PLAN, &["--refresh-only", "--out", "a.plan"]].concat())?.err;
+    ensure!(refused.contains("--refresh-only") && refused.contains("--out"), "{refused}");
+    place.write("spec.yaml", &spec())?;
     place.expect(0, APPLY)?;
     place.expect(0, PLAN)?;
+    place.expect(0, &[PLAN, &["--refresh-only"]].concat())?;
     place.expect(0, &["drift", "small"])?;
     let inventory = place.inventory()?;
     ensure!(inventory.doubled().is_empty(), "{:?}", inventory.doubled());
