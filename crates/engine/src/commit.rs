@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_plan::{ChangeAction, Plan, Snapshot};
+use slipway_plan::{ChangeAction, LeftOut, Plan, Snapshot};
 use slipway_resource::{Address, Identity};
 use slipway_state_store::Outcome;
 
@@ -21,7 +21,8 @@ pub(crate) fn record_dependencies(plan: &Plan, snapshot: &mut Snapshot) {
 /// about, stay; so do the pools that were rolled with them, so that the same request does not roll them again.
 pub(crate) fn end_rolls(plan: &Plan, snapshot: &mut Snapshot) {
     let is_left = |pool: &Address| {
-        plan.pending.iter().any(|left| left.rolls && left.address == *pool)
+        let may_roll = |left: &&LeftOut| left.rolls || left.action == ChangeAction::Deferred;
+        plan.pending.iter().filter(may_roll).any(|left| left.address == *pool)
             || plan
                 .changes
                 .iter()
@@ -32,6 +33,16 @@ pub(crate) fn end_rolls(plan: &Plan, snapshot: &mut Snapshot) {
         snapshot.rolls.retain(|pool, machines| machines.is_empty() || is_left(pool));
     } else {
         snapshot.rolls.clear();
+    }
+}
+
+/// Leaves the objects alone that a plan took out of the state by entries of `removed`.
+pub(crate) fn leave_removed(plan: &Plan, snapshot: &mut Snapshot) {
+    for (address, identity) in slipway_plan::removed::objects(plan) {
+        let objects = snapshot.forgotten.entry(address.clone()).or_default();
+        if !objects.contains(identity) {
+            objects.push(identity.clone());
+        }
     }
 }
 
@@ -100,7 +111,7 @@ pub fn about(spec: &serde_json::Value) -> BTreeMap<String, String> {
 #[cfg(test)]
 mod tests {
     use slipway_plan::file::Mode;
-    use slipway_plan::{Inputs, LeftOut, Observations, Options, Record};
+    use slipway_plan::{Inputs, Observations, Options, Record};
     use slipway_resource::{ClusterUid, Desired, Observation, Observed, Value};
 
     use super::*;

@@ -185,6 +185,7 @@ impl Run<'_> {
     fn snapshot_bytes(&self, mut snapshot: Snapshot) -> Result<Vec<u8>, Error> {
         commit::record_dependencies(self.plan, &mut snapshot);
         commit::end_rolls(self.plan, &mut snapshot);
+        commit::leave_removed(self.plan, &mut snapshot);
         snapshot.spec = self.spec.clone();
         snapshot.spec_digest = Some(self.plan.binding.spec_digest.clone());
         snapshot.catalogs = self.plan.binding.catalogs.clone();

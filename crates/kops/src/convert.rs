@@ -140,6 +140,7 @@ impl Context<'_> {
             hosts: Vec::new(),
             ignore_changes: Vec::new(),
             moved: Vec::new(),
+            removed: Vec::new(),
             pools,
             kubernetes_version,
             emulated_version: None,

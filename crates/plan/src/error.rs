@@ -164,6 +164,14 @@ pub enum Error {
         /// Where the spec says so.
         place: Option<String>,
     },
+    /// The spec says that a resource leaves the state, and has it.
+    #[error("`removed` says that {address} leaves the state, and the spec has it{}", at(place))]
+    RemovedAndDesired {
+        /// The resource.
+        address: Address,
+        /// Where the spec says so.
+        place: Option<String>,
+    },
     /// An object to delete is held by a resource whose reference the spec says to leave alone.
     #[error(
         "{address} is to be deleted, and {holder} does not let go of it: `ignoreChanges` leaves its {attribute} alone{}",
@@ -242,6 +250,7 @@ impl Error {
             Self::Contradiction(_) => "PLAN0041",
             Self::Altered { .. } => "PLAN0042",
             Self::BothExist { .. } => "PLAN0045",
+            Self::RemovedAndDesired { .. } => "PLAN0055",
             Self::IgnoredReference { .. } => "PLAN0044",
         }
     }
@@ -291,6 +300,9 @@ impl Error {
             Self::BothExist { from, .. } => Some(format!(
                 "to keep both, have {from} in the spec and remove the entry of `moved`; if you remove only the entry, the plan \
                  deletes the object of {from}"
+            )),
+            Self::RemovedAndDesired { address, .. } => Some(format!(
+                "take {address} out of the spec, or remove the entry of `removed`"
             )),
             Self::IgnoredReference { address, holder, attribute, .. } => Some(format!(
                 "keep {address} as it is, or name the attributes in `ignoreChanges` that another tool manages, without the \

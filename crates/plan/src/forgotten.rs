@@ -62,7 +62,7 @@ pub(crate) fn leave_alone(
 }
 
 fn left_alone(address: &Address, identity: &Identity) -> ExpandNote {
-    let message = format!("{identity} was forgotten by `slipway state rm` and is left alone");
+    let message = format!("{identity} was forgotten by `slipway state rm` or `removed`, and is left alone");
     ExpandNote { field: address.to_string(), message }
 }
 

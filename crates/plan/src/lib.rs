@@ -43,6 +43,7 @@ mod providers;
 pub mod queue;
 pub mod reason;
 mod recorded;
+pub mod removed;
 mod renames;
 pub mod render;
 mod requested;

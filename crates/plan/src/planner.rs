@@ -24,7 +24,7 @@ use crate::orphans::{self, Orphan};
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::Record;
-use crate::{forgotten, lifecycle, outside, providers, renames, requested, target, used};
+use crate::{forgotten, lifecycle, outside, providers, removed, renames, requested, target, used};
 
 /// Makes a plan. Pure but for the providers' own pure calls: the same inputs give the same plan.
 ///
@@ -45,6 +45,11 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     used::refuse_own(&inputs.desired, &records, &inputs.observations)?;
     let no_longer_used = used::settle(&inputs.desired, &mut records, &mut inputs.observations);
     inputs.notes.extend(no_longer_used);
+    if inputs.mode == Mode::Apply {
+        removed::check(&inputs)?;
+    }
+    let is_desired = |address: &Address| dependencies.by_address.contains_key(address);
+    let removed = removed::keep(&inputs.spec, is_desired, &mut records, &inputs.observations);
     let mut moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
     if inputs.mode == Mode::Apply {
         renames::check(&inputs)?;
@@ -59,8 +64,14 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     inputs.notes.extend(left_alone);
     let mut nodes = Nodes::new(inputs.providers, inputs.prior);
     let owning = outside::owning(&inputs.observations, inputs.providers);
-    let mut planner =
-        Planner { inputs: &inputs, dependencies: &dependencies, records: &records, moved: &moved, owning };
+    let mut planner = Planner {
+        inputs: &inputs,
+        dependencies: &dependencies,
+        records: &records,
+        moved: &moved,
+        removed: &removed,
+        owning,
+    };
     let mut decided = planner.wanted(&mut nodes).await?;
     planner.unwanted(&mut nodes, &mut decided).await?;
     let known: Vec<&Address> = decided.by_address.keys().chain(dependencies.by_address.keys()).collect();
@@ -88,6 +99,8 @@ struct Planner<'a> {
     dependencies: &'a Dependencies,
     records: &'a BTreeMap<Address, Record>,
     moved: &'a BTreeMap<Address, Address>,
+    /// The addresses that leave the state by the spec, and whose objects are kept.
+    removed: &'a BTreeSet<Address>,
     /// The providers that list what the cluster owns.
     owning: BTreeSet<String>,
 }
@@ -346,14 +359,16 @@ impl<'p> Planner<'p> {
                 .providers
                 .of_type(address.kind())
                 .ok_or_else(|| Error::UnknownType(address.clone()))?;
+            let is_removed = self.removed.contains(address);
+            let retained = self.inputs.options.retained.as_ref().map(|retained| retained.contains(address));
             let orphan = Orphan {
                 address,
                 record: self.records.get(address),
                 provider,
                 kind,
                 mode: self.inputs.mode,
-                delete_retained: self.inputs.options.delete_retained,
-                retained: self.inputs.options.retained.as_ref().map(|retained| retained.contains(address)),
+                delete_retained: self.inputs.options.delete_retained && !is_removed,
+                retained: if is_removed { Some(true) } else { retained },
             };
             match orphans::decide(&orphan, &self.inputs.observations) {
                 // It has no record to forget, so it needs no change.

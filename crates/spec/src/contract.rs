@@ -51,6 +51,8 @@ impl From<model::Cluster> for input::ClusterInput {
             deletion_protection,
             ignore_changes,
             moved,
+            // Plans need it, and not providers.
+            removed: _,
             pools,
             hosts,
         } = from;

@@ -136,6 +136,7 @@ const OF_PLANNING: &[&str] = &[
     "Cluster spec.controlPlane.gates[].waived",
     "Cluster spec.ignoreChanges[].attribute",
     "Cluster spec.moved[].from",
+    "Cluster spec.removed[].from",
 ];
 
 /// Leaves for which no other value fits the rest of the spec: the value is refused at its place.

@@ -20,3 +20,11 @@ pub struct Moved {
     /// The address it has now.
     pub to: String,
 }
+
+/// Resources that leave the state and whose objects are kept, as with a `removed` block of Terraform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Removed {
+    /// Which resources: an address such as `aws_autoscaling_group.workers`; `*` stands for any part of it.
+    pub from: String,
+}

@@ -8,7 +8,7 @@ use crate::{
     model::{
         Addon, Assets, Authentication, BrokenGate, Component, ComponentName, ContainerRuntime, Dns,
         EgressProxy, Encryption, Endpoint, EtcdBackups, Gate, Hosting, IgnoredChange, Kubelet, Moved,
-        NodeFiles, PodSecurity, Profile, ProviderSelection, Ssh, Volume,
+        NodeFiles, PodSecurity, Profile, ProviderSelection, Removed, Ssh, Volume,
     },
     value::{AccessSource, Duration, KubernetesVersion, Quantity},
 };
@@ -126,6 +126,9 @@ pub struct ClusterSpec {
     /// Resources that have a new name. Their records move to it. The new name alone changes no object.
     #[serde(default)]
     pub moved: Vec<Moved>,
+    /// Resources that leave the state when the spec does not contain them any more. Their objects are kept.
+    #[serde(default)]
+    pub removed: Vec<Removed>,
     /// How nodes are replaced in every pool that does not say otherwise.
     #[serde(default)]
     pub rollout: RolloutSpec,

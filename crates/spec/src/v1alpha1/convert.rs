@@ -65,6 +65,7 @@ pub(super) fn cluster(
         deletion_protection: spec.deletion_protection,
         ignore_changes: spec.ignore_changes,
         moved: spec.moved,
+        removed: spec.removed,
         pools,
         hosts,
     }

@@ -6,7 +6,7 @@ use crate::{
     value::Amount,
 };
 
-/// Moves, ignored changes, add-ons and issuers make sense on their own.
+/// Moves, removals, ignored changes, add-ons and issuers make sense on their own.
 pub(super) fn check(context: &mut Context<'_>) {
     moves(context);
     addons(context);
@@ -39,6 +39,25 @@ fn moves(context: &mut Context<'_>) {
                 "keep the move to the name that it has now",
             );
             context.at(&format!("{path}.from"), complaint);
+        }
+    }
+    for (index, removed) in cluster.removed.iter().enumerate() {
+        let path = format!("removed[{index}].from");
+        if !is_address(&removed.from) {
+            let complaint = error(
+                CONTRADICTION,
+                format!("`{}` is not the address of a resource", removed.from),
+                "an address is a type and a name with a dot, as in aws_subnet.private-a; `*` stands for any part of the name",
+            );
+            context.at(&path, complaint);
+        }
+        if let Some(moved) = cluster.moved.iter().find(|moved| moved.from == removed.from) {
+            let complaint = error(
+                CONTRADICTION,
+                format!("`{}` is removed, and `moved` says that it is `{}` now", removed.from, moved.to),
+                "remove one of the entries",
+            );
+            context.at(&path, complaint);
         }
     }
     for (index, ignored) in cluster.ignore_changes.iter().enumerate() {

@@ -123,6 +123,45 @@ fn a_rename_keeps_the_object() -> Result<()> {
 }
 
 #[test]
+fn what_the_spec_says_is_removed_leaves_the_state_and_is_kept() -> Result<()> {
+    let removed = |from: &str| format!("{CLUSTER}  removed: [{{ from: \"{from}\" }}]\n{CONTROL_PLANE}");
+    let place = applied(&spec())?;
+    let pool = object(&place, "sim_machine_pool.workers")?.id;
+    // The spec has the pool yet.
+    place.write("spec.yaml", &format!("{}{WORKERS}", removed("sim_machine_pool.workers")))?;
+    let refused = place.expect(1, PLAN)?.err;
+    ensure!(refused.contains("PLAN0055") && refused.contains("spec.yaml:13:"), "{refused}");
+    // A pattern leaves what the spec has.
+    place.write("spec.yaml", &format!("{}{WORKERS}", removed("sim_machine_pool.*")))?;
+    place.expect(0, PLAN)?;
+
+    // With the pool, all that only it needs leaves the state.
+    place.write("spec.yaml", &removed("*.*"))?;
+    let before = identities(&place)?;
+    let plan = planned(&place, 2, &[])?;
+    ensure!(!actions(&plan).iter().any(|(_, words)| words.contains("delete")), "{:?}", actions(&plan));
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("sim_machine_pool.workers") && text.contains("the spec says to keep it"), "{text}");
+    place.expect(0, APPLY)?;
+    ensure!(identities(&place)? == before, "an object was deleted");
+    ensure!(object(&place, "sim_machine_pool.workers")?.id == pool);
+    let listed = place.expect(0, &["state", "list", "small"])?.out;
+    ensure!(!listed.contains("sim_machine_pool.workers"), "{listed}");
+    ensure!(listed.contains("sim_machine_pool.control-plane"), "{listed}");
+    place.expect(0, PLAN)?;
+    // The entry is not needed any more, and neither a plan nor the end of the cluster takes the object.
+    place.write("spec.yaml", &[CLUSTER, CONTROL_PLANE].concat())?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+    // Once the spec has the pool again, it is the cluster's again.
+    place.write("spec.yaml", &spec())?;
+    place.expect(0, APPLY)?;
+    ensure!(object(&place, "sim_machine_pool.workers")?.id == pool, "another pool was made");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
+#[test]
 fn what_leaves_the_spec_is_undone() -> Result<()> {
     let place = applied(&spec())?;
     // A field.

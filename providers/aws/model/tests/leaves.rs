@@ -195,6 +195,7 @@ const OF_CORE: &[&str] = &[
     "Cluster spec.provider.config",
     "Cluster spec.provider.name",
     "Cluster spec.region",
+    "Cluster spec.removed[].from",
 ];
 /// Leaves for which no other value fits the rest of the spec: the value is refused at its place.
 const REFUSED: &[&str] = &[

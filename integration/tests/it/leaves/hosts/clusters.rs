@@ -41,6 +41,8 @@ const NOT_IN_PLANS: &[&str] = &[
     "Cluster leaves/spec/moved",
     "Cluster leaves/spec/moved/0/from",
     "Cluster leaves/spec/moved/0/to",
+    "Cluster leaves/spec/removed",
+    "Cluster leaves/spec/removed/0/from",
     "NodePool between/metadata/name",
     "NodePool control-plane/metadata/name",
     "NodePool listed/metadata/name",
