@@ -166,6 +166,10 @@ pub(crate) enum Command {
     Validate(clusters::ValidateArguments),
     /// Write a kubeconfig with credentials that are valid for some hours.
     Kubeconfig(clusters::KubeconfigArguments),
+    /// Show the values of a cluster for scripts: endpoint, certificate authority, version, pools, identities of objects.
+    ///
+    /// The values are those of the last apply. None of them is a secret.
+    Output(clusters::OutputArguments),
     /// Show the logs of the kubelet or of a component of a node.
     Logs(clusters::NodeLogsArguments),
     /// List, take and restore snapshots of a cluster's etcd, or recover it.
@@ -240,6 +244,7 @@ impl Command {
             | Self::Drift(_)
             | Self::Show(_)
             | Self::Validate(_)
+            | Self::Output(_)
             | Self::Get(_)
             | Self::Complete(_)
             | Self::Spec(_) => true,

@@ -60,6 +60,8 @@ codes! {
     NO_ADDRESS = "CLI0111", "the text is not the address of a resource";
     /// `slipway explain` was asked about a code that does not exist.
     NO_CODE = "CLI0114", "the error code does not exist";
+    /// `slipway output` was asked for a value that the cluster does not have.
+    NO_VALUE = "CLI0120", "the cluster does not have this value";
     /// The variable for the token of a forge is not set.
     NO_TOKEN = "FORGE0012", "the environment variable has no token";
     /// The policy of a review is in the repository that it reviews.

@@ -16,6 +16,7 @@ mod init;
 mod kubeconfig;
 mod logs;
 mod node;
+mod output;
 pub(crate) mod plan;
 mod policy;
 mod provider;
@@ -51,6 +52,7 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<ExitCode,
         Command::Delete(arguments) => delete::run(context, &arguments).await,
         Command::Validate(arguments) => validate::run(context, &arguments).await,
         Command::Kubeconfig(arguments) => kubeconfig::run(context, &arguments).await,
+        Command::Output(arguments) => output::run(context, &arguments).await,
         Command::Logs(arguments) => logs::run(context, &arguments).await,
         Command::Etcd(command) => etcd::run(context, command).await,
         Command::SupportBundle(arguments) => support_bundle::run(context, &arguments).await,

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use super::duration::parse_duration;
 use super::{ClusterArguments, ReportFormat};
@@ -39,6 +39,58 @@ pub(crate) struct KubeconfigArguments {
     /// Merge into the file of `--out`, or into ~/.kube/config, and make it the current context.
     #[arg(long)]
     pub merge: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Print only this value, without its name.
+    #[arg(long, value_enum, value_name = "VALUE")]
+    pub only: Option<OutputName>,
+    /// Format of the values. JSON also has the settings of pools and the identities of objects.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: ReportFormat,
+}
+
+/// A value of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputName {
+    /// Name of the cluster.
+    Cluster,
+    /// Unique id of the cluster, as in the ownership tags of its objects.
+    Uid,
+    /// Generation of the state.
+    Generation,
+    /// Name of the provider.
+    Provider,
+    /// Region.
+    Region,
+    /// Zones, separated by commas.
+    Zones,
+    /// Version of Kubernetes.
+    KubernetesVersion,
+    /// URL of the API.
+    Endpoint,
+    /// Certificates of the authorities of the API, in PEM.
+    CertificateAuthority,
+}
+
+impl OutputName {
+    /// The name of the value in JSON.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Uid => "uid",
+            Self::Generation => "generation",
+            Self::Provider => "provider",
+            Self::Region => "region",
+            Self::Zones => "zones",
+            Self::KubernetesVersion => "kubernetes_version",
+            Self::Endpoint => "endpoint",
+            Self::CertificateAuthority => "certificate_authority",
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -130,15 +130,17 @@ impl ClusterAccess {
         signed(&self.cluster, &server, authority.parts(), entry).map(Some)
     }
 
-    /// The cluster's authority in use, and those that are trusted beside it; none when it does not have one yet.
-    async fn authority(&self) -> Result<Option<Authority>, ProviderError> {
+    /// The certificates of the authorities that clients of the API trust, in PEM, that of the authority in use first; none when the
+    /// cluster has no authority yet.
+    ///
+    /// # Errors
+    /// When they cannot be read here.
+    pub async fn certificates(&self) -> Result<Option<String>, ProviderError> {
         let rotation = self.api.rotation;
         let address = |generation| Address::new(KEYPAIR, name_of_generation(CA, generation));
-        let used = address(rotation.used());
-        let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&used)) else {
+        let (Some(uid), Some(_)) = (&self.api.uid, self.vault.known(&address(rotation.used()))) else {
             return Ok(None);
         };
-        let key = self.vault.text(uid, &identity, "private_key_pem").await?;
         let mut certificates = String::new();
         for generation in rotation.in_use_first() {
             // The run that removes an authority may have been interrupted.
@@ -149,7 +151,18 @@ impl ClusterAccess {
             certificates.push_str(certificate.trim_end());
             certificates.push('\n');
         }
-        Ok(Some(Authority { certificates, key }))
+        Ok(Some(certificates))
+    }
+
+    /// The cluster's authority in use, and those that are trusted beside it; none when it does not have one yet.
+    async fn authority(&self) -> Result<Option<Authority>, ProviderError> {
+        let used = Address::new(KEYPAIR, name_of_generation(CA, self.api.rotation.used()));
+        let (Some(uid), Some(identity)) = (&self.api.uid, self.vault.known(&used)) else {
+            return Ok(None);
+        };
+        let key = self.vault.text(uid, &identity, "private_key_pem").await?;
+        let certificates = self.certificates().await?;
+        Ok(certificates.map(|certificates| Authority { certificates, key }))
     }
 
     /// A kubeconfig of Slipway's own, for a server that the spec or its provider names.

@@ -24,6 +24,33 @@ fn spec(text: &str, name: &str) -> String {
 }
 
 #[test]
+fn the_values_of_a_cluster_are_shown_for_scripts() -> Result<()> {
+    let place = place()?;
+    let values = json(&place, &["output", "line"])?;
+    ensure!(values["provider"] == "sim" && values["pools"].as_array().is_some_and(|pools| !pools.is_empty()));
+    let network = place
+        .inventory()?
+        .at(&"sim_network.main".parse()?)
+        .iter()
+        .map(|found| found.id.clone())
+        .collect::<Vec<_>>();
+    let named = values["objects"]["sim_network.main"].as_str().context("the network")?.to_owned();
+    ensure!(network.contains(&named), "{named} is none of {network:?}");
+    // By spec, one value alone, without quotes.
+    let by_spec = ["output", "-f", "specs", "--cluster", "line", "--only", "uid"];
+    let uid = place.expect(0, &by_spec)?.out;
+    ensure!(values["uid"] == uid.trim_end(), "{uid}");
+    let text = place.expect(0, &["output", "line"])?.out;
+    ensure!(text.contains("cluster = line\n") && text.contains("generation = 1\n"), "{text}");
+    // Machines of the simulated cloud run no API.
+    let refused = place.expect(1, &["output", "line", "--only", "endpoint"])?.err;
+    ensure!(refused.contains("CLI0041"), "{refused}");
+    let unknown = place.expect(1, &["output", "lime"])?.err;
+    ensure!(unknown.contains("lime"), "{unknown}");
+    Ok(())
+}
+
+#[test]
 fn pools_of_all_clusters_are_listed() -> Result<()> {
     let place = place()?;
     let listed = place.expect(0, &["get", "pools"])?.out;

@@ -70,6 +70,8 @@ fn results_are_as_the_schema_says() -> Result<()> {
     ensure!(clusters["clusters"][0]["pause"]["reason"] == "test", "{clusters}");
     let pools = checked(&place, (0, "pools"), &["get", "pools"])?;
     ensure!(pools["pools"][0]["cluster"] == "line", "{pools}");
+    let values = checked(&place, (0, "output"), &["output", "line"])?;
+    ensure!(values["cluster"] == "line" && values["generation"] == 1, "{values}");
     let plans = checked(&place, (0, "plans"), &["get", "plans"])?;
     ensure!(plans["plans"][0]["fits"] == true, "{plans}");
     let plan = plans["plans"][0]["plan"].as_str().context("the digest of the plan")?;

@@ -38,6 +38,10 @@ pub(crate) fn is_reached_in_place(lab: &Lab) {
         ],
     );
     lab.done(&["validate", "hosts-single", "--wait", "2m"]);
+    let authority = lab.done(&["output", "hosts-single", "--only", "certificate-authority"]);
+    let own = lab.machines[0].read("/etc/kubernetes/pki/ca.crt").unwrap();
+    assert_eq!(authority.trim_end(), String::from_utf8_lossy(&own).trim_end());
+    assert!(lab.done(&["output", "hosts-single", "--only", "endpoint"]).starts_with("https://"));
     let etcd = lab.machines[0].read("/etc/kubernetes/manifests/etcd.yaml").unwrap();
     assert!(String::from_utf8_lossy(&etcd).contains("--snapshot-count=20000"));
     the_benchmark_finds_no_failure(lab);

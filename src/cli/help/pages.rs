@@ -198,6 +198,18 @@ pub(crate) const PAGES: &[Page] = &[
         ],
     ),
     page(
+        "output",
+        Usual,
+        &[
+            ("Show the values of a cluster", "slipway output demo"),
+            ("Give all of them to a program", "slipway output demo -o json"),
+            (
+                "Write the certificate authority to a file",
+                "slipway output demo --only certificate-authority > ca.crt",
+            ),
+        ],
+    ),
+    page(
         "logs",
         Usual,
         &[
