@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use slipway_plan::{Observations, ProviderHandle, Providers, Snapshot, by_identity};
 use slipway_resource::provider::{DiscoverRequest, ReadRequest};
 use slipway_resource::schema::OwnershipKind;
-use slipway_resource::{Address, ClusterUid, Desired, Identity, Observation};
+use slipway_resource::{Address, ClusterUid, Desired, ErrorClass, Identity, Observation};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -153,6 +153,33 @@ impl Looked {
         self.foreign.extend(exchanged(prior, &self.observations));
         let Self { observations, uid, at, foreign, unowned, .. } = self;
         Ok(Observed { observations, uid, at, foreign, unowned })
+    }
+
+    /// Reads the objects that the spec gives to resources by their ids, and sets the identities that their providers have for
+    /// them. An object that does not exist is not among the observations, and one of another cluster is named as foreign.
+    pub async fn import(mut self, providers: &Providers, imports: &mut BTreeMap<Address, Identity>) -> Self {
+        for (address, identity) in imports {
+            let Some((_, handle, _)) = providers.of_type(address.kind()) else { continue };
+            let mut found = match handle.session.import(address, identity).await {
+                Ok(found) => found,
+                Err(error) if error.class == ErrorClass::NotFound => continue,
+                Err(error) => {
+                    self.observations.doubt(address.clone(), error);
+                    continue;
+                }
+            };
+            found.address = address.clone();
+            identity.clone_from(&found.identity);
+            match &found.owner {
+                Some(owner) if self.uid.as_ref() != Some(owner) => self.foreign.push(Foreign {
+                    address: found.address,
+                    identity: found.identity,
+                    owner: Owner::Cluster(owner.clone()),
+                }),
+                _ => self.observations.add_read(found),
+            }
+        }
+        self
     }
 
     /// Takes one answer to a read. An existing object that the cluster only uses may have any owner. An older object is deleted

@@ -141,6 +141,7 @@ impl Context<'_> {
             ignore_changes: Vec::new(),
             moved: Vec::new(),
             removed: Vec::new(),
+            import: Vec::new(),
             pools,
             kubernetes_version,
             emulated_version: None,

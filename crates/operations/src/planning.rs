@@ -18,7 +18,7 @@ mod soak;
 mod supposed;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use slipway_bootstrap::from_cluster::turns_of_removals;
@@ -97,6 +97,10 @@ impl Opened {
             Some(change) => Some(change.expand(self, request, prior).await?),
             None => None,
         };
+        let mut imports = match request.mode == Mode::Apply && !self.is_offline() {
+            true => expansion::imports(&self.spec, prior)?,
+            false => BTreeMap::new(),
+        };
         let observed = match existing? {
             None => Observed {
                 observations: supposed::observations(&expansion.desired, &stage.providers),
@@ -111,6 +115,7 @@ impl Opened {
                     None => Cow::Borrowed(&expansion.desired),
                 };
                 let looked = existing.and_look(name, &stage.linked, prior).await?;
+                let looked = looked.import(&stage.providers, &mut imports).await;
                 looked.complete(&stage.providers, prior, &all).await?
             }
         };
@@ -144,6 +149,7 @@ impl Opened {
         let prior = found.prior.as_ref().or(prior);
         let mut options = request.options.clone();
         options.preflight &= !self.is_offline();
+        options.imports = imports;
         // A deletion needs no secret of the spec.
         let missing = match options.preflight && request.mode != Mode::Delete {
             true => secrets::missing(&expansion.desired, prior, &texts),

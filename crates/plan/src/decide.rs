@@ -13,6 +13,7 @@ use slipway_resource::provider::{Disruption, Planned, Rollout};
 use slipway_resource::{Address, Desired, Digest, Path, ResourceType, Value};
 
 use crate::change::{ChangeAction, RecordTemplate, ResourceChange};
+use crate::imports;
 use crate::nodes::Gates;
 use crate::observations::Found;
 use crate::outdated;
@@ -43,6 +44,8 @@ pub(crate) struct KnownResource<'a> {
     pub force_replace: bool,
     /// Whether the object has lost the ownership tags of the cluster.
     pub lost_tags: bool,
+    /// Whether the spec gives the object to the cluster, which had none at this address.
+    pub imported: bool,
     /// Its machines as they were found, for a pool.
     pub machines: Option<outside::Machines>,
     /// Whether machines are replaced on request: their number then says nothing.
@@ -111,7 +114,9 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
         action = ChangeAction::Update;
         reasons.push(reason);
     }
-    if known.lost_tags && action != ChangeAction::NoOp && !action.is_replace() {
+    if known.imported {
+        reasons.push(imports::reason());
+    } else if known.lost_tags && action != ChangeAction::NoOp && !action.is_replace() {
         reasons.push(outside::retagged());
     }
     if action == ChangeAction::Update {
@@ -138,7 +143,7 @@ pub(crate) fn decide(known: KnownResource<'_>, mut planned: Planned, context: &C
     if known.force_replace {
         reasons.push(Reason::new(ReasonCode::Requested, "its replacement was asked for"));
     }
-    if action == ChangeAction::Adopt {
+    if action == ChangeAction::Adopt && !known.imported {
         let text = match known.record {
             Some(record) if record.applied.is_none() => {
                 "the state does not have what was applied last, as after it was rebuilt"

@@ -172,6 +172,16 @@ pub enum Error {
         /// Where the spec says so.
         place: Option<String>,
     },
+    /// The spec gives an existing object to a resource, and the resource cannot have it.
+    #[error("`import` cannot make {identity} the object of {address}: {why}")]
+    Import {
+        /// The resource.
+        address: Address,
+        /// The object.
+        identity: Identity,
+        /// The reason.
+        why: String,
+    },
     /// An object to delete is held by a resource whose reference the spec says to leave alone.
     #[error(
         "{address} is to be deleted, and {holder} does not let go of it: `ignoreChanges` leaves its {attribute} alone{}",
@@ -251,6 +261,7 @@ impl Error {
             Self::Altered { .. } => "PLAN0042",
             Self::BothExist { .. } => "PLAN0045",
             Self::RemovedAndDesired { .. } => "PLAN0055",
+            Self::Import { .. } => "PLAN0056",
             Self::IgnoredReference { .. } => "PLAN0044",
         }
     }
@@ -304,6 +315,7 @@ impl Error {
             Self::RemovedAndDesired { address, .. } => Some(format!(
                 "take {address} out of the spec, or remove the entry of `removed`"
             )),
+            Self::Import { .. } => Some("correct the entry of `import`, or remove it".to_owned()),
             Self::IgnoredReference { address, holder, attribute, .. } => Some(format!(
                 "keep {address} as it is, or name the attributes in `ignoreChanges` that another tool manages, without the \
                  {attribute} of {holder}"

@@ -26,6 +26,7 @@ mod graph;
 mod ground;
 mod holds;
 mod ignored;
+mod imports;
 pub mod irreplaceable;
 pub mod lifecycle;
 mod lint;

@@ -24,7 +24,7 @@ use crate::orphans::{self, Orphan};
 use crate::reason::{Reason, ReasonCode};
 use crate::resolve::{Known, Resolver};
 use crate::state::Record;
-use crate::{forgotten, lifecycle, outside, providers, removed, renames, requested, target, used};
+use crate::{forgotten, imports, lifecycle, outside, providers, removed, renames, requested, target, used};
 
 /// Makes a plan. Pure but for the providers' own pure calls: the same inputs give the same plan.
 ///
@@ -47,6 +47,7 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
     inputs.notes.extend(no_longer_used);
     if inputs.mode == Mode::Apply {
         removed::check(&inputs)?;
+        imports::check(&inputs, &records)?;
     }
     let is_desired = |address: &Address| dependencies.by_address.contains_key(address);
     let removed = removed::keep(&inputs.spec, is_desired, &mut records, &inputs.observations);
@@ -313,12 +314,15 @@ impl<'p> Planner<'p> {
             .providers
             .of_type(address.kind())
             .ok_or_else(|| Error::UnknownType(address.clone()))?;
+        let record = self.records.get(address);
+        let imports = &self.inputs.options.imports;
+        let imported = imports::is_imported(imports, address, (record, prepared.object));
         let known = KnownResource {
             desired: prepared.desired,
             resolved: &prepared.resolved,
             kind,
             provider,
-            record: self.records.get(address),
+            record,
             object: prepared.object,
             seen: prepared.dry_run.observed.as_ref(),
             surplus: prepared.surplus.clone(),
@@ -327,18 +331,28 @@ impl<'p> Planner<'p> {
             previous_address: self.moved.get(address).cloned(),
             depends_on: self.dependencies.by_address.get(address).map_or(&[], Vec::as_slice),
             force_replace: prepared.object.is_some() && target::any(&self.inputs.options.replace, address),
-            lost_tags: outside::has_lost_tags(
-                prepared.desired,
-                (provider, kind),
-                (self.records.get(address), prepared.object),
-                (&self.inputs.observations, &self.owning),
-            ),
+            lost_tags: imported && imports::is_tagged(kind, prepared.object)
+                || outside::has_lost_tags(
+                    prepared.desired,
+                    (provider, kind),
+                    (record, prepared.object),
+                    (&self.inputs.observations, &self.owning),
+                ),
+            imported,
             machines,
             is_rolled,
             forgets: self.inputs.uncompared.get(address) == Some(&Uncompared::Forgotten),
         };
         let context = Context { locate: self.inputs.locate, changed: &self.inputs.changed, replaced };
         let mut decision = decide::decide(known, planned, &context);
+        if imported && decision.change.action.is_replace() {
+            let paths = decision.change.changes.iter().filter(|change| change.replaces);
+            let paths: Vec<String> = paths.map(|change| change.path.to_string()).collect();
+            let identity = imports.get(address).cloned().unwrap_or_else(|| Identity::new(""));
+            let why =
+                format!("it would be replaced, because it differs from the spec in {}", paths.join(", "));
+            return Err(Error::Import { address: address.clone(), identity, why });
+        }
         if let (Some(refusal), Some(drift)) = (&prepared.refusal, &mut decision.drift) {
             drift.reasons.push(Reason::new(ReasonCode::Provider, refusal.as_str()));
         }

@@ -51,8 +51,9 @@ impl From<model::Cluster> for input::ClusterInput {
             deletion_protection,
             ignore_changes,
             moved,
-            // Plans need it, and not providers.
+            // Plans need them, and not providers.
             removed: _,
+            import: _,
             pools,
             hosts,
         } = from;

@@ -43,7 +43,7 @@ pub use etcd::{EtcdBackups, EtcdCluster, EtcdMember};
 pub use gate::{Gate, GateObjects, GateQuery};
 pub use host::{AddressRule, Host, HostAddressEntry, HostAddressType, HostAgent, HostSsh};
 pub use kubelet::{Eviction, KUBELET_SYSCTLS, Kubelet};
-pub use lifecycle::{IgnoredChange, Moved, Removed};
+pub use lifecycle::{IgnoredChange, Import, Moved, Removed};
 pub use network::{Cni, Egress, IpFamily, Network, ProxyMode, Route, Subnet, SubnetKind, Topology};
 pub use node::{FileAsset, Hook, HookTiming, NodeFiles, Taint, TaintEffect};
 pub use pod_security::{PodSecurity, PodSecurityLevel};
@@ -131,6 +131,9 @@ pub struct Cluster {
     /// Resources that leave the state and whose objects are kept, in the order of the documents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<Removed>,
+    /// Existing objects that the cluster takes over, in the order of the documents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub import: Vec<Import>,
     /// The pools of nodes, in the order of their names.
     pub pools: Vec<NodePool>,
     /// The hosts of the inventories that pools select from, in the order of their names.

@@ -135,6 +135,8 @@ const OF_PLANNING: &[&str] = &[
     "Cluster spec.controlPlane.gates[].prometheus.service",
     "Cluster spec.controlPlane.gates[].waived",
     "Cluster spec.ignoreChanges[].attribute",
+    "Cluster spec.import[].id",
+    "Cluster spec.import[].to",
     "Cluster spec.moved[].from",
     "Cluster spec.removed[].from",
 ];

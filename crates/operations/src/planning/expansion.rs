@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use slipway_plan::ProviderHandle;
+use slipway_plan::{ProviderHandle, Snapshot};
 use slipway_resource::provider::{Catalog, CatalogRequest, ExpandNote, ExpandRequest};
-use slipway_resource::{AddressError, Attribute, Desired, Moved, Names, SecretText};
+use slipway_resource::{Address, AddressError, Attribute, Desired, Identity, Moved, Names, SecretText};
 
 use crate::composition::{self, Manifests};
 use crate::error::Error;
@@ -167,4 +167,31 @@ fn renames(spec: &ClusterSpec) -> Result<Vec<Moved>, Error> {
     let parse = |text: &str| text.parse().map_err(|error: AddressError| Error::BadRename(error));
     let moved = spec.cluster.moved.iter();
     moved.map(|moved| Ok(Moved { from: parse(&moved.from)?, to: parse(&moved.to)? })).collect()
+}
+
+/// The existing objects that a spec gives to resources, without those that the state has already.
+///
+/// # Errors
+/// When an address is not valid.
+pub(super) fn imports(
+    spec: &ClusterSpec,
+    prior: Option<&Snapshot>,
+) -> Result<BTreeMap<Address, Identity>, Error> {
+    let mut imports = BTreeMap::new();
+    let applied = prior.and_then(|prior| prior.spec.get("import")?.as_array());
+    for import in &spec.cluster.import {
+        let address: Address = import.to.parse().map_err(|error: AddressError| Error::BadRename(error))?;
+        let identity = Identity::new(import.id.as_str());
+        let record = prior.and_then(|prior| prior.resources.get(&address));
+        // An entry of the applied spec was carried out: since then, the object may have been replaced.
+        let is_known = applied.into_iter().flatten().any(|entry| {
+            let is =
+                |name: &str, value: &str| entry.get(name).and_then(serde_json::Value::as_str) == Some(value);
+            is("to", &import.to) && is("id", &import.id)
+        });
+        if record.is_none_or(|record| record.identity != identity && !is_known) {
+            imports.insert(address, identity);
+        }
+    }
+    Ok(imports)
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_resource::provider::{Catalog, ExpandNote};
-use slipway_resource::{Address, ClusterUid, Desired, Turn};
+use slipway_resource::{Address, ClusterUid, Desired, Identity, Turn};
 
 use crate::file::Mode;
 use crate::observations::Observations;
@@ -42,6 +42,8 @@ pub struct Options {
     pub overwrites: BTreeSet<String>,
     /// The turns in which resources are deleted that are not desired any more. Others are deleted as soon as nothing needs them.
     pub removal_turns: BTreeMap<Address, Turn>,
+    /// Existing objects that become those of resources without a record, as the spec says. They are among the observations.
+    pub imports: BTreeMap<Address, Identity>,
 }
 
 impl Options {

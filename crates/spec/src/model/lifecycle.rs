@@ -28,3 +28,13 @@ pub struct Removed {
     /// Which resources: an address such as `aws_autoscaling_group.workers`; `*` stands for any part of it.
     pub from: String,
 }
+
+/// An existing object that becomes the object of a resource, as with an `import` block of Terraform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Import {
+    /// The address of the resource, such as `aws_subnet.private-a`.
+    pub to: String,
+    /// The id of the object, as its provider names it.
+    pub id: String,
+}

@@ -7,7 +7,7 @@ use super::{NetworkSpec, RolloutSpec};
 use crate::{
     model::{
         Addon, Assets, Authentication, BrokenGate, Component, ComponentName, ContainerRuntime, Dns,
-        EgressProxy, Encryption, Endpoint, EtcdBackups, Gate, Hosting, IgnoredChange, Kubelet, Moved,
+        EgressProxy, Encryption, Endpoint, EtcdBackups, Gate, Hosting, IgnoredChange, Import, Kubelet, Moved,
         NodeFiles, PodSecurity, Profile, ProviderSelection, Removed, Ssh, Volume,
     },
     value::{AccessSource, Duration, KubernetesVersion, Quantity},
@@ -129,6 +129,9 @@ pub struct ClusterSpec {
     /// Resources that leave the state when the spec does not contain them any more. Their objects are kept.
     #[serde(default)]
     pub removed: Vec<Removed>,
+    /// Existing objects that become the objects of resources of the spec, instead of new ones.
+    #[serde(default)]
+    pub import: Vec<Import>,
     /// How nodes are replaced in every pool that does not say otherwise.
     #[serde(default)]
     pub rollout: RolloutSpec,

@@ -66,6 +66,7 @@ pub(super) fn cluster(
         ignore_changes: spec.ignore_changes,
         moved: spec.moved,
         removed: spec.removed,
+        import: spec.import,
         pools,
         hosts,
     }

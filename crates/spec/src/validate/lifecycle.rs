@@ -6,7 +6,7 @@ use crate::{
     value::Amount,
 };
 
-/// Moves, removals, ignored changes, add-ons and issuers make sense on their own.
+/// Moves, removals, imports, ignored changes, add-ons and issuers make sense on their own.
 pub(super) fn check(context: &mut Context<'_>) {
     moves(context);
     addons(context);
@@ -58,6 +58,30 @@ fn moves(context: &mut Context<'_>) {
                 "remove one of the entries",
             );
             context.at(&path, complaint);
+        }
+    }
+    for (index, import) in cluster.import.iter().enumerate() {
+        let path = format!("import[{index}]");
+        if !is_address(&import.to) || import.to.contains('*') {
+            let complaint = error(
+                CONTRADICTION,
+                format!("`{}` is not the address of a resource", import.to),
+                "an address is a type and a name with a dot, as in aws_subnet.private-a",
+            );
+            context.at(&format!("{path}.to"), complaint);
+        }
+        if import.id.trim().is_empty() {
+            let complaint = error(
+                CONTRADICTION,
+                format!("the object for `{}` has no id", import.to),
+                "write the id that the provider gave to the object",
+            );
+            context.at(&format!("{path}.id"), complaint);
+        }
+        if cluster.import[..index].iter().any(|earlier| earlier.to == import.to) {
+            let complaint =
+                error(DUPLICATE_NAME, format!("`{}` gets two objects", import.to), "keep one of the entries");
+            context.at(&format!("{path}.to"), complaint);
         }
     }
     for (index, ignored) in cluster.ignore_changes.iter().enumerate() {

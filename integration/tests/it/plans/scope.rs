@@ -162,6 +162,49 @@ fn what_the_spec_says_is_removed_leaves_the_state_and_is_kept() -> Result<()> {
 }
 
 #[test]
+fn what_the_spec_imports_becomes_an_object_of_the_cluster() -> Result<()> {
+    let with = |to: &str, id: &str| {
+        spec().replace("  cloudLabels:", &format!("  import: [{{ to: {to}, id: {id} }}]\n  cloudLabels:"))
+    };
+    let place = applied(&spec())?;
+    let group = object(&place, "sim_target_group.api")?.id;
+    let before = identities(&place)?;
+    // An object that Slipway does not know, without ownership tags.
+    place.expect(0, &["state", "rm", "small", "sim_target_group.api", "--yes"])?;
+    Tamper::open(place.cloud()).set_owner(&group, None)?;
+    let created = ("sim_target_group.api".to_owned(), "create".to_owned());
+    ensure!(actions(&planned(&place, 2, &["--no-preflight"])?).contains(&created), "it is not created");
+
+    for (to, id, why) in [
+        ("sim_target_group.api", "tg-999999", "there is no such object"),
+        ("sim_target_group.other", group.as_str(), "the spec does not have this address"),
+        ("sim_network.main", group.as_str(), "the state has"),
+    ] {
+        place.write("spec.yaml", &with(to, id))?;
+        let refused = place.expect(1, PLAN)?.err;
+        ensure!(refused.contains("PLAN0056") && refused.contains(why), "{refused}");
+    }
+
+    place.write("spec.yaml", &with("sim_target_group.api", &group))?;
+    let plan = planned(&place, 2, &[])?;
+    ensure!(!actions(&plan).contains(&created), "{:?}", actions(&plan));
+    let mut changes = plan["resource_changes"].as_array().into_iter().flatten();
+    let change = changes.find(|change| change["address"] == "sim_target_group.api").context("no change")?;
+    ensure!(change["change"]["importing"]["id"] == group.as_str(), "{change}");
+    let text = place.expect(2, PLAN)?.out;
+    ensure!(text.contains("`import` of the spec gives this object to the cluster"), "{text}");
+    place.expect(0, APPLY)?;
+    ensure!(object(&place, "sim_target_group.api")?.id == group, "it has no ownership tags");
+    ensure!(identities(&place)? == before, "other objects came or went");
+    place.expect(0, PLAN)?;
+    // The entry may stay or go.
+    place.write("spec.yaml", &spec())?;
+    place.expect(0, PLAN)?;
+    place.expect(0, &["drift", "small"])?;
+    Ok(())
+}
+
+#[test]
 fn what_leaves_the_spec_is_undone() -> Result<()> {
     let place = applied(&spec())?;
     // A field.

@@ -190,6 +190,8 @@ const OF_CORE: &[&str] = &[
     "Cluster spec.deletionProtection",
     "Cluster spec.ignoreChanges[].attribute",
     "Cluster spec.ignoreChanges[].resource",
+    "Cluster spec.import[].id",
+    "Cluster spec.import[].to",
     "Cluster spec.moved[].from",
     "Cluster spec.moved[].to",
     "Cluster spec.provider.config",
