@@ -353,6 +353,11 @@ impl<'p> Planner<'p> {
                 format!("it would be replaced, because it differs from the spec in {}", paths.join(", "));
             return Err(Error::Import { address: address.clone(), identity, why });
         }
+        if let Some(drift) = &mut decision.drift {
+            // The provider says who changed a field, as far as it knows.
+            let texts = prepared.dry_run.reasons.iter();
+            drift.reasons.extend(texts.map(|text| Reason::new(ReasonCode::Provider, text.as_str())));
+        }
         if let (Some(refusal), Some(drift)) = (&prepared.refusal, &mut decision.drift) {
             drift.reasons.push(Reason::new(ReasonCode::Provider, refusal.as_str()));
         }

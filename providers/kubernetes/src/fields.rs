@@ -76,6 +76,14 @@ pub(crate) fn applied_at<'a>(live: &'a Json, manager: &str) -> Option<&'a str> {
     text(entry, "/time")
 }
 
+/// When a manager wrote something of a live object the last time, in the server's form.
+#[must_use]
+pub(crate) fn written_at<'a>(live: &'a Json, manager: &str) -> Option<&'a str> {
+    let own = entries(live).filter(|entry| text(entry, "/manager") == Some(manager));
+    // The form of these times sorts by time.
+    own.filter_map(|entry| text(entry, "/time")).max()
+}
+
 fn entries(live: &Json) -> impl Iterator<Item = &Json> {
     live.pointer("/metadata/managedFields").and_then(Json::as_array).into_iter().flatten()
 }

@@ -83,6 +83,17 @@ fn the_entry_of_a_manager_that_applies_is_found() {
 }
 
 #[test]
+fn the_last_time_of_a_manager_is_found() {
+    let object = json!({"metadata": {"managedFields": [
+        {"manager": "kubectl", "operation": "Update", "time": "2026-11-02T08:00:00Z"},
+        {"manager": "kubectl", "operation": "Apply", "time": "2026-10-30T23:59:59Z"},
+        {"manager": "flux", "operation": "Apply"},
+    ]}});
+    assert_eq!(written_at(&object, "kubectl"), Some("2026-11-02T08:00:00Z"));
+    assert_eq!(written_at(&object, "flux"), None);
+}
+
+#[test]
 fn a_union_has_both_and_parts_count_before_the_whole() {
     let left = set(json!({"f:a": {}, "f:b": {"f:c": {}}, "f:d": {}}));
     let right = set(json!({"f:b": {"f:e": {}}, "f:d": {"f:x": {}}}));

@@ -52,6 +52,8 @@ async fn an_object_is_made_changed_mended_and_deleted() -> Result<()> {
     let text = shown(&plan);
     assert!(text.contains("somebody") && text.contains('9') && text.contains('3'), "{text}");
     assert_eq!(plan.drift.len(), 1);
+    let mut reasons = plan.drift[0].reasons.iter();
+    assert!(reasons.any(|reason| reason.message.contains("somebody last wrote at 20")), "{:?}", plan.drift);
     lab.apply(&[config(json!({"x": "3"}))]).await?;
     assert_eq!(api.get(&["configmap", "a"])?["data"], json!({"x": "3", "other": "o"}));
 

@@ -152,11 +152,14 @@ impl Trial<'_> {
             desired.set(&Path::key("manifest"), wish);
         }
         if !taken.is_empty() {
-            reasons.extend(
-                taken
-                    .iter()
-                    .map(|taken| format!("{} is held by {}: it is taken back", taken.field, taken.manager)),
-            );
+            let since = |manager: &str| {
+                let time = live.and_then(|live| fields::written_at(live, manager));
+                time.map(|time| format!(" ({manager} last wrote at {time})")).unwrap_or_default()
+            };
+            reasons.extend(taken.iter().map(|taken| {
+                let Taken { field, manager } = taken;
+                format!("{field} is held by {manager}: it is taken back{}", since(manager))
+            }));
             desired.set(&Path::key("take_over"), Value::list(taken.iter().map(Taken::to_string)));
         }
         let dry_run = DryRun { desired: Some(desired), observed, reasons, replace_paths: Vec::new() };
