@@ -20,10 +20,10 @@ pub(crate) struct RunArguments {
     /// Wait at most this long for another run to release the cluster, such as 30s or 10m.
     #[arg(long, value_name = "DURATION", value_parser = super::duration::parse_duration)]
     pub wait: Option<std::time::Duration>,
-    /// Carry out at most this number of steps at the same time.
+    /// Carry out at most this number of steps in the cloud at the same time.
     ///
-    /// Without it, each provider limits its own calls. A step that waits, for example for machines, counts. A lower number is
-    /// slower and spares the quotas of an account that others use too.
+    /// Without it, each provider limits its own calls. A lower number is slower and spares the quotas of an account that others use
+    /// too. Steps on hosts and inside the cluster do not count, because some of them wait for others.
     #[arg(long, value_name = "COUNT")]
     pub parallelism: Option<NonZeroUsize>,
     /// Apply only a plan that this number of persons approved with `slipway approve`; 1 if no number is given.

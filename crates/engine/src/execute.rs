@@ -4,13 +4,13 @@
 
 mod prepare;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use slipway_plan::queue::ReadyQueue;
-use slipway_plan::{Plan, Providers, Snapshot, Step, StepAction, StepId, Titles};
+use slipway_plan::{Plan, ProviderHandle, Providers, Snapshot, Step, StepAction, StepId, Titles};
 use slipway_resource::{Address, ClusterUid, Digest, ErrorClass, Identity, ProviderError};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -48,7 +48,7 @@ pub(crate) struct Work<'a> {
     pub observed_at: Option<Instant>,
     /// Maximum age of the read with which a step checks its object.
     pub read_age: Duration,
-    /// How many steps run at the same time at most.
+    /// How many steps run at the same time at most, without those that may wait for the effects of others.
     pub parallelism: Option<NonZeroUsize>,
 }
 
@@ -70,6 +70,10 @@ struct Dispatcher<'a> {
     shared: Arc<Shared>,
     queue: ReadyQueue,
     running: JoinSet<Finished>,
+    /// How many of the running steps count for the limit of the caller.
+    counted: usize,
+    /// The rate classes whose steps may wait for the effects of other steps, so that they never keep these back.
+    waiting: BTreeSet<String>,
     readers: BTreeMap<String, Reader>,
     reading: JoinSet<()>,
     expectations: Expectations,
@@ -87,6 +91,12 @@ impl<'a> Dispatcher<'a> {
             let precondition = change.precondition.clone();
             expectations.insert(&change.address, Expectation { precondition, seen: work.observed_at });
         }
+        let waits =
+            |handle: &&ProviderHandle| handle.info.capabilities.hosts || handle.info.capabilities.dry_run;
+        let handles = work.providers.iter().map(|(_, handle)| handle).filter(waits);
+        let waiting = handles
+            .flat_map(|handle| handle.schema.types.values().map(|kind| kind.rate_class.clone()))
+            .collect();
         let mut readers = BTreeMap::new();
         let mut reading = JoinSet::new();
         for (name, handle) in work.providers.iter() {
@@ -111,6 +121,8 @@ impl<'a> Dispatcher<'a> {
             work,
             shared,
             running: JoinSet::new(),
+            counted: 0,
+            waiting,
             readers,
             reading,
             expectations,
@@ -173,14 +185,13 @@ impl<'a> Dispatcher<'a> {
     /// Starts the steps that may start. Returns when the next rate class opens that holds ready steps back.
     fn start_ready(&mut self) -> Option<Instant> {
         loop {
-            if self.work.parallelism.is_some_and(|limit| self.running.len() >= limit.get()) {
-                // The end of a running step makes room.
-                return None;
-            }
             let now = Instant::now();
             let next = {
                 let pace = self.shared.pace.lock().unwrap_or_else(PoisonError::into_inner);
-                self.queue.pop(&mut |class| pace.is_open(class, now))
+                // Without room, the end of a counted step makes room.
+                let has_room = self.work.parallelism.is_none_or(|limit| self.counted < limit.get());
+                let waiting = &self.waiting;
+                self.queue.pop(&mut |class| (has_room || waiting.contains(class)) && pace.is_open(class, now))
             };
             let Some(id) = next else {
                 let opening =
@@ -198,6 +209,7 @@ impl<'a> Dispatcher<'a> {
                         pace.begin(&unit.rate_class, now);
                     }
                     let run = step::run(unit, self.shared.clone()).instrument(trace::step(step));
+                    self.counted += usize::from(!self.waiting.contains(&step.rate_class));
                     self.running.spawn(run);
                 }
                 Err(error) => self.fail(id, *error),
@@ -221,6 +233,7 @@ impl<'a> Dispatcher<'a> {
         let Finished { id, effect, elapsed, result } = finished;
         let plan = self.work.plan;
         let Some(step) = plan.steps.get(id.index()) else { return Ok(()) };
+        self.counted -= usize::from(!self.waiting.contains(&step.rate_class));
         match result {
             Ok((applied, done)) => {
                 if let StepAction::Operation { name, arguments } = &step.action {

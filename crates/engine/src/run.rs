@@ -53,7 +53,8 @@ pub struct Run<'a> {
     /// Maximum age of the read with which a step checks its object: [`READ_AGE`](crate::READ_AGE), except in
     /// tests.
     pub read_age: Duration,
-    /// How many steps run at the same time at most; without it, only the providers set limits.
+    /// How many steps run at the same time at most, without those on hosts and inside the cluster, which may wait for the effects of
+    /// others; without it, only the providers set limits.
     pub parallelism: Option<NonZeroUsize>,
     /// How calls are retried.
     pub backoff: Backoff,

@@ -99,7 +99,8 @@ pub struct Environment {
     pub lease: Options,
     /// How old the read may be by which a step checks its object: [`slipway_engine::READ_AGE`], except in tests.
     pub read_age: Duration,
-    /// How many steps of a run are carried out at the same time at most; without it, only the providers set limits.
+    /// How many steps of a run are carried out at the same time at most, without those on hosts and inside the cluster; without it,
+    /// only the providers set limits.
     pub parallelism: Option<NonZeroUsize>,
     /// The approvals that every change of a cluster needs, by the policy of the caller.
     pub approvals: Approvals,

@@ -42,7 +42,10 @@ pub(crate) const PAGES: &[Page] = &[
             ("Apply a saved plan", "slipway apply cluster.plan"),
             ("Apply in CI, only with an approval", "slipway apply cluster.plan --yes --require-approval"),
             ("Apply in a script that reads the result", "slipway apply -f cluster.yaml --yes -o json"),
-            ("Apply one step after the other", "slipway apply -f cluster.yaml --parallelism 1"),
+            (
+                "Change one object of the cloud after the other",
+                "slipway apply -f cluster.yaml --parallelism 1",
+            ),
         ],
     ),
     page(
