@@ -206,6 +206,8 @@ mod tests {
         "deletionProtection",
         "ignoreChanges",
         "moved",
+        "removed",
+        "import",
         "pools[].metadata.name",
         "pools[].cluster",
         "pools[].role",

@@ -106,6 +106,7 @@ async fn run(
         confirmed: Default::default(),
         observed_at: Some(Instant::now()),
         read_age: crate::READ_AGE,
+        parallelism: None,
         backoff: Backoff::default(),
         events,
         stop,

@@ -77,6 +77,10 @@ fn variants() -> Vec<(&'static str, Json)> {
             } })),
         ),
         ("spec.ssh.keyName", json!({ "spec": { "ssh": { "keys": null, "keyName": "operators" } } })),
+        (
+            "spec.import",
+            json!({ "spec": { "import": [{ "to": "aws_subnet.nat-new", "id": "subnet-0a1b2c3d" }] } }),
+        ),
         ("", json!({})),
     ]
 }
