@@ -128,8 +128,8 @@ pub enum Error {
         /// The missing path.
         path: PathBuf,
     },
-    /// A rename in the spec names no resource.
-    #[error("a rename in the spec names no resource: {0}")]
+    /// An entry of `moved` or `import` in the spec names no resource.
+    #[error("an entry of `moved` or `import` names no resource: {0}")]
     BadRename(AddressError),
     /// The state has no such cluster.
     #[error("the state has no cluster `{cluster}`")]
