@@ -21,13 +21,19 @@ pub(super) fn name(plan: &mut Plan, last: Option<&Cluster>, next: &Cluster) {
     }
 }
 
-/// Whether a resource is the disk of a member, by its name: `etcd-main-a`, or `a.etcd-main.example.com` as kOps names it. A store of
-/// backups has the name of the etcd cluster alone.
+/// What stands before an address whose name would begin with a digit.
+const BEFORE_DIGIT: &str = "prefix_";
+
+/// Whether a resource is the disk of a member, by its name: `etcd-main-a`, or `a.etcd-main.example.com` as kOps names it. Addresses of
+/// clouds have hyphens in place of dots. A store of backups has the name of the etcd cluster alone.
 fn is_disk(etcd: &EtcdCluster, name: &str) -> bool {
+    let hyphenated = name.strip_prefix(BEFORE_DIGIT).unwrap_or(name).replace('.', "-");
     let is_of = |member: &EtcdMember| {
         let (cluster, member) = (&etcd.name, &member.name);
-        name.contains(&format!("etcd-{cluster}-{member}"))
-            || name.contains(&format!("{member}.etcd-{cluster}"))
+        let own = format!("{member}-etcd-{cluster}").replace('.', "-");
+        let begins =
+            hyphenated.strip_prefix(&own).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+        begins || name.contains(&format!("etcd-{cluster}-{member}"))
     };
     etcd.members.iter().any(is_of)
 }
@@ -65,11 +71,13 @@ mod tests {
 
     #[test]
     fn a_store_of_backups_is_no_disk() {
-        let etcd = etcd(&[("a", "1")]);
-        for name in ["etcd-main-a", "a.etcd-main.example.com"] {
+        let etcd = etcd(&[("a", "1"), ("1.b", "2")]);
+        let of_addresses = ["a-etcd-main-demo", "a-etcd-main-example-com", "prefix_1-b-etcd-main-demo"];
+        for name in ["etcd-main-a", "a.etcd-main.example.com"].into_iter().chain(of_addresses) {
             assert!(is_disk(&etcd, name), "{name}");
         }
-        for name in ["etcd-main", "etcd-events-a", "backups-etcd-main"] {
+        for name in ["etcd-main", "etcd-events-a", "backups-etcd-main", "a-etcd-events-demo", "a-etcd-mainly"]
+        {
             assert!(!is_disk(&etcd, name), "{name}");
         }
     }

@@ -119,7 +119,8 @@ mod tests {
             ..examples::plan()
         };
         assert_eq!(fault(&plan), None);
-        let edits: &[(&str, fn(&mut Plan))] = &[
+        type Edit = fn(&mut Plan);
+        let edits: &[(&str, Edit)] = &[
             ("its spec does not have the digest", |plan| plan.spec = serde_json::json!({ "name": "demo" })),
             ("depends_on of look any_thing.a is not sorted", |plan| {
                 plan.steps[1].depends_on.push(StepId(0));
