@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use slipway_resource::Address;
-use slipway_resource::provider::{Disruption, ExpandNote, Rollout};
+use slipway_resource::provider::{Disruption, ExpandNote, Fate, Rollout};
 
 use crate::assemble::{Decided, Nodes};
 use crate::change::ChangeAction;
@@ -145,18 +145,28 @@ pub(crate) fn machines(decided: &Decided) -> BTreeMap<String, usize> {
     machines
 }
 
-/// Marks rolls by which the only control plane of a cluster leaves before another one is started: its API does not answer until
-/// then, as when its pool is replaced. `machines` are those of the whole cluster, also if the plan is for a part of it.
+/// Marks rolls by which all control planes of a cluster leave before another one is started, as the only one does, or all of a pool
+/// that shrinks to one: the API does not answer until then, as when their pool is replaced. `machines` are those of the whole
+/// cluster, also if the plan is for a part of it.
 pub(crate) fn name_outages(decided: &mut Decided, machines: &BTreeMap<String, usize>) {
     for decision in decided.by_address.values_mut() {
         let is_alone = decision.rollout.as_ref().is_some_and(|rollout| {
             let leaves_first = rollout.max_surge == 0 && rollout.has_leaving();
-            rollout.exclusive && leaves_first && machines.get(&rollout.group) == Some(&1)
+            let all = machines.get(&rollout.group).copied();
+            rollout.exclusive && leaves_first && (all == Some(1) || all == Some(leaving_at_once(rollout)))
         });
         if is_alone {
             decision.change.disruption = Disruption::Outage;
         }
     }
+}
+
+/// How many machines of a pool may leave before a new one is ready: none if the budget of the pool keeps some of them.
+fn leaving_at_once(rollout: &Rollout) -> usize {
+    if rollout.size > rollout.max_unavailable.max(1) {
+        return 0;
+    }
+    rollout.members.iter().filter(|member| member.fate != Fate::Keep).count()
 }
 
 fn is_of_workers(decision: &Decision) -> bool {

@@ -1,5 +1,5 @@
 use slipway_resource::Identity;
-use slipway_resource::provider::{Fate, Member};
+use slipway_resource::provider::Member;
 
 use super::*;
 use crate::assemble::plain;
@@ -136,4 +136,28 @@ fn a_roll_of_the_only_control_plane_is_an_outage() {
     assert_eq!(disruption(three), Some(Disruption::None));
     let unchanged = vec![control_plane("a", true, 0), control_plane("b", false, 0)];
     assert_eq!(disruption(unchanged), Some(Disruption::None));
+}
+
+#[test]
+fn control_planes_that_all_leave_before_a_new_one_are_an_outage() {
+    let disruption = |size: u32, stays: &[bool], others: usize| {
+        let mut shrinks = pool("a", ChangeAction::Update, size, stays);
+        if let Some(rollout) = &mut shrinks.rollout {
+            (rollout.group, rollout.exclusive) = ("control-plane".to_owned(), true);
+            (rollout.max_surge, rollout.max_unavailable) = (0, 1);
+        }
+        let mut decided = decided([shrinks]);
+        let mut machines = machines(&decided);
+        *machines.entry("control-plane".to_owned()).or_default() += others;
+        name_outages(&mut decided, &machines);
+        decided.by_address.values().map(|decision| decision.change.disruption).max()
+    };
+    assert_eq!(disruption(1, &[false, false, false], 0), Some(Disruption::Outage));
+    assert_eq!(disruption(1, &[true, false, false], 0), Some(Disruption::None), "one stays");
+    assert_eq!(disruption(2, &[false, false, false], 0), Some(Disruption::None), "the budget keeps one");
+    assert_eq!(
+        disruption(1, &[false, false, false], 1),
+        Some(Disruption::None),
+        "another pool serves the API"
+    );
 }
