@@ -34,6 +34,9 @@ static NOTHING_FORGOTTEN: BTreeMap<Address, Vec<Identity>> = BTreeMap::new();
 /// The missing gates of a roll if the nodes of the cluster are not known.
 const NOT_DRAINED: &str = "no node is cordoned or drained, and new machines are not verified: Slipway has no access to \
                            the API of the cluster";
+/// Why control planes that are rolled without a look at their nodes are confirmed.
+const NOT_VERIFIED: &str = "its control planes leave one after the other, and nothing checks that a new one serves the API and \
+                            etcd before the next one leaves: --infrastructure-only does not connect to the cluster";
 
 /// Makes a plan of what was decided.
 ///
@@ -258,15 +261,27 @@ async fn join_nodes(inputs: &Inputs<'_>, nodes: &mut Nodes<'_>, decided: &mut De
             continue;
         };
         let Some((provider, _, kind)) = inputs.providers.of_type(address.kind()) else { continue };
+        let is_exclusive = rollout.exclusive;
         let joined = nodes.join(address, rollout, kind).await;
         let (gates, unknown) = joined
             .map_err(|source| Error::Provider { provider: provider.to_owned(), source: Box::new(source) })?;
         decision.gates = gates;
         if unknown {
-            decision.change.reasons.push(Reason::new(ReasonCode::NotDrained, NOT_DRAINED));
+            let is_requested = inputs.mode == Mode::Apply && inputs.options.infrastructure_only;
+            name_unknown(&mut decision.change, is_exclusive && is_requested);
         }
     }
     Ok(())
+}
+
+/// Says that nothing is known of the nodes of a roll. Control planes that are rolled like this on request may become none, and are
+/// confirmed by the name of their pool.
+fn name_unknown(change: &mut ResourceChange, is_confirmed: bool) {
+    change.reasons.push(Reason::new(ReasonCode::NotDrained, NOT_DRAINED));
+    if is_confirmed {
+        change.disruption = Disruption::Outage;
+        change.confirm(NOT_VERIFIED);
+    }
 }
 
 /// Names the nodes that are drained for a change of their kubelets in place.
@@ -401,6 +416,19 @@ mod tests {
             assert_eq!((missing.len(), accepted), (1, is_accepted), "{action:?}");
         }
         assert_eq!(infrastructure_only(&Decided::default(), false), (Vec::new(), false));
+    }
+
+    #[test]
+    fn control_planes_whose_nodes_are_not_known_are_confirmed_for_the_infrastructure_alone() {
+        let address: Address = "pool.a".parse().unwrap();
+        let named = |is_confirmed: bool| {
+            let mut change = ResourceChange::bare(&address, "any", 1);
+            name_unknown(&mut change, is_confirmed);
+            assert!(change.reasons.iter().any(|reason| reason.code == ReasonCode::NotDrained));
+            (change.confirmation.is_some(), change.disruption)
+        };
+        assert_eq!(named(false), (false, Disruption::None));
+        assert_eq!(named(true), (true, Disruption::Outage));
     }
 
     #[test]

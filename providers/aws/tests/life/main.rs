@@ -17,6 +17,7 @@ mod adopted;
 mod calls;
 mod changes;
 mod cloud;
+mod control_planes;
 mod differences;
 mod disturbance;
 mod faults;
@@ -55,6 +56,7 @@ const TESTS: &[(&str, Test)] = &[
     ("recorded::differences_from_kops_are_listed", differences::from_kops_are_listed),
     ("calls::minimal", calls::minimal),
     ("calls::highly_available", calls::highly_available),
+    ("control_planes::losses_are_named", control_planes::losses_are_named),
     ("faults::of_every_kind_at_once", faults::of_every_kind_at_once),
     ("faults::of_one_kind_each", faults::of_one_kind_each),
     ("faults::of_what_is_not_known_everywhere_yet", faults::of_what_is_not_known_everywhere_yet),
