@@ -136,6 +136,10 @@ fn with_rollout(
             rollout.loses = Some(disks.chain([loss]).collect::<Vec<_>>().join(", and "));
         }
     }
+    if let Some(applied) = last_applied {
+        let why = rollout::gives_up_majority(applied, &planned.normalised, observed);
+        rollout.irremovable = rollout.irremovable.or(why);
+    }
     planned.reasons.extend(rollout::in_place::keep(&mut rollout, &planned.normalised, observed));
     rollout::in_place::refuse(&rollout, &planned.normalised)?;
     if rollout.has_leaving() {

@@ -21,6 +21,14 @@ const EDITS: &[(&str, &str)] = &[
     ("image: ami-1e749f67, subnets: [a] }", "image: ami-1e749f67, subnets: [a, b, c], size: { fixed: 3 } }"),
 ];
 
+/// Replaces the volumes of two members of etcd.
+const VOLUMES: &[&str] = &[
+    "--replace",
+    "aws_ebs_volume.b-etcd-main-minimal-example-com",
+    "--replace",
+    "aws_ebs_volume.c-etcd-main-minimal-example-com",
+];
+
 /// The roll of control planes whose nodes are not known, and the loss of the majority of etcd, are confirmed by name.
 pub fn losses_are_named() -> Result<()> {
     let world = World::new()?;
@@ -38,26 +46,29 @@ pub fn losses_are_named() -> Result<()> {
     let refused = world.expect(1, APPLY)?.err;
     ensure!(refused.contains("RUN0008") && refused.contains(&format!("--confirm {GROUP}")), "{refused}");
     ensure!(world.cloud.objects()? == before, "the cloud was changed without a confirmation");
-    is_outage(&planned(&world)?)?;
+    is_outage(&planned(&world, &[])?)?;
     world.expect(0, &[APPLY, &["--confirm", GROUP]].concat())?;
     world.is_settled()?;
 
-    world.spec(&text.replace("m5.large", "m5.xlarge").replace("size: { fixed: 3 }", "size: { fixed: 1 }"))?;
-    let plan = planned(&world)?;
-    is_outage(&plan)?;
+    let text = text.replace("m5.large", "m5.xlarge");
+    world.spec(&text.replace("size: { fixed: 3 }", "size: { fixed: 1 }"))?;
+    let refused = world.expect(1, PLAN)?.err;
+    ensure!(refused.contains("error[PLAN0049]") && refused.contains(GROUP), "{refused}");
+
+    world.spec(&text)?;
+    let plan = planned(&world, VOLUMES)?;
     let reasons = confirmations(&plan)?;
     let volumes: Vec<_> = reasons.iter().filter(|(name, _)| name.contains("-etcd-main-")).collect();
     ensure!(volumes.len() == 2, "{reasons:#?}");
     for (name, reason) in volumes {
         ensure!(reason.contains("keeps 1 of 3 members, which is no majority"), "{name}: {reason}");
     }
-    world.spec(&text)?;
     world.delete()?;
     world.is_empty()
 }
 
-fn planned(world: &World) -> Result<Json> {
-    Ok(serde_json::from_str(&world.expect(2, &[PLAN, &["-o", "json"]].concat())?.out)?)
+fn planned(world: &World, more: &[&str]) -> Result<Json> {
+    Ok(serde_json::from_str(&world.expect(2, &[PLAN, &["-o", "json"], more].concat())?.out)?)
 }
 
 /// The reason for each confirmation, by its name.

@@ -45,6 +45,20 @@ pub(super) fn rollout(wanted: &Value, observed: Option<&Value>) -> Rollout {
     of_members(&manner, size, members)
 }
 
+/// Why no instance may leave a group that has members of etcd on volumes: it shrinks so far that no majority of them is left. The
+/// members of the other volumes remain members, because they can only be removed by a majority.
+pub(super) fn gives_up_majority(applied: &Value, wanted: &Value, observed: &Value) -> Option<String> {
+    let has_volumes = |group: &Value| Manner::of(group).etcd_data == Some(EtcdData::Elsewhere);
+    let (before, after) = (size(applied, Some(observed)), size(wanted, Some(observed)));
+    let is_lost = after < before && after.saturating_mul(2) <= before;
+    (is_lost && (has_volumes(applied) || has_volumes(wanted))).then(|| {
+        format!(
+            "{before} instances of the group run members of etcd, {after} of {before} is no majority, and Slipway does not remove \
+             members of etcd on AWS before their instances leave"
+        )
+    })
+}
+
 /// The rollout of a deleted group; `None` when it has no instances.
 pub(super) fn of_removal(item: &PlanItem) -> Option<Rollout> {
     let observed = item.observed.as_ref()?;

@@ -186,6 +186,33 @@ fn a_group_with_another_name_takes_its_instances_along() {
 }
 
 #[test]
+fn control_planes_with_volumes_of_etcd_do_not_shrink_to_a_minority() {
+    let group = |size: usize| json!({"name": "masters", "min_size": size, "max_size": size, "launch_template": [{"id": "lt-1", "version": "3"}]});
+    let with_rollout = |size: usize| {
+        let mut group = group(size);
+        group["rollout"] = json!({"group": "control-plane", "max_surge": "0", "max_unavailable": "1", "drain": true,
+            "drain_budgets": "respect", "drain_on_blocked": "fail", "drain_timeout_ms": 1, "ready_timeout_ms": 1, "settle_ms": 0,
+            "etcd_data": "elsewhere"});
+        group
+    };
+    let stays = |before: usize, after: usize| {
+        let mut observed = group(before);
+        let one = |index: usize| json!({"id": format!("i-{index}"), "state": "InService", "launch_template": "lt-1", "version": "3"});
+        observed["instances"] = (0..before).map(one).collect();
+        observed["desired_capacity"] = before.into();
+        let mut item = item("aws_autoscaling_group", Some(observed), Some(with_rollout(after)));
+        item.last_applied = Some(Value::from_json(&with_rollout(before)));
+        plan(&item).unwrap().rollout.unwrap().irremovable
+    };
+    let why = stays(3, 1).unwrap();
+    assert!(why.contains("1 of 3 is no majority"), "{why}");
+    assert!(stays(2, 1).is_some());
+    for (before, after) in [(3, 2), (5, 3), (3, 3), (1, 3), (1, 1)] {
+        assert_eq!(stays(before, after), None, "{before} to {after}");
+    }
+}
+
+#[test]
 fn three_members_of_etcd_move_from_disks_to_volumes_and_a_single_one_stays() {
     let group = |version: &str| json!({"name": "masters", "min_size": 3, "max_size": 3, "launch_template": [{"id": "lt-1", "version": version}]});
     let of = |ids: &[&str], etcd_data: &str| {
