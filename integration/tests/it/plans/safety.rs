@@ -497,3 +497,22 @@ fn every_zone_can_be_removed() -> Result<()> {
     place.expect(0, &[APPLY, &["--confirm", "sim_volume.etcd-main-a"]].concat())?;
     place.expect(0, PLAN).map(|_| ())
 }
+
+/// All control planes leave before the one that stays is started: the plan marks the outage.
+#[test]
+fn control_planes_that_shrink_to_one_are_an_outage() -> Result<()> {
+    let of = |size: u32| {
+        let sized = format!("role: controlPlane, size: {{ fixed: {size} }}, machineType");
+        spec()
+            .replace("zones: [sim-1a]", "zones: [sim-1a, sim-1b, sim-1c]")
+            .replace("role: controlPlane, machineType", &sized)
+    };
+    let place = applied(&of(3))?;
+    place.write("spec.yaml", &of(1))?;
+    let plan = planned(&place, 2, &[])?;
+    let classes = plan["disruption"].as_array().cloned().unwrap_or_default();
+    let is_named =
+        |one: &Json| one["address"] == "sim_machine_pool.control-plane" && one["class"] == "outage";
+    ensure!(classes.iter().any(is_named), "{classes:#?}");
+    Ok(())
+}
