@@ -28,35 +28,11 @@ fn show(context: &Context, arguments: &SpecShowArguments) -> Result<ExitCode, Co
         loaded.sources.insert(wanted.cluster.name.clone(), wanted.sources);
         loaded.clusters.push(wanted.cluster);
     }
-    let mut text = slipway_spec::full_yaml(&loaded)
-        .map_err(|error| CommandError::internal("the spec cannot be shown", error))?;
-    if !arguments.full {
-        text = without_defaults(&text);
-    }
+    let text =
+        if arguments.full { slipway_spec::full_yaml(&loaded) } else { slipway_spec::written_yaml(&loaded) };
+    let text = text.map_err(|error| CommandError::internal("the spec cannot be shown", error))?;
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The lines of the spec's author. Lines marked as defaults are removed, and so are mappings that become
-/// empty.
-fn without_defaults(text: &str) -> String {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let mut kept: Vec<&str> = Vec::new();
-    for line in text.lines().filter(|line| !line.ends_with("# default")) {
-        // A mapping without fields: the line after it is not indented deeper.
-        while let Some(last) = kept.last()
-            && last.ends_with(':')
-            && indent(line) <= indent(last)
-            && !line.trim_start().starts_with("- ")
-        {
-            kept.pop();
-        }
-        kept.push(line);
-    }
-    while kept.last().is_some_and(|last| last.ends_with(':')) {
-        kept.pop();
-    }
-    kept.iter().fold(String::new(), |text, line| text + line + "\n")
 }
 
 fn check(context: &Context, arguments: &SpecCheckArguments) -> Result<ExitCode, CommandError> {

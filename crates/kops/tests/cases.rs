@@ -17,6 +17,7 @@ use slipway_spec::{
     load_files,
     model::{Cluster, Role},
     source::{SourceFile, Span},
+    written_yaml,
     yaml::{self, Node, Value},
 };
 
@@ -78,6 +79,10 @@ fn a_cluster_is_shown_as_a_spec_that_loads_as_the_same() {
         let again = load_files(vec![SourceFile::new("full.yaml", full.as_str())], &[]);
         assert!(errors(&again).is_empty(), "{}: {}", folder.display(), errors(&again).join("\n"));
         assert_eq!(unmarked(&again), full, "{}", folder.display());
+        let written = written_yaml(&loaded).unwrap();
+        let again = load_files(vec![SourceFile::new("written.yaml", written.as_str())], &[]);
+        assert!(errors(&again).is_empty(), "{}: {}", folder.display(), errors(&again).join("\n"));
+        assert_eq!(unmarked(&again), full, "{}\n{written}", folder.display());
         seen += again.clusters.len();
     }
     assert!(seen >= 5, "{seen} clusters");

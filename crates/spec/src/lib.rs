@@ -30,5 +30,5 @@ pub use explain::explain;
 pub use leaves::leaves;
 pub use load::{Guard, Loaded, load, load_files, load_guarded, load_with};
 pub use schema::schemas;
-pub use show::{brief_yaml, full_yaml};
+pub use show::{brief_yaml, full_yaml, written_yaml};
 pub use slipway_cluster_input::value;

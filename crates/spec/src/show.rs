@@ -13,8 +13,11 @@ use crate::{
 };
 
 mod brief;
+mod reduced;
+mod written;
 
 pub use brief::brief_yaml;
+pub use written::written_yaml;
 
 /// All loaded clusters as documents of the newest version, whatever their format was, with every default
 /// explicit.
@@ -37,9 +40,7 @@ pub fn full_yaml(loaded: &Loaded) -> Result<String, Error> {
 /// The documents of a cluster, the cluster itself, then its pools and hosts.
 fn documents(cluster: &Cluster, documents: &[Json], printer: &mut Printer<'_>) -> Result<(), Error> {
     for (index, document) in documents.iter().enumerate() {
-        let pools = cluster.pools.iter().map(|pool| format!("pools[{}]", pool.name));
-        let hosts = cluster.hosts.iter().map(|host| format!("hosts[{}]", host.name));
-        let prefix = index.checked_sub(1).and_then(|index| pools.chain(hosts).nth(index)).unwrap_or_default();
+        let prefix = part_prefix(cluster, index);
         if !printer.text.is_empty() {
             printer.text.push_str("---\n");
         }
@@ -48,11 +49,22 @@ fn documents(cluster: &Cluster, documents: &[Json], printer: &mut Printer<'_>) -
             printer.line(0, name, &value, None);
         }
         for part in ["metadata", "spec"] {
+            if in_order(&document[part]).is_empty() {
+                printer.line(0, part, "{}", None);
+                continue;
+            }
             printer.line(0, part, "", None);
             printer.fields(&document[part], &prefix, 1)?;
         }
     }
     Ok(())
+}
+
+/// The path of the part of a cluster that a document of it describes; empty for the cluster itself.
+fn part_prefix(cluster: &Cluster, document: usize) -> String {
+    let pools = cluster.pools.iter().map(|pool| format!("pools[{}]", pool.name));
+    let hosts = cluster.hosts.iter().map(|host| format!("hosts[{}]", host.name));
+    document.checked_sub(1).and_then(|index| pools.chain(hosts).nth(index)).unwrap_or_default()
 }
 
 /// A cluster that cannot be shown.

@@ -10,6 +10,7 @@ use slipway_spec::{
     shape::{Kind, Shape},
     source::SourceFile,
     v1alpha1::{self, ClusterDocument, HostDocument, NodePoolDocument},
+    written_yaml,
 };
 
 fn example(name: &str) -> Loaded {
@@ -92,6 +93,15 @@ fn every_leaf_can_be_changed_and_survives_the_way_round() {
                 leaf.path,
                 diagnostic::render_all(&again.diagnostics)
             );
+            if loaded.is_valid() {
+                let written = written_yaml(&loaded).unwrap();
+                let again = read(&written);
+                assert_eq!(
+                    again.clusters, loaded.clusters,
+                    "{} {} = {value}\n{written}",
+                    leaf.document, leaf.path
+                );
+            }
         }
     }
     println!("{changed} changes, {valid} of them valid, {round} went round");

@@ -19,19 +19,22 @@ const REMARK: &str = "derived, or a default of kOps";
 /// Writes clusters of another format as documents of Slipway's own, and says what is different.
 pub(super) fn run(context: &Context, arguments: &SpecConvertArguments) -> Result<ExitCode, CommandError> {
     let mut text = String::new();
-    for wanted in specs::wanted(context, &Selection::from(&arguments.specs))? {
+    let selected = specs::wanted(context, &Selection::from(&arguments.specs))?;
+    let names_cluster = selected.len() > 1;
+    for wanted in selected {
         if !text.is_empty() {
             text.push_str("---\n");
         }
-        text.push_str(&one(context, &wanted)?);
+        text.push_str(&one(context, &wanted, names_cluster)?);
     }
     context.output.result(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn one(context: &Context, wanted: &ClusterSpec) -> Result<String, CommandError> {
+/// The documents of a cluster. Its pools name it when they are printed beside those of other clusters.
+fn one(context: &Context, wanted: &ClusterSpec, names_cluster: bool) -> Result<String, CommandError> {
     let cluster = slipway_kops::native(&wanted.cluster);
-    let text = brief_yaml(&cluster, &wanted.sources, REMARK)
+    let text = brief_yaml(&cluster, &wanted.sources, REMARK, names_cluster)
         .map_err(|error| CommandError::internal("the spec cannot be written", error))?;
     // The written documents must describe the same cluster.
     let again = load_files(vec![SourceFile::new("converted.yaml", text.clone())], &[]);

@@ -52,9 +52,97 @@ fn every_example_survives_the_way_round() {
         assert_eq!(again.clusters, loaded.clusters, "{}", path.display());
         let third = full_yaml(&again).unwrap();
         assert!(!third.contains("# default"), "{third}");
+        let written = written_yaml(&loaded).unwrap();
+        // Beside other clusters, pools have to name theirs.
+        let is_needed = |line: &str| !line.ends_with("# default") || line.starts_with("  cluster: ");
+        assert!(written.lines().all(is_needed), "{}\n{written}", path.display());
+        let again = reload(&written);
+        assert!(again.diagnostics.is_empty(), "{}", crate::diagnostic::render_all(&again.diagnostics));
+        assert_eq!(again.clusters, loaded.clusters, "{}", path.display());
         seen += 1;
     }
     assert!(seen >= 5, "{seen} examples");
+}
+
+const TWO: &str = "\
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: one }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec:
+  cluster: one
+  role: controlPlane
+  machineType: sim.large
+  volumes:
+  - sizeGiB: 10
+    device: /dev/xvdb
+  - sizeGiB: 20
+    device: /dev/xvdc
+---
+apiVersion: slipway.dev/v1alpha1
+kind: Cluster
+metadata: { name: two }
+spec:
+  provider: { name: sim }
+  kubernetesVersion: 1.35.2
+  zones: [a]
+---
+apiVersion: slipway.dev/v1alpha1
+kind: NodePool
+metadata: { name: control-plane }
+spec: { cluster: two, role: controlPlane, machineType: sim.large }
+";
+
+#[test]
+fn clusters_without_defaults_name_all_that_they_need() {
+    let loaded = reload(TWO);
+    assert!(loaded.is_valid(), "{:?}", loaded.diagnostics);
+    let written = written_yaml(&loaded).unwrap();
+    assert!(
+        written.contains("  volumes:\n  - device: /dev/xvdb\n    sizeGiB: 10\n  - device: /dev/xvdc\n"),
+        "{written}"
+    );
+    assert!(!written.contains("topology"), "{written}");
+    let again = reload(&written);
+    assert!(again.is_valid(), "{written}\n{:#?}", again.diagnostics);
+    assert_eq!(again.clusters, loaded.clusters);
+}
+
+#[test]
+fn defaults_of_another_format_stay_and_are_marked() {
+    let mut loaded = reload(TWO);
+    // As in a cluster of kOps.
+    loaded.clusters[0].addons.retain(|addon| addon.name != "metrics-server");
+    let written = written_yaml(&loaded).unwrap();
+    assert!(written.contains("enabled: false # default\n"), "{written}");
+    assert!(!written.contains("topology"), "{written}");
+    let again = reload(&written);
+    assert!(again.is_valid(), "{written}\n{:#?}", again.diagnostics);
+    let addon = again.clusters[0].addons.iter().find(|addon| addon.name == "metrics-server").unwrap();
+    assert!(!addon.enabled);
+}
+
+#[test]
+fn brief_documents_of_several_clusters_belong_together() {
+    let loaded = reload(TWO);
+    let brief = |names_cluster: bool| {
+        let of = |cluster: &Cluster| {
+            brief_yaml(cluster, loaded.sources.cluster(&cluster.name).unwrap(), "default", names_cluster)
+                .unwrap()
+        };
+        loaded.clusters.iter().map(of).collect::<Vec<String>>().join("---\n")
+    };
+    let again = reload(&brief(true));
+    assert!(again.is_valid(), "{:#?}", again.diagnostics);
+    assert_eq!(again.clusters, loaded.clusters);
+    assert!(!reload(&brief(false)).is_valid());
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn both_forms_become_the_same_resources() {
         for cluster in loaded.clusters.iter().filter(|cluster| cluster.provider.name == "aws") {
             let native = slipway_kops::native(cluster);
             let sources = loaded.sources.cluster(&cluster.name).unwrap();
-            let text = brief_yaml(&native, sources, "a default of kOps").unwrap();
+            let text = brief_yaml(&native, sources, "a default of kOps", false).unwrap();
             let again = load_files(vec![SourceFile::new("native.yaml", text.clone())], &[]);
             let place = path.display();
             assert!(again.is_valid(), "{place}\n{}\n{text}", diagnostic::render_all(&again.diagnostics));
