@@ -106,12 +106,13 @@ pub(crate) async fn expand(
     Ok(Inside { resources, notes: expanded.notes, secrets: user.secrets })
 }
 
-/// Refuses fields that have no effect on existing machines: all of them at once, each with its position.
+/// Refuses fields that have no effect on existing machines: all of them at once, each with its position. A field with the value
+/// that it has by default asks for nothing.
 ///
 /// # Errors
 /// When there is such a field.
 pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
-    let mut found = from_cluster::without_effect(spec.sources.paths());
+    let mut found = beyond_defaults(&spec.cluster, from_cluster::without_effect(spec.sources.paths()));
     let message = ClusterInput::from(&spec.cluster);
     found.extend(from_cluster::programs_without_effect(&message));
     found.extend(from_cluster::hooks_without_effect(&message));
@@ -128,6 +129,24 @@ pub(crate) fn refuse_without_effect(spec: &ClusterSpec) -> Result<(), Error> {
     };
     let fields = found.iter().map(describe).collect();
     Err(Error::WithoutEffect { cluster: spec.cluster.name.to_string(), fields })
+}
+
+/// Those of the fields whose values are not the defaults, as in a spec that lists all of them.
+fn beyond_defaults(
+    cluster: &Cluster,
+    found: Vec<from_cluster::WithoutEffect>,
+) -> Vec<from_cluster::WithoutEffect> {
+    if found.is_empty() {
+        return found;
+    }
+    let fields: Vec<&str> = found.iter().map(|unused| unused.field.as_str()).collect();
+    let Ok(are_defaults) = slipway_spec::show::are_defaults(cluster, &fields) else { return found };
+    found
+        .into_iter()
+        .zip(are_defaults)
+        .filter(|(_, is_default)| !is_default)
+        .map(|(unused, _)| unused)
+        .collect()
 }
 
 /// Whether machines that exist run kubelets that the spec lists.

@@ -13,10 +13,12 @@ use crate::{
 };
 
 mod brief;
+mod defaults;
 mod reduced;
 mod written;
 
 pub use brief::brief_yaml;
+pub use defaults::are_defaults;
 pub use written::written_yaml;
 
 /// All loaded clusters as documents of the newest version, whatever their format was, with every default

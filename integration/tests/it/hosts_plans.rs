@@ -256,3 +256,22 @@ fn fields_without_effect_are_refused_together_where_they_are_written() -> Result
     );
     Ok(())
 }
+
+/// A spec with all defaults sets every field that has no effect on hosts, each to what it is without it.
+#[test]
+fn a_spec_with_all_defaults_plans_the_same() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/hosts-ha").display().to_string();
+    let planned = |spec: &str| -> Result<String> {
+        let out = place.expect(2, &["plan", "-f", spec, "--offline"])?.out;
+        Ok(out.lines().find(|line| line.starts_with("Plan: ")).context("the sum")?.to_owned())
+    };
+    place.write("full.yaml", &place.expect(0, &["spec", "show", "--full", "-f", &example])?.out)?;
+    place.write("written.yaml", &place.expect(0, &["spec", "show", "-f", &example])?.out)?;
+    let expected = planned(&example)?;
+    for spec in ["full.yaml", "written.yaml"] {
+        let found = planned(spec)?;
+        ensure!(found == expected, "{spec}: {found} is not {expected}");
+    }
+    Ok(())
+}

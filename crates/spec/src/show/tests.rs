@@ -53,8 +53,11 @@ fn every_example_survives_the_way_round() {
         let third = full_yaml(&again).unwrap();
         assert!(!third.contains("# default"), "{third}");
         let written = written_yaml(&loaded).unwrap();
-        // Beside other clusters, pools have to name theirs.
-        let is_needed = |line: &str| !line.ends_with("# default") || line.starts_with("  cluster: ");
+        // Beside other clusters, pools have to name theirs. What they inherit from the rollout of their cluster counts as default.
+        let needed = ["cluster: ", "timeout: ", "settle: ", "budgets: ", "onBlocked: "];
+        let is_needed = |line: &str| {
+            !line.ends_with("# default") || needed.iter().any(|name| line.trim_start().starts_with(name))
+        };
         assert!(written.lines().all(is_needed), "{}\n{written}", path.display());
         let again = reload(&written);
         assert!(again.diagnostics.is_empty(), "{}", crate::diagnostic::render_all(&again.diagnostics));
@@ -127,6 +130,22 @@ fn defaults_of_another_format_stay_and_are_marked() {
     assert!(again.is_valid(), "{written}\n{:#?}", again.diagnostics);
     let addon = again.clusters[0].addons.iter().find(|addon| addon.name == "metrics-server").unwrap();
     assert!(!addon.enabled);
+}
+
+#[test]
+fn fields_with_their_defaults_are_known() {
+    let loaded = reload(TWO);
+    let fields = [
+        "labels",
+        "network.topology",
+        "pools[control-plane].zones",
+        "pools[control-plane].volumes",
+        "pools[control-plane].machineType",
+        "kubernetesVersion",
+        "pools[none].zones",
+    ];
+    let found = are_defaults(&loaded.clusters[0], &fields).unwrap();
+    assert_eq!(found, [true, true, true, false, false, false, false]);
 }
 
 #[test]
