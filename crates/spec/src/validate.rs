@@ -6,6 +6,7 @@
 
 mod access;
 mod addresses;
+mod architectures;
 mod audit;
 mod components;
 mod context;
@@ -52,6 +53,7 @@ pub fn cluster(cluster: &Cluster, sources: &FieldSources, refused: &[String]) ->
         gates::check,
         access::check,
         pools::check,
+        architectures::check,
         hosts::check,
         rollout::check,
         labels::check,
