@@ -56,6 +56,9 @@ const VOLUMES_PATH: &str = "controlPlane.etcdVolumes";
 /// Programs that an image may lack, and the line of the script that downloads the first of them.
 pub(super) const NEEDED: [&str; 4] = ["containerd", "runc", "cniPlugins", "kubelet"];
 pub(super) const FETCHES: &str = "until is_program ";
+/// Slipway's own program, which the script downloads, and the program whose version is that of the nodes.
+const OWN: &str = "slipway";
+const KUBELET: &str = "kubelet";
 /// The text in the script before the digest of the program `slipway`.
 const PROGRAM: &str = "is_program() { echo \"";
 const NEEDS_PROGRAM: &str = "new machines read their settings from the cluster: the program slipway that they boot with, which does not change \
@@ -246,18 +249,41 @@ pub(super) fn limits(wanted: &Value) -> Option<String> {
     let text = wanted.get(USER_DATA).and_then(text).filter(|text| is_ours(text))?;
     let document = document(&text).unwrap_or_default();
     let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let has_programs = has_programs(&text, &document);
+    let no_programs = no_programs(&text, &document);
     let is_control_plane = document["node"]["role"] == "controlPlane";
     let has_provider = files.iter().any(|file| file["name"] == PROVIDER);
     let has_credential = is_control_plane || text.contains(AUTHORITY) && has_provider;
     let has_volume = !has_volumes(&document) || has_provider;
     let lacks = [
-        (!has_programs).then_some(NO_PROGRAMS),
-        (!has_credential).then_some(NO_CREDENTIAL),
-        (!has_volume).then_some(NO_VOLUME),
+        no_programs,
+        (!has_credential).then(|| NO_CREDENTIAL.to_owned()),
+        (!has_volume).then(|| NO_VOLUME.to_owned()),
     ];
-    let lacks: Vec<&str> = lacks.into_iter().flatten().collect();
+    let lacks: Vec<String> = lacks.into_iter().flatten().collect();
     (!lacks.is_empty()).then(|| format!("{}{NO_NODES}{}", machines_of(&document), lacks.join(", and ")))
+}
+
+/// The programs that are not listed for machines, as a sentence; `None` where all are. A file for another architecture, or a kubelet
+/// of another version, is none for them.
+fn no_programs(text: &str, document: &Json) -> Option<String> {
+    if has_programs(text, document) {
+        return None;
+    }
+    let files = document["programs"]["files"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let own = (!text.contains(FETCHES)).then_some(OWN);
+    let others = NEEDED.into_iter().filter(|name| files.iter().all(|file| file["name"] != *name));
+    let missing: Vec<&str> = own.into_iter().chain(others).collect();
+    if missing.len() > NEEDED.len() {
+        return Some(NO_PROGRAMS.to_owned());
+    }
+    let versioned = |name: &str| match document["node"]["kubernetesVersion"].as_str() {
+        Some(version) if name == KUBELET => format!("{name} {version}"),
+        _ => name.to_owned(),
+    };
+    let missing: Vec<String> = missing.into_iter().map(versioned).collect();
+    let architecture = document["node"]["architecture"].as_str();
+    let architecture = architecture.map_or_else(String::new, |name| format!(" for {name}"));
+    Some(format!("`assets.programs` must also list {}{architecture}", missing.join(", ")))
 }
 
 /// Whether members of etcd keep their data on volumes.
@@ -505,9 +531,15 @@ mod tests {
         let fetches = format!("{FETCHES}x; do :; done\n");
         assert_eq!(script("controlPlane", &files, &fetches), "");
         assert_eq!(script("worker", &files, &fetches), format!("{MACHINES}{NO_NODES}{NO_CREDENTIAL}"));
-        assert_eq!(script("controlPlane", &files, ""), format!("{MACHINES}{NO_NODES}{NO_PROGRAMS}"));
+        let lists = |missing: &str| format!("{MACHINES}{NO_NODES}`assets.programs` must also list {missing}");
+        assert_eq!(script("controlPlane", &files, ""), lists("slipway"));
         let one = r#"{"name":"kubelet"}"#;
-        assert_eq!(script("controlPlane", one, &fetches), format!("{MACHINES}{NO_NODES}{NO_PROGRAMS}"));
+        assert_eq!(script("controlPlane", one, &fetches), lists("containerd, runc, cniPlugins"));
+        let node = r#"{"role":"controlPlane","architecture":"arm64","kubernetesVersion":"1.35.2"}"#;
+        let others = files.replace(r#",{"name":"kubelet"}"#, "");
+        let document = format!(r#"{{"node":{node},"programs":{{"files":[{others}]}}}}"#);
+        let of_another = template(&ours(&document).replace("exec ", &format!("{fetches}exec ")));
+        assert_eq!(limits(&of_another).unwrap_or_default(), lists("kubelet 1.35.2 for arm64"));
         let proves = format!(r#"{files},{{"name":"provider"}}"#);
         let asks = format!("SLIPWAY_AUTHORITY=\"\"\n{fetches}");
         assert_eq!(script("worker", &proves, &asks), "");
