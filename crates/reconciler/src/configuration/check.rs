@@ -174,6 +174,13 @@ fn check_source(source: &Source) -> Result<(), Error> {
     let paths = source.paths.iter().map(|path| path.strip_suffix("/*").unwrap_or(path));
     for path in paths.chain(source.bases.iter().map(String::as_str)) {
         let is_part = |part: &str| part == "." || is_plain(part);
+        if path.contains('*') {
+            return refused_with(
+                place(),
+                &format!("the path `{path}` has a `*` where no pattern is allowed"),
+                "write `.` for the whole source; in `paths`, `FOLDER/*` names all folders in a folder, as in `clusters/*`",
+            );
+        }
         if !path.split('/').all(is_part) {
             let reason = format!("the path `{path}` is not a path inside of the source");
             return refused(place(), reason);

@@ -127,6 +127,7 @@ fn mistakes_are_refused_with_their_place() {
         (source(""), "one of `folder`, `git`, `bucket`, `oci`, `flux` and `object`"),
         (source("folder = 'f'\npaths = ['../x']"), "not a path inside"),
         (source("folder = 'f'\npaths = ['a/.git']"), "not a path inside"),
+        (source("folder = 'f'\npaths = ['*']"), "has a `*`"),
         (
             source("folder = 'f'\n[[source.cluster]]\nname = '*'\napply = 'always'"),
             "needs the section `trust`",
