@@ -191,8 +191,15 @@ pub(crate) fn hops(
     }
     match choices.via.iter().find(|version| *version > from && !hops.contains(version)) {
         Some(version) => {
-            Err(VersionError::NotOnTheWay { version: version.clone(), from: from.clone(), to: to.clone() }
-                .into())
+            let is_same = |hop: &&KubernetesVersion| (hop.major, hop.minor) == (version.major, version.minor);
+            let named = hops.iter().filter(|hop| choices.via.contains(hop)).find(is_same);
+            Err(match named {
+                Some(first) => VersionError::TwoOnTheWay { first: first.clone(), second: version.clone() },
+                None => {
+                    VersionError::NotOnTheWay { version: version.clone(), from: from.clone(), to: to.clone() }
+                }
+            }
+            .into())
         }
         None => Ok(hops),
     }
@@ -399,6 +406,8 @@ mod tests {
         for not_there in [&["1.33.5"][..], &["1.36.0"], &["1.37.0"], &["1.34.2", "1.34.5"], &["2.34.0"]] {
             let refused = way(not_there).unwrap_err();
             assert_eq!(refused.code(), Some("CLI0072"), "{not_there:?}");
+            let is_two = refused.to_string().contains("1.34.2 and 1.34.5 are of the same one");
+            assert_eq!(is_two, not_there.len() == 2, "{refused}");
         }
     }
 }

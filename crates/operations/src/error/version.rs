@@ -97,6 +97,16 @@ pub enum VersionError {
         /// The requested version.
         to: KubernetesVersion,
     },
+    /// Two patch releases of one minor version are named for the way of an upgrade.
+    #[error(
+        "an upgrade takes one patch release of each minor version: {first} and {second} are of the same one"
+    )]
+    TwoOnTheWay {
+        /// The version that is named first.
+        first: KubernetesVersion,
+        /// The other one.
+        second: KubernetesVersion,
+    },
     /// Another change of version while an upgrade is reversible.
     #[error(
         "{cluster} has Kubernetes {version} and emulates {emulated}: this upgrade is not final; nothing was done"
@@ -149,7 +159,7 @@ impl VersionError {
             Self::Back { .. } => "CLI0011",
             Self::Skipped { .. } | Self::OtherMajor { .. } => "CLI0012",
             Self::Partial { .. } => "CLI0071",
-            Self::NotOnTheWay { .. } => "CLI0072",
+            Self::NotOnTheWay { .. } | Self::TwoOnTheWay { .. } => "CLI0072",
             Self::UnderWay { .. } => "CLI0074",
             Self::CannotReverse { .. } => "CLI0075",
             Self::NotReversible { .. } => "CLI0076",
@@ -205,7 +215,7 @@ impl VersionError {
             Self::Skipped { to, .. } => {
                 vec![format!("`slipway upgrade -f … --to {to}` goes one minor version at a time")]
             }
-            Self::NotOnTheWay { .. } => one(
+            Self::NotOnTheWay { .. } | Self::TwoOnTheWay { .. } => one(
                 "name one patch release of each minor version between the two, or none: `slipway upgrade -f …` lists them",
             ),
             Self::UnderWay { emulated, .. } => vec![
