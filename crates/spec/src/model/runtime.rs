@@ -103,6 +103,21 @@ pub enum ProgramName {
     Provider,
 }
 
+impl ProgramName {
+    /// The name in documents.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Slipway => "slipway",
+            Self::Containerd => "containerd",
+            Self::Runc => "runc",
+            Self::CniPlugins => "cniPlugins",
+            Self::Kubelet => "kubelet",
+            Self::Crictl => "crictl",
+            Self::Provider => "provider",
+        }
+    }
+}
+
 /// A proxy through which nodes reach the outside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -4,6 +4,7 @@ use super::context::{Context, error};
 use crate::{
     diagnostic::code::{BAD_FORMAT, CONTRADICTION, DUPLICATE_NAME, INLINE_SECRET},
     model::ProgramName,
+    reader::item_path,
 };
 
 const PLACE: &str = "assets.programs";
@@ -30,8 +31,9 @@ pub(super) fn check(context: &mut Context<'_>) {
         check_mirror(context, &format!("{PLACE}.mirrors[{index}]"), mirror);
     }
     let mut seen = BTreeSet::new();
+    let names: Vec<&str> = programs.files.iter().map(|file| file.name.as_str()).collect();
     for (index, file) in programs.files.iter().enumerate() {
-        let place = format!("{PLACE}.files[{index}]");
+        let place = item_path(&format!("{PLACE}.files"), &names, index);
         if !is_path(&file.path) {
             let hint = "write letters, digits and `.-_+/`, without `..` and without a `/` at the beginning";
             let text = format!("the path `{}` is not one below a mirror", file.path);
@@ -158,6 +160,20 @@ mod tests {
                 "{found:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_wrong_digest_is_shown_where_it_is_written() {
+        let digest = "0".repeat(63);
+        let text = format!(
+            "apiVersion: slipway.dev/v1alpha1\nkind: Cluster\nmetadata: {{ name: demo }}\nspec:\n  provider: {{ name: sim }}\n  \
+             kubernetesVersion: 1.35.2\n  zones: [a]\n  assets:\n    programs:\n      mirrors: [ \"https://m/a\" ]\n      \
+             files:\n      - name: kubelet\n        path: a/b\n        sha256: \"{digest}\"\n---\napiVersion: slipway.dev/v1alpha1\nkind: \
+             NodePool\nmetadata: {{ name: control-plane }}\nspec: {{ role: controlPlane, machineType: sim.large }}\n"
+        );
+        let loaded = load_files(vec![SourceFile::new("a.yaml", &text)], &[]);
+        let found = loaded.diagnostics.iter().find(|one| one.message.ends_with("is not a SHA-256")).unwrap();
+        assert_eq!(found.location.as_ref().unwrap().line, 14);
     }
 
     #[test]
