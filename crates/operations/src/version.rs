@@ -96,11 +96,13 @@ fn check_pools(applied: &Cluster, spec: &ClusterSpec) -> Result<(), Error> {
         let before = applied.pools.iter().find(|before| before.name == pool.name);
         let Some(from) = before.map(|before| &before.kubernetes_version) else { continue };
         if pool.kubernetes_version < *from {
+            let place = spec.place(&format!("pools[{}].kubernetesVersion", pool.name));
             return Err(VersionError::Back {
                 cluster: Some(format!("pool {}", pool.name)),
                 from: from.clone(),
                 to: pool.kubernetes_version.clone(),
-                place: spec.place(&format!("pools[{}].kubernetesVersion", pool.name)).cloned(),
+                place: place.cloned(),
+                is_in_base: place.is_some_and(|place| spec.is_in_base(place)),
             }
             .into());
         }
@@ -128,11 +130,13 @@ pub(crate) fn check_existing(plan: &Plan, spec: &ClusterSpec) -> Result<(), Erro
 
 /// The refusal of a spec whose version is older than the one that the cluster has.
 fn back(spec: &ClusterSpec, from: KubernetesVersion) -> Error {
+    let place = spec.place("kubernetesVersion");
     VersionError::Back {
         cluster: Some(spec.cluster.name.to_string()),
         from,
         to: spec.cluster.kubernetes_version.clone(),
-        place: spec.place("kubernetesVersion").cloned(),
+        place: place.cloned(),
+        is_in_base: place.is_some_and(|place| spec.is_in_base(place)),
     }
     .into()
 }
@@ -177,9 +181,14 @@ pub(crate) fn hops(
     choices: &Choices<'_>,
 ) -> Result<Vec<KubernetesVersion>, Error> {
     if to < from {
-        return Err(
-            VersionError::Back { cluster: None, from: from.clone(), to: to.clone(), place: None }.into()
-        );
+        return Err(VersionError::Back {
+            cluster: None,
+            from: from.clone(),
+            to: to.clone(),
+            place: None,
+            is_in_base: false,
+        }
+        .into());
     }
     if to.major != from.major {
         return Err(VersionError::OtherMajor { from: from.clone(), to: to.clone() }.into());

@@ -45,6 +45,8 @@ pub enum VersionError {
         to: KubernetesVersion,
         /// Where the spec asks for it.
         place: Option<Location>,
+        /// Whether that is in a base of an environment, which other environments may have too.
+        is_in_base: bool,
     },
     /// An upgrade did not complete, and the spec has an older version than it.
     #[error(
@@ -197,7 +199,11 @@ impl VersionError {
             Self::Partial { to, .. } => vec![format!(
                 "`slipway upgrade -f … --to {to}` changes it for the whole cluster; do the part before or after"
             )],
-            Self::Back { cluster: Some(_), from, place, .. } => vec![match place {
+            Self::Back { cluster: Some(_), from, place, is_in_base, .. } => vec![match place {
+                Some(_) if *is_in_base => format!(
+                    "set the version to {from} in the environment of this cluster, in `values` or a patch: other environments may \
+                     have its base"
+                ),
                 Some(place) => format!("write `kubernetesVersion: {from}` into {}", place.file),
                 None => format!("set `kubernetesVersion` to {from} or later"),
             }],

@@ -51,6 +51,22 @@ fn a_base_with_three_environments_is_three_clusters() -> Result<()> {
     Ok(())
 }
 
+/// The default in the base is that of the other environments too: the hint does not ask to change it.
+#[test]
+fn a_downgrade_by_a_base_is_corrected_in_the_environment() -> Result<()> {
+    let place = place()?;
+    place.expect(0, &["apply", "-f", "fleet/dev", "--yes"])?;
+    let base = std::fs::read_to_string(place.path().join("fleet/base/environment.yaml"))?;
+    let older = base.replace("default: 1.35.2", "default: 1.35.1");
+    ensure!(older != base);
+    place.write("fleet/base/environment.yaml", &older)?;
+    let refused = place.expect(1, &["plan", "-f", "fleet/dev"])?.err;
+    let said = refused.split_whitespace().collect::<Vec<_>>().join(" ");
+    ensure!(said.contains("error[CLI0011]"), "{refused}");
+    ensure!(said.contains("set the version to 1.35.2 in the environment of this cluster"), "{refused}");
+    Ok(())
+}
+
 #[test]
 fn a_reason_names_the_line_that_made_the_value() -> Result<()> {
     let place = place()?;
