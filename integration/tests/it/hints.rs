@@ -109,3 +109,18 @@ fn converted_documents_that_need_a_change_are_named() -> Result<()> {
     let converted = place.expect(0, &["spec", "convert", "-f", "spec.yaml"])?;
     tells(&converted, &["change the written documents before you use them", "its access list is empty"])
 }
+
+#[test]
+fn two_clusters_of_one_file_are_converted_and_shown_as_documents_that_load() -> Result<()> {
+    let place = Place::new(PROGRAM)?;
+    let one = include_str!("../../../fixtures/kops/minimal-public/spec.yaml");
+    let name = "small.example.org";
+    ensure!(one.contains(name));
+    place.write("spec.yaml", &format!("{one}\n---\n{}", one.replace(name, "other.example.org")))?;
+    for command in [&["spec", "convert"][..], &["spec", "show"], &["spec", "show", "--full"]] {
+        let printed = place.expect(0, &[command, &["-f", "spec.yaml"]].concat())?.out;
+        place.write("printed.yaml", &printed)?;
+        place.expect(0, &["spec", "check", "-f", "printed.yaml"])?;
+    }
+    Ok(())
+}
