@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use slipway_engine::{Backoff, Report, Run, State, StopSignal};
-use slipway_plan::{ChangeAction, Confirmation, Plan, ResourceChange};
+use slipway_plan::{ChangeAction, Confirmation, Mode, Plan, ResourceChange};
 use slipway_state_store::{Backend, ClusterName, SystemClock, read_head};
 
 use crate::approving;
@@ -183,7 +183,8 @@ async fn under_hold(
         Ok(named) => named,
         Err(error) => return held.give_back(error).await,
     };
-    if plan.is_empty() && held.prior().is_none() {
+    let is_settled = held.prior().is_none() || plan.mode != Mode::Delete && !held.has_more_than_snapshot();
+    if protection::is_nothing(plan) && is_settled {
         held.holder.release(None).await?;
         return Ok(Outcome::Nothing);
     }
@@ -260,7 +261,7 @@ pub(crate) async fn ask(plan: &Plan, manner: &Manner<'_>) -> Result<Names, Error
     Ok(names)
 }
 
-/// Executes an approved plan. An empty plan after an interrupted run only commits what that run has done.
+/// Executes an approved plan. An empty plan after an interrupted run only commits what that run has done, and the end of its rolls.
 async fn finish(
     environment: &Environment,
     plannable: &dyn Plannable,

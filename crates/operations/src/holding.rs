@@ -68,6 +68,12 @@ impl Held {
         is_known.then_some(&self.state.snapshot)
     }
 
+    /// Whether an empty plan has something to commit: the results of an interrupted run, or the end of a requested roll.
+    /// Without this, a commit would only make stored plans and approvals out of date.
+    pub(crate) fn has_more_than_snapshot(&self) -> bool {
+        self.recovered || self.state.is_interrupted() || !self.state.snapshot.rolls.is_empty()
+    }
+
     /// Whether a plan was made for the state as the hold found it.
     pub(crate) fn is_fresh(&self, plan: &Plan) -> bool {
         let (seen, head) = (plan.binding.generation.unwrap_or(0), &self.state.head);

@@ -37,6 +37,9 @@ fn of_two_applies_one_runs_and_the_other_says_who_holds_the_cluster() -> Result<
     ensure!(waited.code == Some(0), "{waited:?}");
     let first = Ended::of(first.wait_with_output()?)?;
     ensure!(first.code == Some(0), "{first:?}");
+    ensure!(!waited.err.contains("interrupted"), "{}", waited.err);
+    let history = place.expect(0, &["state", "history", "roll"])?;
+    ensure!(!history.out.contains("nothing changed"), "an empty generation: {}", history.out);
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
     Ok(())
 }
@@ -60,6 +63,8 @@ fn of_five_applies_one_does_the_work_and_the_others_find_it_done() -> Result<()>
     }
     ensure!(worked == 1, "{worked} runs had steps to do");
     ensure!(place.inventory()?.doubled().is_empty(), "objects are doubled");
+    let history = place.expect(0, &["state", "history", "roll"])?;
+    ensure!(!history.out.contains("nothing changed"), "an empty generation: {}", history.out);
     place.expect(0, &["plan", "-f", "spec.yaml"])?;
     place.expect(0, &["state", "verify", "roll"])?;
     Ok(())
