@@ -44,6 +44,23 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<String, CommandError
         .map_err(|error| CommandError::internal("the answer cannot be written as JSON", error))
 }
 
+/// A line that names objects which no available key decrypts; nothing if there are none. `what` is what was not done with them.
+pub(super) fn passed_over(what: &str, keys: &[impl std::fmt::Display]) -> String {
+    const NAMED: usize = 3;
+    if keys.is_empty() {
+        return String::new();
+    }
+    let named: Vec<String> = keys.iter().take(NAMED).map(ToString::to_string).collect();
+    let more = match keys.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{what}, because no available key decrypts it: {}{more}. It stays in the store.\n",
+        named.join(", ")
+    )
+}
+
 /// A moment as a person reads it: whole seconds, in UTC.
 pub(super) fn moment(when: jiff::Timestamp) -> String {
     format!("{when:.0}")

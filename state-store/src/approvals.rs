@@ -14,6 +14,7 @@ use crate::head::check_format;
 use crate::layout;
 use crate::name::{ClusterName, Generation};
 use crate::plans;
+use crate::readable::{Readable, opened};
 use crate::write::Outcome;
 
 /// The newest supported format of an approval, and the written one.
@@ -104,15 +105,28 @@ pub async fn of(backend: &dyn Backend, cluster: &ClusterName, plan: Digest) -> R
 }
 
 /// The approvals below a prefix, in the order of their keys.
-pub(crate) async fn read(backend: &dyn Backend, prefix: &Prefix) -> Result<Vec<Approval>> {
+async fn read(backend: &dyn Backend, prefix: &Prefix) -> Result<Vec<Approval>> {
     let keys = backend.list(prefix).await?;
-    let fetch = |key: Key| async move {
-        match backend.get(&key).await? {
-            Some((bytes, _)) => Approval::decode(&key, &bytes).map(Some),
-            None => Ok(None),
-        }
-    };
+    let fetch = |key: Key| async move { fetch(backend, &key).await };
     let fetched: Vec<Option<Approval>> =
         stream::iter(keys).map(fetch).buffered(AT_ONCE).try_collect().await?;
     Ok(fetched.into_iter().flatten().collect())
+}
+
+/// All approvals of a cluster, in the order of their keys. Those that no key at hand opens are passed over.
+pub(crate) async fn readable(backend: &dyn Backend, cluster: &ClusterName) -> Result<Readable<Approval>> {
+    let keys = backend.list(&layout::approvals(cluster)).await?;
+    let fetch = |key: Key| async move {
+        let read = fetch(backend, &key).await;
+        opened(key, read)
+    };
+    let fetched: Vec<_> = stream::iter(keys).map(fetch).buffered(AT_ONCE).try_collect().await?;
+    Ok(Readable::of(fetched.into_iter().flatten()))
+}
+
+async fn fetch(backend: &dyn Backend, key: &Key) -> Result<Option<Approval>> {
+    match backend.get(key).await? {
+        Some((bytes, _)) => Approval::decode(key, &bytes).map(Some),
+        None => Ok(None),
+    }
 }

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::head::{CommitMeta, Head, SnapshotRef, check_format};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Generation};
+use crate::readable::{Readable, opened};
 use crate::state::{read_head, read_snapshot};
 use crate::write::Writer;
 
@@ -95,15 +96,38 @@ pub(crate) async fn keep(writer: &Writer, head: &Head) -> Result<()> {
 /// # Errors
 /// [`Error::NoCluster`] when there is no cluster; when a record cannot be read.
 pub async fn list(backend: &dyn Backend, cluster: &ClusterName, limit: usize) -> Result<Vec<Entry>> {
+    let (newest, wanted) = wanted(backend, cluster, limit).await?;
+    let fetched = stream::iter(wanted).map(|key| async move { fetch(backend, &key).await }).buffered(AT_ONCE);
+    let earlier: Vec<Option<Entry>> = fetched.try_collect().await?;
+    Ok(newest.into_iter().chain(earlier.into_iter().flatten()).collect())
+}
+
+/// As [`list`], and passes over the records that no key at hand opens. They count for the limit.
+///
+/// # Errors
+/// [`Error::NoCluster`] when there is no cluster; when a record cannot be read for another reason.
+pub async fn readable(backend: &dyn Backend, cluster: &ClusterName, limit: usize) -> Result<Readable<Entry>> {
+    let (newest, wanted) = wanted(backend, cluster, limit).await?;
+    let fetch = |key: Key| async move {
+        let read = fetch(backend, &key).await;
+        opened(key, read)
+    };
+    let earlier: Vec<_> = stream::iter(wanted).map(fetch).buffered(AT_ONCE).try_collect().await?;
+    Ok(Readable::of(newest.into_iter().map(Ok).chain(earlier.into_iter().flatten())))
+}
+
+/// The newest generation, and the keys of the records of earlier ones, the newest first, at most `limit` together.
+async fn wanted(
+    backend: &dyn Backend,
+    cluster: &ClusterName,
+    limit: usize,
+) -> Result<(Option<Entry>, Vec<Key>)> {
     let head = head_of(backend, cluster).await?;
     let mut keys = backend.list(&layout::histories(cluster)).await?;
     keys.retain(|key| layout::generation(key).is_some_and(|generation| generation < head.generation));
-    let newest = Entry::of(&head);
+    let newest = Entry::of(&head).filter(|_| limit > 0);
     let earlier = limit.saturating_sub(newest.iter().count());
-    let wanted = keys.into_iter().rev().take(earlier);
-    let fetched = stream::iter(wanted).map(|key| async move { fetch(backend, &key).await }).buffered(AT_ONCE);
-    let earlier: Vec<Option<Entry>> = fetched.try_collect().await?;
-    Ok(newest.into_iter().take(limit).chain(earlier.into_iter().flatten()).collect())
+    Ok((newest, keys.into_iter().rev().take(earlier).collect()))
 }
 
 /// Earlier generations in succession without a record.

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::head::{CommitMeta, Head, Outcome, check_format};
 use crate::layout;
 use crate::name::{ClusterName, ClusterUid, Epoch, Generation};
+use crate::readable::{Readable, opened};
 use crate::state::{self, View};
 use crate::write::{Outcome as Written, Writer};
 
@@ -149,18 +150,24 @@ pub(crate) async fn take_back(writer: &Writer, head: &Head) -> Result<()> {
     }
 }
 
-/// The runs of a cluster that ended without a commit, the newest first. It takes one listing, and one call for each.
+/// The runs of a cluster that ended without a commit, the newest first. It takes one listing, and one call for each. Records that no
+/// key at hand opens are passed over.
 ///
 /// # Errors
-/// When a record cannot be read.
-pub async fn list(backend: &dyn Backend, cluster: &ClusterName) -> Result<Vec<Run>> {
+/// When a record cannot be read for another reason.
+pub async fn list(backend: &dyn Backend, cluster: &ClusterName) -> Result<Readable<Run>> {
     let keys = backend.list(&layout::runs(cluster)).await?;
     let fetched = stream::iter(keys.into_iter().rev()).map(|key| async move {
-        match backend.get(&key).await? {
-            Some((bytes, _)) => Run::decode(&key, &bytes).map(Some),
-            None => Ok(None),
-        }
+        let read = fetch(backend, &key).await;
+        opened(key, read)
     });
-    let runs: Vec<Option<Run>> = fetched.buffered(AT_ONCE).try_collect().await?;
-    Ok(runs.into_iter().flatten().collect())
+    let runs: Vec<_> = fetched.buffered(AT_ONCE).try_collect().await?;
+    Ok(Readable::of(runs.into_iter().flatten()))
+}
+
+async fn fetch(backend: &dyn Backend, key: &Key) -> Result<Option<Run>> {
+    match backend.get(key).await? {
+        Some((bytes, _)) => Run::decode(key, &bytes).map(Some),
+        None => Ok(None),
+    }
 }

@@ -224,7 +224,7 @@ async fn a_reader_that_a_rekey_left_out_is_missed() {
     wanted.set(&Path::key(SEALED_FOR), "sim:key/prod".into());
     own.session.apply(create("keypair.ca", "t1", wanted), EventSink::discard()).await.unwrap();
     let name = ClusterName::new("prod").unwrap();
-    let done = rekey(&backend, &keyring, &name, holder.journal(), false).await.unwrap();
+    let done = rekey(&backend, &keyring, &name, holder.journal(), false, &|_| true).await.unwrap();
     assert_eq!(done.left_out.iter().map(|name| name.id.as_str()).collect::<Vec<_>>(), ["sim:key/prod"]);
 
     let fresh = Vault::new(backend.clone(), keyring, name);

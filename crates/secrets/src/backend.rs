@@ -99,7 +99,12 @@ pub(crate) async fn seal(keyring: &Keyring, key: &Key, bytes: &[u8]) -> Result<V
 fn failed(error: Error) -> BackendError {
     match error {
         Error::Store(slipway_state_store::Error::Backend(error)) => error,
-        error => BackendError::Sealed { code: error.code(), hint: error.hint(), source: Arc::new(error) },
+        error => BackendError::Sealed {
+            code: error.code(),
+            hint: error.hint(),
+            lacks_key: error.lacks_key(),
+            source: Arc::new(error),
+        },
     }
 }
 

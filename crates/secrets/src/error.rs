@@ -154,6 +154,12 @@ impl Error {
         }
     }
 
+    /// Whether the object is whole, and no key at hand opens it. A key service that does not answer may open it later.
+    #[must_use]
+    pub fn lacks_key(&self) -> bool {
+        matches!(self, Self::NoKey { .. } | Self::WrongKey { .. })
+    }
+
     /// The hint, if there is one.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

@@ -25,6 +25,8 @@ pub struct Rekeyed {
     /// Keys of key services for which secrets were encrypted beside the recipients of the keyring, and are not any
     /// more. An apply encrypts them for these keys again.
     pub left_out: BTreeSet<KeyName>,
+    /// Objects that no key at hand opens, and that the state does not need. They stay as they are.
+    pub unopened: Vec<Key>,
 }
 
 /// Encrypts every envelope of a cluster again. With `seals`, plain objects are encrypted too; without, only
@@ -33,9 +35,10 @@ pub struct Rekeyed {
 /// The cluster must be held, so that no other process writes. Each object is replaced atomically by
 /// compare-and-swap, so that a reader with both the old and the new keys can read everything at any time. An
 /// interrupted run is simply started again. `backend` is the backend itself, without an encrypting layer.
+/// Envelopes that no key at hand opens are passed over, unless `is_needed` says that the state needs them.
 ///
 /// # Errors
-/// When an envelope cannot be decrypted, the hold is lost, or the store fails. Objects that were replaced
+/// When a needed envelope cannot be decrypted, the hold is lost, or the store fails. Objects that were replaced
 /// until then stay replaced.
 pub async fn rekey(
     backend: &Arc<dyn Backend>,
@@ -43,6 +46,7 @@ pub async fn rekey(
     cluster: &ClusterName,
     fence: &Journal,
     seals: bool,
+    is_needed: &(dyn Fn(&Key) -> bool + Sync),
 ) -> Result<Rekeyed> {
     keyring.renew();
     let mut done = Rekeyed::default();
@@ -51,7 +55,10 @@ pub async fn rekey(
         if passes(&key) && !is_secret {
             continue;
         }
-        one(&**backend, keyring, &key, fence, seals || is_secret, &mut done).await?;
+        match one(&**backend, keyring, &key, fence, seals || is_secret, &mut done).await {
+            Err(error) if error.lacks_key() && !is_needed(&key) => done.unopened.push(key),
+            result => result?,
+        }
     }
     Ok(done)
 }

@@ -144,12 +144,12 @@ async fn a_rekey_that_was_interrupted_anywhere_is_finished_by_the_next() {
         let dying = Faulty::new(place.clone());
         dying.fail(Fault::new(Operation::Update, "", Failure::Permission).after(budget).times(usize::MAX));
         let dying: Arc<dyn Backend> = Arc::new(dying);
-        let first = rekey(&dying, &both, &cluster(), holder.journal(), true).await;
+        let first = rekey(&dying, &both, &cluster(), holder.journal(), true, &|_| true).await;
         assert_eq!(first.is_err(), budget < 5, "{first:?}");
         let view = holder.read().await.unwrap();
         assert_eq!(view.snapshot.as_deref(), Some(&b"{\"state\":1}"[..]), "readable at any time");
         let again = rotating(&new, &old);
-        let done = rekey(&place, &again, &cluster(), holder.journal(), true).await.unwrap();
+        let done = rekey(&place, &again, &cluster(), holder.journal(), true, &|_| true).await.unwrap();
         assert!(done.resealed >= 3 && done.sealed == 0, "{done:?}, first {first:?}");
         holder.release(None).await.unwrap();
 

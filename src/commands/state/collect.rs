@@ -128,7 +128,7 @@ fn text(found: &[(ClusterName, Garbage)]) -> String {
             .map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }))
             .collect();
         let what = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
-        format!("{cluster}: {what}\n")
+        format!("{cluster}: {what}\n{}", super::passed_over("Kept", &garbage.unopened))
     };
     found.iter().map(line).collect()
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use slipway_engine::State;
 use slipway_state_store::history::{self, Entry, Gap};
 use slipway_state_store::runs::{self, Run};
-use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Locality, read_head};
+use slipway_state_store::{Backend, ClusterName, CommitMeta, Head, Key, Locality, Readable, read_head};
 
 use super::moment;
 use crate::cli::ReportFormat;
@@ -21,10 +21,12 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
     let cluster = ClusterName::new(arguments.cluster.as_str())?;
     let limit = if arguments.limit == 0 { usize::MAX } else { arguments.limit };
     // The version before the oldest generation that is shown is that of the one before it.
-    let mut entries = history::list(&*backend, &cluster, limit.saturating_add(1)).await?;
+    let listed = history::readable(&*backend, &cluster, limit.saturating_add(1)).await?;
+    let Readable { records: mut entries, mut unopened } = listed;
     let versions = version_changes(&entries);
     entries.truncate(limit);
-    let mut runs = runs::list(&*backend, &cluster).await?;
+    let Readable { records: mut runs, unopened: unopened_runs } = runs::list(&*backend, &cluster).await?;
+    unopened.extend(unopened_runs);
     let mut unfinished = None;
     let mut running = None;
     if let Some((head, _)) = read_head(&*backend, &cluster).await? {
@@ -44,6 +46,7 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
         ReportFormat::Text => {
             text(&entries, &versions, &runs, unfinished.as_ref(), running.as_ref())
                 + &lacks(&cluster, &missing)
+                + &super::passed_over("Not shown", &unopened)
         }
         ReportFormat::Json => {
             let generations: Vec<_> = entries.iter().map(entry_json).collect();
@@ -53,6 +56,7 @@ pub(crate) async fn run(context: &Context, arguments: &HistoryArguments) -> Resu
                 "cluster": cluster,
                 "generations": generations,
                 "missing": missing,
+                "unopened": unopened.iter().map(Key::as_str).collect::<Vec<_>>(),
                 "runs": runs.iter().map(run_json).collect::<Vec<_>>(),
                 "unfinished": unfinished.as_ref().or(last.map(|run| &run.run)).map(commit_json),
                 "running": running.as_ref().map(|running| run_json(&running.run)),

@@ -161,6 +161,8 @@ pub enum Error {
         code: &'static str,
         /// The way out, when there is one to name.
         hint: Option<String>,
+        /// Whether the object is whole, and only the keys at hand do not open it.
+        lacks_key: bool,
         /// The error of the layer.
         #[source]
         source: Source,
@@ -198,6 +200,11 @@ impl Error {
     /// Whether the same call, sent again, may give an answer: nothing happened, or it is not known what did.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Transient { .. } | Self::OutcomeUnknown { .. })
+    }
+
+    /// Whether the object is whole, and no key at hand opens it.
+    pub fn lacks_key(&self) -> bool {
+        matches!(self, Self::Sealed { lacks_key: true, .. })
     }
 
     /// A way out, where there is one to name.

@@ -15,6 +15,7 @@ use crate::head::Head;
 use crate::history::{self, Entry};
 use crate::layout;
 use crate::name::{ClusterName, Epoch, Generation};
+use crate::readable::{Readable, opened};
 use crate::{approvals, plans, verify};
 
 /// Number of objects that are read or removed at once.
@@ -49,10 +50,13 @@ pub struct Garbage {
     pub approvals: Vec<String>,
     /// Snapshots of commits that did not happen.
     pub strays: Vec<String>,
+    /// Records, plans and approvals that no key at hand opens. They stay, with the snapshots of their generations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unopened: Vec<String>,
 }
 
 impl Garbage {
-    /// The number of objects.
+    /// The number of objects to remove.
     pub fn len(&self) -> usize {
         self.keys().count()
     }
@@ -80,16 +84,19 @@ pub async fn find(
     now: Timestamp,
 ) -> Result<Garbage> {
     let cluster = &head.cluster;
-    let entries = history::list(backend, cluster, usize::MAX).await?;
+    let Readable { records: entries, unopened } = history::readable(backend, cluster, usize::MAX).await?;
+    let unknown: BTreeSet<Generation> = unopened.iter().filter_map(layout::generation).collect();
     let kept = kept(head, &entries, retention, now);
     // For generations without a record, only the number shows the age.
     let listed: BTreeSet<Generation> = entries.iter().map(|entry| entry.generation).collect();
     let is_kept = |generation: Generation| {
         let distance = head.generation.0.saturating_sub(generation.0);
         kept.contains(&generation)
+            || unknown.contains(&generation)
             || (!listed.contains(&generation) && distance <= retention.generations as u64)
     };
     let mut garbage = Garbage { segments: segments(backend, head).await?, ..Garbage::default() };
+    garbage.unopened.extend(unopened.iter().map(Key::to_string));
     for key in backend.list(&layout::snapshots(cluster)).await? {
         if verify::is_stray(head, &entries, &key) {
             garbage.strays.push(key.to_string());
@@ -159,14 +166,21 @@ async fn plans_and_approvals(
     garbage: &mut Garbage,
 ) -> Result<()> {
     let digests = plans::find(backend, cluster, "").await?;
-    let read = |digest| plans::read(backend, cluster, digest);
+    let read = |digest| async move {
+        let read = plans::read(backend, cluster, digest).await;
+        opened(layout::plan(cluster, digest), read)
+    };
     let stored: Vec<_> = stream::iter(digests).map(read).buffered(AT_ONCE).try_collect().await?;
-    for plans::StoredPlan { about, .. } in stored.into_iter().flatten() {
+    let stored = Readable::of(stored.into_iter().flatten());
+    garbage.unopened.extend(stored.unopened.iter().map(Key::to_string));
+    for plans::StoredPlan { about, .. } in stored.records {
         if !needed(about.generation, about.plan) {
             garbage.plans.push(layout::plan(cluster, about.plan).to_string());
         }
     }
-    for approval in approvals::read(backend, &layout::approvals(cluster)).await? {
+    let given = approvals::readable(backend, cluster).await?;
+    garbage.unopened.extend(given.unopened.iter().map(Key::to_string));
+    for approval in given.records {
         if !needed(approval.generation, approval.plan) {
             garbage.approvals.push(approval.key().to_string());
         }

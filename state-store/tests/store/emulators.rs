@@ -75,7 +75,7 @@ async fn tells_of_runs(backend: Arc<dyn Backend>) {
     let (completing, _) = holder(&backend, acquire("eve")).await;
     completing.release(Some((b"1".to_vec(), meta("apply")))).await.unwrap();
 
-    let told = runs::list(&*backend, &cluster()).await.unwrap();
+    let told = runs::list(&*backend, &cluster()).await.unwrap().records;
     let [second, first] = &told[..] else { panic!("{told:?}") };
     assert_eq!((second.epoch.0, second.run.clone()), (2, failed));
     assert_eq!((first.epoch.0, first.run.outcome), (1, Outcome::Interrupted));

@@ -97,7 +97,7 @@ impl Opened {
         let Some(soak) = self.spec.cluster.control_plane.soak else { return Ok(None) };
         let Some(store) = self.environment.store.as_ref() else { return Ok(None) };
         let name = ClusterName::new(self.spec.cluster.name.as_str())?;
-        let entries = history::list(&*store.backend, &name, GENERATIONS).await?;
+        let entries = history::readable(&*store.backend, &name, GENERATIONS).await?.records;
         let emulated = emulating.emulated.as_ref().map(ToString::to_string);
         let is_same = |entry: &&history::Entry| entry.commit.about.get(EMULATES) == emulated.as_ref();
         let first = entries.iter().take_while(is_same).last();

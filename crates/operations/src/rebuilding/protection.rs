@@ -60,7 +60,7 @@ pub(crate) async fn readable(backend: &dyn Backend, cluster: &ClusterName) -> Op
     if let Ok(Some(snapshot)) = committed(backend, cluster.as_str()).await {
         return Some(snapshot);
     }
-    for entry in history::list(backend, cluster, GENERATIONS).await.ok()? {
+    for entry in history::readable(backend, cluster, GENERATIONS).await.ok()?.records {
         if let Ok(bytes) = history::snapshot(backend, &entry).await
             && let Ok(snapshot) = State::snapshot_of(cluster.as_str(), &bytes)
         {
