@@ -26,6 +26,8 @@ pub struct OpenRun {
     pub plan: Digest,
     /// The epoch in which it was begun first.
     pub epoch: u64,
+    /// How many steps of the runs before it are done since the last commit.
+    pub before: u64,
     /// Its steps that are done, with the object each has left.
     pub done: BTreeMap<StepId, Option<Identity>>,
     /// The nodes of the machines that its steps have started.
@@ -56,7 +58,9 @@ impl Replayed {
                 let resumed = self.run.as_ref().is_some_and(|run| run.plan == plan && run.epoch == epoch);
                 if !resumed {
                     snapshot.rolls.extend(rolls);
-                    self.run = Some(OpenRun { plan, epoch, done: BTreeMap::new(), nodes: BTreeMap::new() });
+                    let before = self.run.take().map_or(0, |run| run.before + run.done.len() as u64);
+                    let (done, nodes) = (BTreeMap::new(), BTreeMap::new());
+                    self.run = Some(OpenRun { plan, epoch, before, done, nodes });
                     self.leave_unsettled();
                 }
             }
@@ -194,7 +198,8 @@ fn put(
     }
     let before = previous.and_then(|previous| snapshot.resources.remove(previous));
     if let Some(left) = previous.and_then(|previous| snapshot.rolls.remove(previous)) {
-        snapshot.rolls.insert(address.clone(), left);
+        // The run that gives the pool this address may have begun with its roll.
+        snapshot.rolls.entry(address.clone()).or_insert(left);
     }
     let old = snapshot.resources.remove(address).or(before);
     if !record.existing {

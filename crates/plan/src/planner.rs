@@ -50,7 +50,10 @@ pub async fn plan(mut inputs: Inputs<'_>) -> Result<Plan, Error> {
         imports::check(&inputs, &records)?;
     }
     let is_desired = |address: &Address| dependencies.by_address.contains_key(address);
-    let removed = removed::keep(&inputs.spec, is_desired, &mut records, &inputs.observations);
+    let removed = removed::keep((&inputs.spec, inputs.mode), is_desired, &mut records, &inputs.observations);
+    if inputs.mode == Mode::Delete {
+        inputs.notes.extend(removed::notes_of_deletion(&inputs.spec));
+    }
     let mut moved = renames::apply(&inputs.desired, &mut records, &mut inputs.observations, inputs.providers);
     if inputs.mode == Mode::Apply {
         renames::check(&inputs)?;
@@ -158,9 +161,9 @@ impl<'p> Planner<'p> {
                 let machines = planned.rollout.as_ref().map(outside::Machines::of);
                 let address = &prepared.desired.address;
                 let rollout = planned.rollout.as_mut();
-                let anew =
-                    rollout.is_some_and(|rollout| requested::mark(self.inputs, prepared.desired, rollout));
-                let is_rolled = anew || requested::is_open(self.inputs, address);
+                let marked = (self.inputs, self.moved);
+                let anew = rollout.is_some_and(|rollout| requested::mark(marked, prepared.desired, rollout));
+                let is_rolled = anew || requested::is_open(self.inputs, self.moved, address);
                 if let Some(rollout) = &planned.rollout
                     && let Err(error) = nodes.read(address, rollout).await
                 {

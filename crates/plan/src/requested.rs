@@ -29,6 +29,9 @@ pub enum Unfinished {
 /// The first words of the reason of a machine that is replaced on request.
 const REASON: &str = "its replacement was asked for";
 
+/// The old addresses of resources by their new ones: a roll that did not end is in the state at the old address of its pool.
+pub(crate) type Moved = BTreeMap<Address, Address>;
+
 /// The machines of a pool that are replaced on request.
 enum Asked<'a> {
     /// All of them.
@@ -39,8 +42,8 @@ enum Asked<'a> {
 
 /// Marks the machines of a pool that are replaced on request. Returns whether one of them is as its pool wants it, so that its
 /// provider cannot know that it leaves.
-pub(crate) fn mark(inputs: &Inputs<'_>, desired: &Desired, rollout: &mut Rollout) -> bool {
-    let Some(asked) = asked(inputs, desired) else { return false };
+pub(crate) fn mark((inputs, moved): (&Inputs<'_>, &Moved), desired: &Desired, rollout: &mut Rollout) -> bool {
+    let Some(asked) = asked(inputs, moved, desired) else { return false };
     let mut anew = false;
     for member in rollout.members.iter_mut().filter(|member| member.fate == Fate::Keep) {
         let reason = match asked {
@@ -80,34 +83,36 @@ fn is_on_request(step: &Step) -> bool {
 }
 
 /// Whether a requested roll of a pool did not end. The number of its machines then says nothing.
-pub(crate) fn is_open(inputs: &Inputs<'_>, pool: &Address) -> bool {
-    left(inputs, pool).is_some_and(|left| !left.is_empty())
+pub(crate) fn is_open(inputs: &Inputs<'_>, moved: &Moved, pool: &Address) -> bool {
+    left(inputs, moved, pool).is_some_and(|left| !left.is_empty())
 }
 
-fn left<'a>(inputs: &'a Inputs<'_>, pool: &Address) -> Option<&'a BTreeSet<Identity>> {
-    inputs.prior?.rolls.get(pool)
+fn left<'a>(inputs: &'a Inputs<'_>, moved: &Moved, pool: &Address) -> Option<&'a BTreeSet<Identity>> {
+    let rolls = &inputs.prior?.rolls;
+    rolls.get(pool).or_else(|| rolls.get(moved.get(pool)?))
 }
 
-fn asked<'a>(inputs: &'a Inputs<'_>, desired: &Desired) -> Option<Asked<'a>> {
+fn asked<'a>(inputs: &'a Inputs<'_>, moved: &Moved, desired: &Desired) -> Option<Asked<'a>> {
     if inputs.mode != Mode::Apply {
         return None;
     }
-    let left = left(inputs, &desired.address);
+    let left = left(inputs, moved, &desired.address);
     let named = inputs.options.roll.as_ref().filter(|pools| belongs_to_pool(pools, desired));
     match (named, inputs.options.unfinished) {
         (None, _) => left.map(Asked::Left),
         (Some(_), Unfinished::Abandon) => None,
         (Some(_), Unfinished::Restart) => Some(Asked::All),
         (Some(pools), Unfinished::Continue) => {
-            let continued = left.filter(|_| is_continued(inputs, pools));
+            let continued = left.filter(|_| is_continued(inputs, moved, pools));
             Some(continued.map_or(Asked::All, Asked::Left))
         }
     }
 }
 
 /// Whether a request for these pools continues a roll that did not end: one of them has machines that are still to be replaced.
-fn is_continued(inputs: &Inputs<'_>, pools: &[String]) -> bool {
-    inputs.desired.iter().any(|desired| belongs_to_pool(pools, desired) && is_open(inputs, &desired.address))
+fn is_continued(inputs: &Inputs<'_>, moved: &Moved, pools: &[String]) -> bool {
+    let is_open = |desired: &Desired| is_open(inputs, moved, &desired.address);
+    inputs.desired.iter().any(|desired| belongs_to_pool(pools, desired) && is_open(desired))
 }
 
 /// Whether a plan abandons the roll of a pool.

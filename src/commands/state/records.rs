@@ -29,6 +29,11 @@ pub(crate) async fn rename(context: &Context, arguments: &MoveArguments) -> Resu
     let object = identity(&shown.snapshot);
     let named = object.as_ref().map_or_else(String::new, |object| format!("  ({object})"));
     context.output.message(&format!("  {from} → {to}{named}"));
+    if let Some(machines) = still_to_replace(&shown.snapshot, &from) {
+        context
+            .output
+            .message(&format!("  The roll of {from} did not end. It continues at {to}: {machines}"));
+    }
     let types = recorded::Types::of(&environment, &[&shown.snapshot]).await?;
     let effect = format!("{from} ({}) is {to}", object.as_ref().map_or("", Identity::as_str));
     let change = Unplanned::of(&environment, "state mv", &arguments.cluster, vec![effect]).await?;
@@ -96,6 +101,11 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
     for address in &selected {
         let identity = shown.snapshot.resources.get(address).map(|record| record.identity.as_str());
         context.output.message(&format!("  ∅ {address}  ({})", identity.unwrap_or_default()));
+        if let Some(machines) = still_to_replace(&shown.snapshot, address) {
+            context.output.message(&format!(
+                "  ! the roll of {address} did not end, and is forgotten with it; these machines are not replaced: {machines}"
+            ));
+        }
     }
     let forgets = |address: &&Address| {
         let record = shown.snapshot.resources.get(*address);
@@ -151,6 +161,12 @@ pub(crate) async fn forget(context: &Context, arguments: &RemoveArguments) -> Re
          of making others.",
     );
     Ok(ExitCode::SUCCESS)
+}
+
+/// The machines of a pool that a roll which did not end is still to replace.
+fn still_to_replace(snapshot: &slipway_plan::Snapshot, pool: &Address) -> Option<String> {
+    let machines = snapshot.rolls.get(pool).filter(|machines| !machines.is_empty())?;
+    Some(machines.iter().map(Identity::as_str).collect::<Vec<_>>().join(", "))
 }
 
 fn address(text: &str) -> Result<Address, CommandError> {

@@ -96,6 +96,26 @@ fn an_unfinished_roll_is_abandoned_or_begun_again() -> Result<()> {
     Ok(())
 }
 
+/// The record of the pool gets another address, and the plan gives it the old one again, which the spec has.
+#[test]
+fn an_unfinished_roll_follows_the_record_of_its_pool() -> Result<()> {
+    let Some(Interrupted { place, before, .. }) = Interrupted::at(11)? else {
+        anyhow::bail!("the roll was not interrupted")
+    };
+    // A commit that leaves the pool out: the journal is empty, and the state has the roll.
+    place.expect(0, &["apply", "-f", "spec.yaml", "--target", "sim_network.main", "--yes"])?;
+    let (pool, other) = ("sim_machine_pool.workers", "sim_machine_pool.others");
+    let moved = place.expect(0, &["state", "mv", "small", pool, other, "--yes", "--confirm", pool])?;
+    ensure!(moved.err.contains(&format!("It continues at {other}")), "{moved:?}");
+    let planned = place.expect(2, PLAN)?.out;
+    ensure!(planned.contains("that roll did not end"), "{planned}");
+    place.expect(0, APPLY)?;
+    let now = machines("workers", &place)?;
+    ensure!(now.len() == 3 && !now.iter().any(|one| before.contains(one)), "{before:?} → {now:?}");
+    place.expect(0, PLAN)?;
+    Ok(())
+}
+
 /// The second machine that the roll starts never becomes ready.
 #[test]
 fn a_saved_plan_takes_up_a_roll_that_failed() -> Result<()> {
