@@ -233,6 +233,8 @@ pub(crate) async fn check_terms(
         return Err(Error::CannotWork(denied));
     }
     check_infrastructure(plan, manner.terms)?;
+    // Another person gives the approvals: the caller learns first that they are missing.
+    approving::check(environment, approvals, plan, manner.terms).await?;
     let missing = plan.unconfirmed(&manner.decide.names(plan));
     if !missing.is_empty() && !manner.decide.confirms() {
         let spelled = |Confirmation { name, losses }| {
@@ -241,7 +243,7 @@ pub(crate) async fn check_terms(
         };
         return Err(Error::Unconfirmed(missing.into_iter().map(spelled).collect()));
     }
-    approving::check(environment, approvals, plan, manner.terms).await
+    Ok(())
 }
 
 /// Asks for the decision about a plan, and for the confirmations that it lacks. Returns the names that confirm what the plan loses.

@@ -111,8 +111,8 @@ fn an_approval_is_of_one_digest_and_counts_persons() -> Result<()> {
 #[test]
 fn a_deletion_can_be_stored_approved_and_applied_like_any_plan() -> Result<()> {
     let place = applied()?;
-    let refused =
-        run_as(&place, "ada", &["delete", "line", "--yes", "--confirm", "line", "--require-approval"])?;
+    // The approval of another person is asked for before the confirmation of the caller.
+    let refused = run_as(&place, "ada", &["delete", "line", "--yes", "--require-approval"])?;
     ensure!(refused.code == Some(1) && refused.err.contains("CLI0035"), "{refused:?}");
     let words = refused.err.split_whitespace().collect::<Vec<_>>().join(" ");
     ensure!(words.contains("`slipway delete line --dry-run --out state:`"), "{refused:?}");
