@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use slipway_operations::{plans, stop_at_findings};
+use slipway_reconciler::status::Status;
 use slipway_state_store::approvals::{self, Approval};
-use slipway_state_store::{ClusterName, Digest, Generation};
+use slipway_state_store::{Backend, ClusterName, Digest, Generation, controllers};
 
 use crate::cli::ReportFormat;
 use crate::cli::state::ApproveArguments;
@@ -56,7 +57,25 @@ pub(crate) async fn run(context: &Context, arguments: &ApproveArguments) -> Resu
         format!("{} approved {digest} before, on {:.0}.", counts.who, counts.when)
     };
     tell(context, arguments, (&counts.cluster, digest), "approved", &text).await?;
+    if let Some(status) = of_controller(&*backend, &counts).await {
+        context.output.message(&format!(
+            "The controller {} counts this approval only if its `approvers` name {}, or nobody. `slipway controller show {}` has \
+             the number of those that count.",
+            status.controller, counts.person, counts.cluster
+        ));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The status of the controller that waits for approvals of this plan, if there is one.
+async fn of_controller(backend: &dyn Backend, approval: &Approval) -> Option<Status> {
+    // The approval is stored: a status that cannot be read does not undo it.
+    let read = controllers::read::<Status>(backend, &controllers::status(&approval.cluster)).await;
+    let waits = |status: &Status| {
+        let plan = status.plan.as_ref().filter(|plan| plan.needed > 0);
+        plan.is_some_and(|plan| plan.digest.parse::<Digest>().is_ok_and(|digest| digest == approval.plan))
+    };
+    read.ok().flatten().filter(waits)
 }
 
 /// Removes the approval of the caller. A plan that does not fit the state any more can be named too.

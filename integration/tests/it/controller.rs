@@ -192,7 +192,8 @@ fn an_approved_plan_goes_on_with_its_approval_after_a_kill() -> Result<()> {
     let plan = status["plan"]["place"].as_str().context("its place")?;
     let get = place.run(&["get", "clusters"])?;
     ensure!(get.code == Some(0), "a stored plan is no damage: {get:?}");
-    place.expect(0, &["approve", plan, "--yes"])?;
+    let approved = place.expect(0, &["approve", plan, "--yes"])?;
+    ensure!(approved.err.contains("counts this approval only if its `approvers` name"), "{approved:?}");
     // It is killed in the middle of the run.
     let mut killed = Running::start(&place, &[("SLIPWAY_TEST_KILL", "20:before".to_owned())])?;
     killed.0.wait()?;
