@@ -69,7 +69,7 @@ fn tell_forgotten(context: &Context, opened: &Opened) {
     }
     let name = &opened.spec.cluster.name;
     context.output.message(&format!(
-        "Forgotten by `slipway state rm`, and so not deleted: {}. What they use cannot be deleted as long as they exist. \
+        "Forgotten by `slipway state rm` or `removed`, and so not deleted: {}. What they use cannot be deleted as long as they exist. \
          `slipway state rebuild {name} -f FILE --force` takes them into the state again; then `slipway delete {name}` \
          deletes them too.",
         forgotten.join(", ")

@@ -52,7 +52,7 @@ impl Facts {
         };
         for change in &plan.changes {
             facts.count(change);
-            if !drifted.contains(&change.address) {
+            if !drifted.contains(&change.address) || is_asked_for(change) {
                 facts.from_spec += 1;
             }
         }
@@ -115,6 +115,20 @@ impl std::fmt::Display for Facts {
             parts => formatter.write_str(&parts.join(", ")),
         }
     }
+}
+
+/// Whether a change does more than to revert what was changed outside Slipway: the spec has another value, or a person has asked for
+/// new machines.
+fn is_asked_for(change: &ResourceChange) -> bool {
+    change.reasons.iter().any(|reason| match reason.code {
+        ReasonCode::FieldRemoved | ReasonCode::Requested => true,
+        // A value that its provider sets is unknown until the apply.
+        ReasonCode::FieldChanged => change
+            .changes
+            .iter()
+            .any(|field| Some(&field.path) == reason.path.as_ref() && field.after.is_known()),
+        _ => false,
+    })
 }
 
 /// Why a change is no safe one.

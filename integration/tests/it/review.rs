@@ -6,7 +6,6 @@ mod hostile;
 mod recipes;
 
 use anyhow::{Result, ensure};
-use serde_json::json;
 
 use forge::{Team, spec};
 
@@ -81,8 +80,7 @@ fn merged(team: &Team, number: u64) -> Result<()> {
     team.review(late, &[])?.wanted(0, "review")?;
     ensure!(!team.comments(late)?[0].1.contains("Out of date"));
 
-    let path = format!("ada/infra/pulls/{number}/merge");
-    team.ask(&team.ada, "POST", &path, &json!({ "Do": "merge" }))?;
+    controlled::merge(team, number)?;
     team.git(&["pull", "--quiet", "origin", "main"])?;
     team.place.run(&["plan", "-f", "infra/clusters/prod", "--out", "prod.plan"])?.wanted(2, "review")?;
     team.place.run(&["apply", "prod.plan", "--yes", "--require-approval"])?.wanted(0, "review")?;

@@ -44,7 +44,10 @@ fn cut_off(lab: &Lab, holder: &str) {
     until("the holder is seen", || Ok((!former.all().is_empty()).then_some(()))).unwrap();
     machine(lab, holder).disconnect().unwrap();
     let next = only_holder(lab, &others);
-    let (ended, begun) = (former.last(), later.iter().filter_map(Times::first).reduce(f64::min).unwrap());
+    let begun =
+        until("the next holder is seen", || Ok(later.iter().filter_map(Times::first).reduce(f64::min)))
+            .unwrap();
+    let ended = former.last();
     eprintln!("{holder} was cut off: {next} had the address {:.2} s after {holder} did not", begun - ended);
     assert!(ended < begun, "{holder} had the address until {ended}, and {next} since {begun}");
     machine(lab, holder).connect().unwrap();

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use slipway_resource::Value;
+use slipway_resource::provider::operation;
+
 use super::{binding, dependencies, manner};
 use crate::change::{ChangeAction, MachineChange, ResourceChange};
 use crate::estimate::estimate_ms;
@@ -9,7 +12,7 @@ use crate::file::{Mode, Plan};
 use crate::lint::lint;
 use crate::queue::ReadyQueue;
 use crate::requested;
-use crate::step::Step;
+use crate::step::{Step, StepAction};
 
 /// The most rate classes that the steps of a plan count against: the queue of steps looks at each of them for each step.
 const MOST_CLASSES: usize = 1_000;
@@ -23,6 +26,7 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
     binding::digests(plan)
         .or_else(|| binding::settings(plan))
         .or_else(|| plan.steps.iter().find_map(order))
+        .or_else(|| plan.steps.iter().find_map(arguments))
         .or_else(|| totals(plan))
         .or_else(|| manner::timeouts(&plan.changes, &plan.steps))
         .or_else(|| plan.changes.iter().find_map(|change| source(change, plan)))
@@ -35,6 +39,22 @@ pub(crate) fn fault(plan: &Plan) -> Option<String> {
 fn order(step: &Step) -> Option<String> {
     let is_sorted = step.depends_on.is_sorted_by(|earlier, later| earlier < later);
     (!is_sorted).then(|| format!("depends_on of {} is not sorted", step.title()))
+}
+
+/// The first argument of a step of a roll that the planner does not give to its operation, as a sentence.
+fn arguments(step: &Step) -> Option<String> {
+    let StepAction::Operation { name, arguments: Value::Map(given) } = &step.action else { return None };
+    let known: &[&str] = match name.as_str() {
+        operation::SURGE => &["slot", "anew"],
+        operation::CORDON => &["member", operation::TEMPORARY],
+        operation::DRAIN => &["member", "timeout_ms", "ignore_budgets", "on_blocked"],
+        operation::REMOVE => &["member", "retire"],
+        operation::VERIFY if step.roll.is_some() => &[operation::NODE, "slot", "timeout_ms", "settle_ms"],
+        // Providers give the arguments of their other operations.
+        _ => return None,
+    };
+    let unknown = given.keys().find(|argument| !known.contains(&argument.as_str()))?;
+    Some(format!("{} has the argument {unknown}, which no plan gives to it", step.title()))
 }
 
 /// The first total that is not that of the steps, or of what the plan leaves out, as a sentence.
@@ -84,11 +104,11 @@ fn machines(change: &ResourceChange, plan: &Plan) -> Option<String> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use slipway_resource::{Address, Value};
+    use slipway_resource::Address;
 
     use super::*;
     use crate::examples;
-    use crate::step::{StepAction, StepId};
+    use crate::step::StepId;
     use crate::step_graph::usual_timeout_ms;
 
     fn step(id: u32, depends_on: &[u32]) -> Step {
@@ -124,6 +144,10 @@ mod tests {
             ("its spec does not have the digest", |plan| plan.spec = serde_json::json!({ "name": "demo" })),
             ("depends_on of look any_thing.a is not sorted", |plan| {
                 plan.steps[1].depends_on.push(StepId(0));
+            }),
+            ("has the argument zzz, which no plan gives to it", |plan| {
+                let arguments = Value::map([("slot", "1"), ("zzz", "2")]);
+                plan.steps[1].action = StepAction::Operation { name: "surge".to_owned(), arguments };
             }),
             ("estimate_ms is not", |plan| plan.estimate_ms = 1),
             ("estimate_ms is not", |plan| plan.steps[0].estimate_ms = 6),

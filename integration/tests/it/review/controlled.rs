@@ -73,9 +73,20 @@ fn until_machines(team: &Team, count: usize) -> Result<()> {
     until(&team.place, "InSync").map(drop)
 }
 
-fn merge(team: &Team, number: u64) -> Result<()> {
+/// Merges a pull request. Gitea refuses while it still looks for conflicts.
+pub(super) fn merge(team: &Team, number: u64) -> Result<()> {
     let path = format!("ada/infra/pulls/{number}/merge");
-    team.ask(&team.ada, "POST", &path, &json!({ "Do": "merge" })).map(drop)
+    let begun = Instant::now();
+    loop {
+        match team.ask(&team.ada, "POST", &path, &json!({ "Do": "merge" })) {
+            Err(error)
+                if error.to_string().contains("try again") && begun.elapsed() < Duration::from_secs(30) =>
+            {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+            merged => return merged.map(drop),
+        }
+    }
 }
 
 #[test]

@@ -203,6 +203,10 @@ fn respond(method: &str, target: &str, body: &Json, moto: u16, state: &mut State
             };
             (200, json!({"items": pods.map(pod).collect::<Vec<_>>(), "metadata": {}}))
         }
+        // No node has a member of etcd.
+        ("GET", ["api", "v1", "namespaces", "kube-system", "pods"]) => {
+            (200, json!({"items": [], "metadata": {}}))
+        }
         ("POST", ["api", "v1", "namespaces", "default", "pods", name, "eviction"]) => {
             let Some(pod) = state.pods.iter().find(|pod| pod.name == *name).cloned() else {
                 return (404, json!({"reason": "NotFound", "message": "no such pod"}));

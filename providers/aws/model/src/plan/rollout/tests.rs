@@ -267,7 +267,7 @@ fn control_planes_whose_etcd_is_on_the_disk_that_they_boot_from_have_to_stay() {
     let (loses, stays) = of(json!({"group": "control-plane", "etcd_data": "boot-disk"}));
     let etcd = "the data of its member of etcd, which is on the disk that it boots from";
     assert_eq!(loses.unwrap(), etcd);
-    assert!(stays.unwrap().contains("does not move a member of etcd"));
+    assert!(stays.unwrap().contains("does not move such a member of etcd"));
     let disks = json!({"data_disks": ["/dev/xvdb"], "etcd_data": "boot-disk-of-image"});
     assert_eq!(of(disks), (Some(format!("its data disk /dev/xvdb, and {etcd}")), None));
     assert_eq!(of(json!({"etcd_data": "elsewhere"})), (None, None));
