@@ -155,7 +155,7 @@ pub struct Continued {
     pub plan: Digest,
     /// The epoch in which it began.
     pub epoch: u64,
-    /// How many of its steps are done.
+    /// How many steps are done since the last commit, those of runs before it included.
     pub done: u64,
 }
 

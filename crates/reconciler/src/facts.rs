@@ -26,7 +26,7 @@ pub struct Facts {
     pub deferred: u64,
     /// Resources that were changed outside Slipway.
     pub drift: u64,
-    /// Changes of resources that were not changed outside Slipway: they come from the spec.
+    /// Changes that do more than to revert what was changed outside Slipway: they come from the spec, or a person has asked for them.
     pub from_spec: u64,
     /// Why the plan is not one that destroys, rolls and interrupts nothing; empty for such a plan.
     pub unsafe_because: Vec<String>,

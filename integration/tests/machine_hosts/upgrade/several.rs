@@ -9,7 +9,8 @@ use super::{begin_with_the_older_version, reported, unschedulable};
 use crate::balancer::{Poll, Polled};
 use crate::lab::Lab;
 
-/// One second is the aim. Two processors run five machines and the other tests here, so that the limit of the test is wider.
+/// One second is the aim, and it is not kept: 4.7 and 6.3 seconds were seen on a busy machine, with one request of five seconds. The cause
+/// is not known yet.
 const LIMIT: Duration = Duration::from_secs(12);
 
 #[test]
